@@ -15,6 +15,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor.writer import write_letor
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.report.screen import screen_lines
 from tests.support.command_line import Cli
 
 OPTIONS = {"penalties": "l1", "half_samples": 0, "feature_transform": "none", "n_alphas": 10, "cv": 3}
@@ -107,6 +108,19 @@ def test_todays_score_is_no_feature_unless_it_is_kept_by_name(data):
     kept = sr.select(whole, current="today", keep=["today"], **OPTIONS)
     assert "today" in kept.table()["feature"].tolist()
     assert not any("left out" in note for note in kept.notes)
+
+
+def test_the_first_lines_say_if_todays_ranker_is_better(data):
+    """Shown, or perhaps by chance; nothing if it is worse."""
+    train, _ = data
+    noise = np.random.default_rng(1).standard_normal(train.n_docs)
+    for share, said in ((0.0, "Today's ranker is shown to be better: do not switch."), (1e3, None)):
+        whole = with_column(train, train.relevance + share * noise, "today")
+        result = sr.select(whole, current="today", **OPTIONS)
+        lines = [line for line in screen_lines(result) if line.startswith("Today's ranker")]
+        assert lines == ([] if said is None else [said])
+    near = replace(result, change=replace(result.change, difference=-0.01, high=0.01))
+    assert "Today's ranker has the higher mean, perhaps by chance." in screen_lines(near)
 
 
 def test_the_score_that_is_the_only_feature_or_is_named_elsewhere(data):

@@ -72,7 +72,7 @@ def run(
     from sparserank.data.run_reader import read_qrels, read_run
     from sparserank.evaluation import compare_systems as compare
     from sparserank.evaluation.compare import most_changed
-    from sparserank.evaluation.gate import EVALUATION, JUNIT, against, evaluation_of, limit_of
+    from sparserank.evaluation.gate import EVALUATION, JUNIT, against, evaluation_of, hash_of, limit_of
     from sparserank.metrics import parse_convention, parse_metric
 
     require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
@@ -109,7 +109,6 @@ def run(
                     "these queries count as 0 (as in trec_eval -c)."
                 )
         found, judged = compare(lists, judgments, metrics), judgments.documents(list(lists.values()))
-        grades = [(q, d, grade) for (q, d), grade in judgments.items()]
     else:
         models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
         widths = {m.n_features for m in models.values()}
@@ -124,19 +123,18 @@ def run(
             else:
                 scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
         found = compare(scores, judged, metrics)
-        assert judged.qid is not None
-        ids = [""] * judged.n_docs if judged.docid is None else judged.docid.tolist()
-        grades = list(zip(judged.qid.tolist(), ids, judged.relevance.tolist(), strict=True))
-    own = found
-    if baseline is not None:
-        found = against(baseline, found, grades, judged.query_ids)
-    if out is not None:
-        write_beside(out, evaluation_of(own, grades, judged.query_ids), EVALUATION)
+        judgments = None
+    if out is not None or baseline is not None:
+        own, judged_by = found, hash_of(judged if judgments is None else judgments)
+        if baseline is not None:
+            found = against(baseline, found, judged_by, judged.query_ids)
+        if out is not None:
+            write_beside(out, evaluation_of(own, judged_by, judged.query_ids))
     show_comparison(found.rows(), judged, metrics)
-    for name in (n for n in found.values if n != found.baseline):
+    for name in (n for n in found.values if n != found.baseline and (answer.format == MARKDOWN or answer.verbose)):
         first = repr(metrics[0])
         rows = most_changed(found.values[found.baseline][first], found.values[name][first], judged.query_ids)
-        show_queries(f"{name}: queries whose {first} changed most", rows, in_text=answer.verbose)
+        show_queries(f"{name}: queries whose {first} changed most", rows)
     if limit is not None:
         _gate(found, metrics[0], limit, fail_if_shown, junit)
 
@@ -156,7 +154,7 @@ def _gate(found: Comparison, metric: Metric, limit: tuple[float, bool], only_sho
             row |= {"limit": judged.limit, "above_limit": judged.fails(), "shown": judged.fails(shown=True)}
     answer.code = FAILED_CHECK if any(fails for *_, fails in verdicts) else 0
     if junit is not None:
-        write_beside(junit, gates.junit(verdicts), gates.JUNIT)
+        write_beside(junit, gates.junit(verdicts))
 
 
 def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
@@ -269,11 +267,11 @@ def show_comparison(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]
             )
 
 
-def show_queries(title: str, rows: Sequence[dict[str, Any]], *, in_text: bool = True) -> None:
+def show_queries(title: str, rows: Sequence[dict[str, Any]]) -> None:
     """Print the queries that changed most."""
     cells = [[r["query"], *(f"{r[name]:.4f}" for name in ("old", "new")), f"{r['difference']:+.4f}"] for r in rows]
     if rows:
-        table(title, ["query", "old", "new", "difference"], cells, in_text=in_text)
+        table(title, ["query", "old", "new", "difference"], cells)
 
 
 def _interval(r: dict[str, Any], of: str = "", *, signed: bool = False) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sparserank.model.fusion import FusionFormula
     from sparserank.model.ranking_model import RankingModel
 
-REQUEST = re.compile(rb'\s*\{[^{}]*"query"\s*:\s*\{[^{}]*\{')  # a run has numbers there
+BEGINS_REQUEST = re.compile(rb'\s*\{[^{}]*"query"\s*:\s*\{[^{}]*\{')  # a run has numbers there
 HELP = """Show the contents of data files, a store, a run, judgments, a model file or a search request.
 
 For a table (Parquet, CSV, Arrow), you do not have to name any column. The command shows each column, guesses \
@@ -65,7 +65,7 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
         _drift(files[0], files[1:], options, fail=fail_if_drift)
         return
     require(not fail_if_drift, "--fail-if-drift", "needs a model, then data.")
-    if len(files) == 1 and files[0].is_file() and REQUEST.match(head_of(files[0]) or b""):
+    if len(files) == 1 and files[0].is_file() and BEGINS_REQUEST.match(head_of(files[0]) or b""):
         _request(files[0])
         return
     reading = reading_of(options, flags=True)
@@ -170,7 +170,7 @@ def _request(path: Path) -> None:
     from sparserank.strict_json import read_json
 
     body = read_json(path, EXPECTED)
-    if (named := with_names(body)) is not None:
+    if (named := with_names(body, str(path))) is not None:
         print(json_text(named), end="")
         note(
             "note: names were added; a multi_match is one match per field (for best_fields, the sum is another query)."
@@ -207,8 +207,8 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
     before = ["missing in training", "median (5 to 95%)", "median in training"]
     table(head, ["feature", "missing", *before, "outside", "distance", "top 10s", "drift"], cells)
     say(
-        f"drift: {MISSING_RISE:.0%} more values missing; {OUTSIDE:.0%} outside of those of training, or a distance of "
-        f"the distributions above {DISTANCE:g}, and more than the distance of random halves of the training queries. "
+        f"drift: {MISSING_RISE:.0%} more values missing; {OUTSIDE:.0%} outside of those of training, or values in "
+        f"other proportions (distance above {DISTANCE:g}), and more than halves of the training queries do by chance. "
         f"top 10s: share of queries with other documents among the first {TOP} if the feature is held at its training "
         "median."
     )

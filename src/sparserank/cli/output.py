@@ -78,11 +78,10 @@ def refuse_other(path: Path, begins: str) -> None:
     refuse_foreign(path, lambda head: not head or head.startswith(begins.encode()), "is another kind of file")
 
 
-def write_beside(path: Path, text: str, begins: str) -> None:
-    """Write a file beside the output, unless another kind of file is there."""
+def write_beside(path: Path, text: str) -> None:
+    """Write a file beside the output."""
     from sparserank.files import atomic_write
 
-    refuse_other(path, begins)
     with atomic_write(path) as out:
         out.write(f"{text}\n")
 

@@ -41,13 +41,12 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def table(title: str, columns: list[str], rows: list[list[str]], *, in_text: bool = True) -> None:
-    """Print a table; the first column is text, the others are figures. in_text: whether also as text."""
-    keys = [column + " " * columns[:i].count(column) for i, column in enumerate(columns)]  # "" may stand twice
-    named = [dict(zip(keys, row, strict=True)) for row in rows]
+def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """Print a table; the first column is text, the others are figures."""
     if answer.format != TEXT:
+        keys = [column + " " * columns[:i].count(column) for i, column in enumerate(columns)]  # "" may stand twice
+        named = [dict(zip(keys, row, strict=True)) for row in rows]
         answer.tables.append({"title": title, "columns": columns, "rows": named})
-    if answer.format != TEXT or not in_text:
         return
     out = RichTable(show_edge=False, pad_edge=False, box=None, padding=(0, 2, 0, 0))
     shown = [[visible(cell) for cell in row] for row in rows]

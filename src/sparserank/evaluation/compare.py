@@ -32,7 +32,7 @@ from sparserank.options.selection import DEFAULT_CONFIDENCE
 from sparserank.text import brief
 
 DEFAULT_METRICS = ("ndcg@10", "map")
-MOST = 10
+MOST = 10  # queries that `most_changed` names
 SAME_ABSOLUTE = 1e-12  # smaller differences of a metric on a query count as none
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
+from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.evaluation.compare import Comparison
 from sparserank.strict_json import read_json
@@ -113,20 +114,28 @@ def gate(values: np.ndarray, baseline: np.ndarray, limit: tuple[float, bool], si
 # -- an earlier system -------------------------------------------------------------------------------------------------
 
 
-Judgments = Iterable[tuple[Any, Any, float]]  # query, document ("" if it has no id), grade
+def hash_of(judgments: Mapping[tuple[str, str], float] | RankingDataset) -> str:
+    """Hash of the queries, the documents (as far as they have ids) and their grades, in any order."""
+    if isinstance(judgments, Mapping):
+        graded = [(str(q), str(d), float(grade)) for (q, d), grade in judgments.items()]
+    else:
+        columns = judgments.qid, judgments.docid, judgments.relevance
+        known = [[""] * judgments.n_docs if c is None else c.tolist() for c in columns]
+        graded = [(str(q), str(d), float(grade)) for q, d, grade in zip(*known, strict=True)]
+    return hashlib.sha256(repr(sorted(graded)).encode()).hexdigest()
 
 
-def evaluation_of(found: Comparison, judgments: Judgments, query_ids: np.ndarray) -> str:
-    """JSON with the values of the first system on each query, and a hash of the judgments."""
+def evaluation_of(found: Comparison, judged_by: str, query_ids: np.ndarray) -> str:
+    """JSON with the values of the first system on each query, and the hash of the judgments."""
     values = {
         metric: {str(q): None if math.isnan(v) else v for q, v in zip(query_ids, own.tolist(), strict=True)}
         for metric, own in found.values[found.baseline].items()
     }
-    content = {"format": FORMAT, "judgments": _hash(judgments), "system": visible(found.baseline), "values": values}
+    content = {"format": FORMAT, "judgments": judged_by, "system": visible(found.baseline), "values": values}
     return json.dumps(content, indent=1)
 
 
-def against(path: Any, found: Comparison, judgments: Judgments, query_ids: np.ndarray) -> Comparison:
+def against(path: Any, found: Comparison, judged_by: str, query_ids: np.ndarray) -> Comparison:
     """The comparison of the same systems with that of an evaluation, which `evaluation_of` wrote.
 
     Raises
@@ -136,14 +145,14 @@ def against(path: Any, found: Comparison, judgments: Judgments, query_ids: np.nd
     system, values = content.get("system"), content.get("values")
     if content.get("format") != FORMAT or not isinstance(system, str) or not isinstance(values, dict):
         raise DataFormatError(f"{path}: is something else; expected {EXPECTED}.")
-    if content.get("judgments") != _hash(judgments):
+    if content.get("judgments") != judged_by:
         raise DataFormatError(f"{path}: was made with other judgments; evaluate the earlier system with these.")
     earlier = {}
     for metric in found.values[found.baseline]:
         if metric not in values:
             raise DataFormatError(f"{path}: has no values of {metric}; evaluate the earlier system by this metric too.")
         try:
-            earlier[metric] = np.array([as_value(values[metric][str(q)]) for q in query_ids])
+            earlier[metric] = np.array([_value(values[metric][str(q)]) for q in query_ids])
         except (KeyError, TypeError) as error:
             raise DataFormatError(f"{path}: is damaged: it needs a number for each query; write it again.") from error
     while system in found.values:
@@ -151,17 +160,11 @@ def against(path: Any, found: Comparison, judgments: Judgments, query_ids: np.nd
     return Comparison({system: earlier, **found.values}, system)
 
 
-def as_value(value: Any) -> float:
+def _value(value: Any) -> float:
     """A value of a metric; NaN for null, which means that it has none."""
     if type(value) not in (int, float, type(None)):
         raise TypeError("not a number")
     return math.nan if value is None else float(value)
-
-
-def _hash(judgments: Judgments) -> str:
-    return hashlib.sha256(
-        repr(sorted((str(q), str(d), float(grade)) for q, d, grade in judgments)).encode()
-    ).hexdigest()
 
 
 def junit(verdicts: Sequence[tuple[str, str, bool]]) -> str:

@@ -191,10 +191,12 @@ def _finds(query: Any, matched: Collection[str], rest: bool) -> bool:
     return held and all(parts["must"]) and sum(parts["should"]) >= int(least)
 
 
-def with_names(body: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The request with a name in each scored clause; None if it has names."""
-    has_names = any(True for _ in _names(body["query"]))
-    return None if has_names else {**body, "query": _with_names(body["query"], {})}
+def with_names(body: Mapping[str, Any], place: str) -> dict[str, Any] | None:
+    """The request with a name in each scored clause; None if one of these has a name."""
+    query = body["query"]
+    if any(True for _ in _clauses(query, 1.0, True, place, set())):
+        return None
+    return {**body, "query": _with_names(query, dict.fromkeys((*RESERVED, *_names(query)), 1))}
 
 
 def _with_names(query: Any, taken: dict[str, int]) -> Any:

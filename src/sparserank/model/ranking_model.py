@@ -182,7 +182,7 @@ class RankingModel:
         k = int(np.searchsorted(self.support, j))
         rows = np.zeros((2, len(self.support)))
         rows[:, k] = low, high
-        at = self.scaled(rows, np.array([0, 2]))[:, k]
+        at = self._scaled(rows, np.array([0, 2]))[:, k]
         return float(self.coef[j] * (at[1] - at[0]))
 
     @property
@@ -305,7 +305,7 @@ class RankingModel:
         check_arguments(RankingModel.contributions, locals())
         columns = self._of_dataset(data)
         self._score(columns, data.query_ptr, data.row_index)  # raises if a row has no score
-        return np.asarray(self.scaled(columns, data.query_ptr) * self.coef[self.support])
+        return np.asarray(self._scaled(columns, data.query_ptr) * self.coef[self.support])
 
     def score_dataset(self, data: RankingDataset, *, missing: str | None = None) -> np.ndarray:
         """Scores (n_docs,) of `data`; features are found by name if the data have names. Scores and messages follow
@@ -395,7 +395,7 @@ class RankingModel:
                 f"{option('missing', 'median')}."
             )
         with np.errstate(all="ignore"):
-            scaled = self.scaled(columns, query_ptr)
+            scaled = self._scaled(columns, query_ptr)
             scores = np.asarray(scaled @ self.coef[S])
             finite = np.isfinite(scores)
             if not finite.all():
@@ -410,7 +410,7 @@ class RankingModel:
                 )
         return scores
 
-    def scaled(self, columns: np.ndarray, query_ptr: np.ndarray | None) -> np.ndarray:
+    def _scaled(self, columns: np.ndarray, query_ptr: np.ndarray | None) -> np.ndarray:
         """The selected columns, transformed, passed through curves and scaled: the weights apply to these."""
         S = self.support
         scaling = FeatureScaling(self.scaling.method, self.scaling.center[S], self.scaling.scale[S])

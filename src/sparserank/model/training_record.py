@@ -31,28 +31,34 @@ QUANTILES = {"low": 0.05, "median": 0.5, "high": 0.95}
 
 
 def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -> list[RankingModel]:
-    """The models with what is known of these documents, on which they were trained."""
-    return _with_values(_with_lowest_scores(models, data.X), data)
-
-
-def _with_lowest_scores(models: Sequence[RankingModel], X: Any) -> list[RankingModel]:
-    """Record in the metadata of each model its lowest score on these rows. Models are unchanged if their scores depend
-    on the other documents of a query, or if a row has no score.
-
-    Parameters
-        X   (n_docs, n_features) array, CSR matrix or stored features, read once
-    """
+    """The models with, in their metadata, their lowest score on these documents, on which they were trained, and the
+    values of their features. The features are read once. A model has no lowest score if its scores depend on the other
+    documents of a query, or if a document has none."""
     lowest = {i: math.inf for i, m in enumerate(models) if not m.per_query and len(m.support)}
-    for block in _blocks(X) if lowest else ():
+    used = np.unique(np.concatenate([m.support for m in models]))
+    step = max(-(-data.n_docs * len(used) // SAMPLE_VALUES), -(-data.n_queries // SAMPLE_QUERIES), 1)
+    of_query = np.diff(data.query_ptr)
+    taken = np.repeat(np.arange(data.n_queries) % step == 0, of_query)
+    ends, kept, at = [], [], 0
+    for block in _blocks(data.X):
         for i in list(lowest):
             try:
                 lowest[i] = min(lowest[i], float(models[i].predict(block).min()))
             except DataError:
                 del lowest[i]
-    return [
-        replace(m, metadata={**m.metadata, LOWEST: lowest[i]}) if math.isfinite(lowest.get(i, math.nan)) else m
-        for i, m in enumerate(models)
-    ]
+        # The extremes of all rows, and the values of those in the sample.
+        x = columns_dense(block, used)
+        ends.append((x.min(axis=0), x.max(axis=0)))
+        kept.append(x[taken[at : at + len(x)]])
+        at += len(x)
+    lengths = of_query[::step]
+    known = _values(used, np.concatenate(kept), np.array(ends), lengths, data)
+    out = []
+    for i, m in enumerate(models):
+        record = {"queries": len(lengths), "features": {m.feature_names[j]: known[j] for j in m.support.tolist()}}
+        low = {LOWEST: lowest[i]} if math.isfinite(lowest.get(i, math.nan)) else {}
+        out.append(replace(m, metadata={**m.metadata, **low, VALUES: record}))
+    return out
 
 
 def lowest_score(model: RankingModel) -> float | None:
@@ -70,22 +76,16 @@ def _blocks(X: Any) -> Iterator[Any]:
 # -- values of the features --------------------------------------------------------------------------------------------
 
 
-def _with_values(models: Sequence[RankingModel], data: RankingDataset) -> list[RankingModel]:
-    """Record in the metadata of each model the values of its features in the training data: quantiles with the share of
-    values up to each, the share that was missing (None: unknown), and the largest distance of random halves."""
-    used = np.unique(np.concatenate([m.support for m in models]))
-    step = max(-(-data.n_docs * len(used) // SAMPLE_VALUES), -(-data.n_queries // SAMPLE_QUERIES), 1)
-    of_query = np.diff(data.query_ptr)
-    taken = np.repeat(np.arange(data.n_queries) % step == 0, of_query)
-    # One pass over the rows: the extremes of all, and those of the sample.
-    ends, kept, at = [], [], 0
-    for block in _blocks(data.X):
-        x = columns_dense(block, used)
-        ends.append((x.min(axis=0), x.max(axis=0)))
-        kept.append(x[taken[at : at + len(x)]])
-        at += len(x)
-    columns, lengths = np.concatenate(kept), of_query[::step]
-    low, high = (np.array(each) for each in zip(*ends, strict=True))
+def _values(
+    used: np.ndarray, columns: np.ndarray, ends: np.ndarray, lengths: np.ndarray, data: RankingDataset
+) -> dict[int, dict[str, Any]]:
+    """{feature: quantiles, with the share of values up to each; the share that was missing (None: unknown); the largest
+    distance of random halves of the queries}
+
+    Parameters
+        columns   (n, len(used)) values of the features `used` in queries of these lengths
+        ends      (n_blocks, 2, len(used)) the extremes of all their values
+    """
     starts = np.cumsum(lengths) - lengths
     half = np.tile(np.arange(len(lengths)) % 2 == 0, (N_HALVES, 1))
     half = np.random.default_rng(0).permuted(half, axis=1).astype(np.float64)
@@ -95,7 +95,7 @@ def _with_values(models: Sequence[RankingModel], data: RankingDataset) -> list[R
     known = {}
     for k, j in enumerate(used.tolist()):
         x = columns[:, k]
-        points = np.unique([*np.quantile(x, SHARES), low[:, k].min(), high[:, k].max()])
+        points = np.unique([*np.quantile(x, SHARES), ends[:, 0, k].min(), ends[:, 1, k].max()])
         n_below = np.add.reduceat(_up_to(x, points), starts, axis=0, dtype=np.float64)
         # The largest distance of the distributions of two halves.
         of_half, of_all = half @ n_below, n_below.sum(axis=0)
@@ -107,11 +107,7 @@ def _with_values(models: Sequence[RankingModel], data: RankingDataset) -> list[R
             "halves": float(distances.max()),
             "missing": filled if data.filled is None else float(data.filled[:, j].mean()),
         }
-    out = []
-    for m in models:
-        record = {"queries": len(lengths), "features": {m.feature_names[j]: known[j] for j in m.support.tolist()}}
-        out.append(replace(m, metadata={**m.metadata, VALUES: record}))
-    return out
+    return known
 
 
 def _up_to(x: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -172,10 +168,8 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
     rows = []
     for k, (points, shares, halves, before) in enumerate(records):
         x, j = columns[:, k], int(model.support[k])
-        # The ranking with this feature at its training median.
-        held = columns.copy()
-        held[:, k] = before["median"]
-        changed, _ = _top(scores - parts[:, k] + model.coef[j] * model.scaled(held, query_ptr)[:, k], query_ptr)
+        # Held at one value, whichever, a feature adds the same to all documents of a query.
+        changed, _ = _top(scores - parts[:, k], query_ptr)
         slack = SAME * np.abs(points[[0, -1]])
         row: dict[str, Any] = {
             "feature": model.feature_names[j],

@@ -123,9 +123,8 @@ class Screen:
             yield coarse_sentence(choice, result.noun)
         yield f"{self.above()}." if self.above() else ""
         if result.change is not None and result.change.difference < 0:
-            shown = (
-                "is shown to be better: do not switch" if result.change.high < 0 else "has the higher mean, not shown"
-            )
+            is_shown = result.change.high < 0
+            shown = "is shown to be better: do not switch" if is_shown else "has the higher mean, perhaps by chance"
             yield f"Today's ranker {shown}."
 
     def above(self) -> str:
