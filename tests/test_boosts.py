@@ -308,6 +308,10 @@ def test_a_request_is_tuned_and_run_again(tmp_path: Path, cli_here: Cli) -> None
     assert cli_here("predict", "run", "r.jsonl", "--run", "new.run").code == 0
     predicted = sr.evaluate("new.run", qrels, metric, convention="default")[metric]
     assert predicted == pytest.approx(new, abs=1e-6)
+    # The new request lacks a clause of the one before, and may be tuned by the same options.
+    write(Path("r2.jsonl"), [response(q, of, after) for q, of in documents.items()])
+    again = ("--qrels", "j.json", "--query", "new.json", "--start", "run", "--out", "run2")
+    assert "Options of 'run', but --query new.json." in cli_here("select", "r2.jsonl", *again).done.out
     assert "d3-" in cli_here("explain", "run", "r.jsonl", "--query", "q3").done.out
     # The same scores in another form are not responses; what a model learned from responses does not apply to them.
     Path("t.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
@@ -326,6 +330,33 @@ def test_a_request_is_tuned_and_run_again(tmp_path: Path, cli_here: Cli) -> None
         1,
         "clauses in filter are counted, which only the",
     )
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
+@pytest.mark.parametrize(("boost", "name"), [(2.0, "today's boosts"), (2.25, "today's boosts, rounded")])
+def test_boosts_that_nothing_beats_stay(boost: float, name: str, tmp_path: Path) -> None:
+    clauses = {"title": 1.0, "body": boost, "pop": 0.5}
+    body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n, "boost": b}} for n, b in clauses.items()])
+    documents, _ = collection(60)
+    best = {q: {d: float(scored(body["query"], v) or 0) for d, v in of.items()} for q, of in documents.items()}
+    # The three documents that the request ranks first are the relevant ones: nothing can be better, and ties go to it.
+    judged = {q: {d: 3 - i for i, d in enumerate(sorted(of, key=lambda d: -of[d])[:3])} for q, of in best.items()}
+    lines = [response(q, of, body) for q, of in documents.items()]
+    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 12, "half_samples": 2, "rival": "none", "cv": 3}
+    asked = {"qrels": judged, "engine": "elasticsearch-query", "query": body, **quick}
+    found = sr.select(write(tmp_path / "r.jsonl", lines), margin=0.0, **asked)
+    assert found.chosen.label == name
+    assert dict(found.model.weights) == {n: float(f"{b:.1e}") for n, b in clauses.items()}
+    assert f"Keep 3 of 3 features: {name}." in str(found)
+    assert ("today's stay" in found.notes[0]) == (boost == 2.0)
+    new = found.model.export("elasticsearch-query", query=body)["query.json"]
+    assert (json.loads(str(new)) == body) == (boost == 2.0)
+    # A limit can exclude them; what is dropped by name is in no candidate.
+    small = sr.select(tmp_path / "r.jsonl", k=2, **asked)
+    assert small.chosen.label != name
+    assert len(small.model.support) == 2
+    dropped = sr.select(tmp_path / "r.jsonl", margin=0.0, drop=["pop"], **asked)
+    assert "pop" not in dropped.model.weights
 
 
 def test_without_a_request_weights_are_factors_of_the_boosts(tmp_path: Path) -> None:

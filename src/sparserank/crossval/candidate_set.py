@@ -51,11 +51,12 @@ class CandidateSet:
 
     @cached_property
     def sparse(self) -> list[Candidate]:
-        """Candidates that may be chosen, task by task: of makers that select, and named formulas. A formula with a
-        single feature represents that feature, so with named formulas, no other candidate has only one feature."""
-        learned = [c for label, t in self.tasks.items() if t.maker.selects for c in self.of_sizes(label)]
+        """Candidates that may be chosen, task by task: named formulas, which win ties, and of makers that select.
+        Formulas of a single feature represent their features, so if there are any, no other candidate has only one."""
         named = [c for label in self._named for c in self.of_points(label)]
-        return [*(c for c in learned if not named or c.n_features > 1), *named]
+        learned = [c for label, t in self.tasks.items() if t.maker.selects for c in self.of_sizes(label)]
+        least = min((c.n_features for c in named), default=2)
+        return [*named, *(c for c in learned if least > 1 or c.n_features > 1)]
 
     @cached_property
     def dense(self) -> list[Candidate]:

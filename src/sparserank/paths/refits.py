@@ -145,18 +145,20 @@ class NamedFormulas(OnColumns):
     """A path maker with one point for each formula, independent of the training queries.
 
     names     of the formulas
-    columns   of each formula, the columns whose sum is its score
+    weights   of each formula, (column, weight); the others have weight 0
     """
 
     names: tuple[str, ...]
-    columns: tuple[tuple[int, ...], ...]
+    weights: tuple[tuple[tuple[int, float], ...], ...]
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         scale, points = objective.weighting.scale_of(objective.k), []
-        for columns in self.columns:
+        for weights in self.weights:
             began = yield Seconds()
             w = np.zeros(objective.n_features)
-            w[list(columns)] = 1.0 if scale is None else scale[0, list(columns)]  # 1 in units of the columns
+            for j, weight in weights:
+                w[j] = weight
+            w = w if scale is None else w * scale[0]  # from units of the columns
             here = yield Evaluate(objective, w)
             now = yield Seconds()
             solution = Solution(Iterate(w, here, here.value), np.nan, None, 0, Status.NOT_CERTIFIED)

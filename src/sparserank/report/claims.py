@@ -41,6 +41,8 @@ def heading(choice: Choice, n_all: int, noun: str = FEATURE, better: str = "") -
         return said if len(said) <= MAX_HEADING else f"{kept}; a rival is better"
     if choice.chosen is choice.named:
         return f"{kept}, fused by {choice.chosen.formula}"
+    if choice.named is None and choice.chosen.formula:
+        return f"{kept}: {choice.chosen.formula}"
     if coarse(choice) and choice.other is not None:
         return f"{answers(choice)} of {counted(n_all, noun)}: the queries cannot tell"
     if coarse(choice) or all_equal(choice) or not math.isfinite(choice.bound(choice.chosen)):

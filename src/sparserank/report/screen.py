@@ -132,8 +132,8 @@ class Screen:
         return self.result.rivals.headline()
 
     def named(self) -> str:
-        """Names of what is kept, for the first line, after the number; '' if they are not shown there."""
-        return ""
+        """What is kept, for the first line, after the number; '' if it is not shown there."""
+        return f": {self.result.chosen.formula}" if self.result.chosen.formula else ""
 
     def judged(self) -> str:
         """The number of queries, and how they were held out."""

@@ -280,7 +280,7 @@ def _formulas(
 def _named(formulas: Mapping[str, tuple[int, ...]], named: Norm, names: Sequence[str]) -> NamedFormulas:
     """The formulas that may be chosen: the named one, and each retriever alone."""
     titles = (title_of(named), *(alone(name) for name in names if len(names) > 1))
-    return NamedFormulas(titles, tuple(formulas[title] for title in titles))
+    return NamedFormulas(titles, tuple(tuple((j, 1.0) for j in formulas[title]) for title in titles))
 
 
 def _sources(runs: Any, qrels: Any, chosen: AllFuseOptions) -> dict[str, Any]:

@@ -82,6 +82,7 @@ class Problem:
     transforms     of the features, in place of those that the plan names
     named          formulas with fixed weights that may be chosen too; the first is chosen unless another candidate
                    earns its place, and replaces the dense model as the reference of all comparisons
+    today          the formula in use, which may be chosen too
     facts          on the features, stored among the parameters of the models
     """
 
@@ -95,6 +96,7 @@ class Problem:
     rival_time: float = RIVAL_TIME.default
     transforms: Sequence[FeatureTransform] | None = None
     named: NamedFormulas | None = None
+    today: NamedFormulas | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -117,6 +119,8 @@ class SelectionJob:
         tried = tasks_of(plan, data, feature_groups, client, problem.transforms)
         if named is not None:  # the reference, in place of dense models
             tried = [*(t for t in tried if t.maker.selects), PathTask(NAMED, named, FeatureTransform(NAMED))]
+        if problem.today is not None:
+            tried.append(PathTask(NAMED, problem.today))
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
         runs = [self.engine is None or not t.transform.lacking(self.engine) for t in tried]
         self.tasks = list(compress(tried, runs))

@@ -17,13 +17,17 @@ from sparserank.errors import ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.search_query import SearchQuery, read_search_query
 from sparserank.model import RankingModel
+from sparserank.number_checks import rounded
 from sparserank.options import option
+from sparserank.paths.refits import NamedFormulas
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.typed import AllSelectOptions
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import brief
 
+TODAY = "today's boosts"
 DIGITS = 2  # significant digits of a boost
+STAY = "boosts: today's stay; by the rule, no other model that was tried replaces them."
 NO_REST = "what is in no named clause has weight 0, so all figures are those without it: delete it, or name it."
 NOISE = 1e-5  # relative to the largest score, above what single precision leaves of a sum
 
@@ -51,9 +55,9 @@ def for_request(sources: Mapping[str, Any], chosen: AllSelectOptions) -> tuple[A
 
 def for_clauses(
     chosen: AllSelectOptions, plan: SelectionPlan, data: RankingDataset, request: SearchQuery | None
-) -> tuple[AllSelectOptions, SelectionPlan]:
-    """The options and the plan for weights >= 0; what is in no clause is always kept, and is the unit of the boosts,
-    unless it is the same for all documents of a query."""
+) -> tuple[AllSelectOptions, SelectionPlan, NamedFormulas | None]:
+    """The options and the plan for weights >= 0, and the boosts of the request as a candidate. What is in no clause is
+    always kept, and is the unit of the boosts, unless it is the same for all documents of a query."""
     given, names = chosen["monotone"] or {}, list(data.feature_names or ())
     if odd := next((name for name, sign in given.items() if sign in ("-", -1)), None):
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
@@ -64,10 +68,15 @@ def for_clauses(
         plan = replace(plan, path_plan=replace(plan.path_plan, unit=names.index(REST)))
     elif REST in names:
         more["drop"] = [*(chosen["drop"] or ()), REST]
-    if request is not None and chosen["current"] is None:
+    chosen = cast(AllSelectOptions, {**chosen, **more})
+    if request is None:
+        return chosen, plan, None
+    if chosen["current"] is None:
         none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
-        more["current"] = RankingModel(boosts, tuple(names), none)
-    return cast(AllSelectOptions, {**chosen, **more}), plan
+        chosen["current"] = RankingModel(boosts, tuple(names), none)
+    own = [(j, float(boosts[j])) for j, name in enumerate(names) if boosts[j] and name not in (chosen["drop"] or ())]
+    same = (rounded(boosts, chosen["round"]) == boosts).all()
+    return chosen, plan, NamedFormulas((TODAY if same else f"{TODAY}, rounded",), (tuple(own),)) if own else None
 
 
 def _varies(data: RankingDataset, j: int, boosts: np.ndarray) -> bool:
@@ -89,7 +98,8 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
     boosts = {c.name: (c.boost, used.get(c.name, 0.0) / used.get(REST, 1.0)) for c in request.clauses.values()}
     changed = ", ".join(f"{name} {old:g} -> {new:g}" for name, (old, new) in boosts.items() if new)
     deleted = ", ".join(f"{name} ({old:g})" for name, (old, new) in boosts.items() if not new)
-    said.insert(0, f"boosts: {changed}{f'; without: {deleted}' if deleted else ''}.")
+    same = all(old == new for old, new in boosts.values())
+    said.insert(0, STAY if same else f"boosts: {changed}{f'; without: {deleted}' if deleted else ''}.")
     patterns, n_docs = np.unique(columns_dense(data.X, np.arange(len(names))) != 0, axis=0, return_counts=True)
     lost = 0
     for pattern, n in zip(patterns.tolist(), n_docs.tolist(), strict=True):

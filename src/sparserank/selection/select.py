@@ -203,8 +203,9 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
+    today, given = None, chosen
     if engine is not None and engine.boosts:
-        chosen, plan = for_clauses(chosen, plan, train_data, request)
+        chosen, plan, today = for_clauses(chosen, plan, train_data, request)
     current = chosen["current"]
     held = None if current is None else in_use(current, names)
     excused = [*names_in(chosen["keep"], drop), *(() if held is None else held.features)]
@@ -231,6 +232,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
         current=held,
         rivals=trees,
         rival_time=chosen["rival_time"],
+        today=today,
         facts={} if request is None else {REQUEST: clauses},
     )
     job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
@@ -244,7 +246,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     with work_store_in(chosen["out"], identity, **place, check=check) as store:
         if store is not None:
             store.log({"event": "start"})
-        result = replace(job.execute(store, chosen["progress"]), origin=origin_of(sources, used, chosen, start))
+        result = replace(job.execute(store, chosen["progress"]), origin=origin_of(sources, used, given, start))
         alone = nearly_best_alone(
             job.judged, result.best.values, plan.metric, result.model.support.tolist(), [*excused, *suspects]
         )
