@@ -107,6 +107,20 @@ def by_select(margin: float) -> Search:
     return search
 
 
+def by_select_of_first(n_docs: int) -> Search:
+    """`select` on the documents of each query that rank first with all boosts equal."""
+
+    def search(train: RankingDataset, seed: int) -> tuple[np.ndarray, float]:
+        X, sizes = np.asarray(train.X), np.diff(train.query_ptr)
+        query = np.repeat(np.arange(train.n_queries), sizes)
+        order = np.lexsort((-(X / _spread(train)).sum(axis=1), query))
+        rank = np.arange(train.n_docs) - np.repeat(train.query_ptr[:-1], sizes)
+        rows = np.sort(order[rank < n_docs])
+        return by_select(0.01)(RankingDataset(X[rows], train.relevance[rows], query[rows]), seed)
+
+    return search
+
+
 def by_tpe(n_trials: int) -> Search:
     def search(train: RankingDataset, seed: int) -> tuple[np.ndarray, float]:
         import optuna
@@ -151,6 +165,8 @@ def _spread(data: RankingDataset) -> np.ndarray:
 METHODS: dict[str, Search] = {
     "select": by_select(0.01),
     "select, margin 0": by_select(0.0),
+    "select, first 50 documents": by_select_of_first(50),
+    "select, first 30 documents": by_select_of_first(30),
     "TPE, 200 trials": by_tpe(200),
     "TPE, 1,000 trials": by_tpe(1000),
     "grid, one clause at a time": by_grid,

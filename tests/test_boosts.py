@@ -401,6 +401,52 @@ def test_a_response_is_a_row_per_hit(tmp_path: Path) -> None:
     np.testing.assert_allclose(data.X, [[1, 2, 0.7], [2, 0, 0], [2, 0, 0], [1, 2, 0.7]], atol=1e-6)
 
 
+def of_solr(line: dict[str, Any]) -> dict[str, Any]:
+    """The same response as Solr writes it, with a value for each clause."""
+    hits = line["response"]["hits"]["hits"]
+    docs = [{"id": h["_id"], "score": h["_score"], "title": 0.0, "body": 0.0} | h["matched_queries"] for h in hits]
+    return {**line, "response": {"responseHeader": {"status": 0}, "response": {"numFound": len(docs), "docs": docs}}}
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
+def test_responses_of_solr_are_the_same_data(tmp_path: Path) -> None:
+    body = wrapped(
+        "bool", should=[{"leaf": {"id": n, "_name": n}} for n in ("title", "body")] + [{"leaf": {"id": "pop"}}]
+    )
+    documents, judged = collection(40)
+    lines = [response(q, of, body) for q, of in documents.items()]
+    write(tmp_path / "r.jsonl", lines)
+    elastic = found_data(tmp_path, judged)
+    write(tmp_path / "r.jsonl", [of_solr(line) for line in lines])
+    solr = found_data(tmp_path, judged)
+    assert solr.feature_names == ("title", "body", "rest")
+    assert elastic.docid is not None
+    assert solr.docid is not None
+    assert elastic.docid.tolist() == solr.docid.tolist()
+    assert elastic.relevance.tolist() == solr.relevance.tolist()
+    columns = [list(elastic.feature_names or ()).index(name) for name in solr.feature_names]
+    assert np.asarray(elastic.X)[:, columns].tolist() == np.asarray(solr.X).tolist()
+    # Weights are factors of the boosts, in units of what is in no clause; no request can be given.
+    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 12, "half_samples": 0, "rival": "none", "cv": 3, "k": 3}
+    model = sr.select(tmp_path / "r.jsonl", qrels=judged, engine="solr-query", **quick).model
+    assert json.loads(str(model.export("solr-query")["boosts.json"])) == {
+        n: w for n, w in model.weights.items() if n != "rest"
+    }
+    with pytest.raises(ParameterError, match="query needs engine='elasticsearch-query'"):
+        sr.select(tmp_path / "r.jsonl", qrels=judged, engine="solr-query", query=body, **quick)
+    # With a tie below 1, the best clause counts more than the others, and the sum is above the score.
+    for damage, said in (
+        ({"score": 0.5}, r"has the score 0.5, but its clauses sum to"),
+        ({"title": "a text"}, "has the score 'a text'; expected numbers >= 0"),
+        ({"id": None}, "of Solr, response.response.docs, each with id and score"),
+    ):
+        bad = copy.deepcopy(of_solr(lines[0]))
+        bad["response"]["response"]["docs"][0] |= damage
+        write(tmp_path / "r.jsonl", [bad])
+        with pytest.raises(DataFormatError, match=said):
+            as_datasets({"responses": tmp_path / "r.jsonl"}, reading={"qrels": judged})
+
+
 def hit(**more: Any) -> dict[str, Any]:
     return {"_id": "a", "_score": 3.0, "matched_queries": {"title": 2.0, "body": 1.0}, **more}
 

@@ -92,7 +92,7 @@ def test_what_the_engine_cannot_run_is_refused_where_it_is_asked_for(data):
         (
             {"engine": "lucine"},
             "engine",
-            "must be one of solr, elasticsearch, opensearch, elasticsearch-query, opensearch-query, vespa",
+            "must be one of solr, elasticsearch, opensearch, elasticsearch-query, opensearch-query, solr-query, vespa",
         ),
         ({"feature_transform": "log"}, "feature_transform", "cannot be log with engine='ranklib': RankLib's text"),
         ({"feature_transform": "curves"}, "feature_transform", "of raw features only, and cannot run curves"),

@@ -11,7 +11,8 @@ qid and label are next to the features that the engine logged (or inside _source
     {"qid": 7, "response": {"hits": {"hits": [{"_id": "D4", "_score": 3.6, "matched_queries": {"title": 3.1}}]}}}
 
 A response has no labels, which come from judgments. A named clause is a feature, 0 where it does not match; what the
-clauses leave of the score of a hit is the feature 'rest'.
+clauses leave of the score of a hit is the feature 'rest'. In a response of Solr, the clauses of a document are its
+values besides id and score.
 """
 
 from __future__ import annotations
@@ -175,18 +176,22 @@ def _hits(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Entry
     if qid is None or isinstance(qid, dict | list | bool) or not str(qid).isprintable():
         raise DataFormatError(f"{place}: has no 'qid'; every response needs its query, as text or a number.")
     try:
-        response, hits = content[RESPONSE], content[RESPONSE]["hits"]["hits"]
-        if any(hit["_id"] is None for hit in hits):
+        response, head = content[RESPONSE], content[RESPONSE].get("responseHeader", {})
+        partial = response.get("timed_out") or response.get("_shards", {}).get("failed") or head.get("partialResults")
+        if RESPONSE in response:  # of Solr
+            found = [(doc.pop("id"), doc.pop("score"), doc) for doc in response[RESPONSE]["docs"]]
+        else:
+            found = [(hit["_id"], hit["_score"], hit.get("matched_queries", {})) for hit in response["hits"]["hits"]]
+        if any(document is None for document, *_ in found):
             raise KeyError
-        partial = response.get("timed_out") or response.get("_shards", {}).get("failed")
-        found = [(str(hit["_id"]), hit["_score"], hit.get("matched_queries", {})) for hit in hits]
     except (KeyError, TypeError, AttributeError) as error:
         raise DataFormatError(
-            f"{place}: is no search response; expected response.hits.hits, each with _id and _score."
+            f"{place}: is no search response; expected response.hits.hits, each with _id and _score, or, of Solr, "
+            "response.response.docs, each with id and score."
         ) from error
     if partial:
         raise DataFormatError(f"{place}: is partial (timed out, or shards failed); send the request again.")
-    for document, score, matched in found:
+    for document, score, matched in ((str(document), score, matched) for document, score, matched in found):
         where = f"{place}: document {brief(document)}"
         if not isinstance(matched, dict):
             raise DataFormatError(f"{where} has clauses without scores; send the request with {SCORES} in its URL.")

@@ -14,6 +14,7 @@ from sparserank.export.terms import offset_of, sum_of
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import REQUEST
 from sparserank.options import option
+from sparserank.options.selection import REQUESTS
 from sparserank.strict_json import plain
 from sparserank.text import brief
 
@@ -25,6 +26,7 @@ ENGINES: dict[str, Engine] = {
         elasticsearch.OPENSEARCH,
         boosts.ENGINE,
         boosts.OPENSEARCH,
+        boosts.SOLR,
         vespa.ENGINE,
         lucene.ENGINE,
         ranklib.ENGINE,
@@ -117,9 +119,9 @@ def export(
         raise DataError(f"{option('offset')} and {option('sigmoid')} exclude each other; set only one of them.")
     if wide and to != "onnx":
         raise DataError(f"{option('wide')} applies only to onnx; leave it out for {to}.")
-    if query is not None and not (ENGINES[to].boosts and REQUEST in model.parameters):
+    if query is not None and not (to in REQUESTS and REQUEST in model.parameters):
         raise DataError(
-            f"{option('query')} applies to the boosts of a request (elasticsearch-query, opensearch-query) that was "
+            f"{option('query')} applies to the boosts of a request ({', '.join(REQUESTS)}) that was "
             "given to select, too."
         )
     if not name or not isinstance(name, str):

@@ -1,4 +1,4 @@
-"""Boosts of the clauses of a search request: Elasticsearch and OpenSearch without a plugin."""
+"""Boosts of the clauses of a search request: Elasticsearch, OpenSearch and Solr without a plugin."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ def boosts(of: Sum, options: Options) -> Files:
 ENGINE = Engine(
     "elasticsearch-query", "a request", boosts, transforms=(NONE,), curves=False, takes_zero=True, boosts=True
 )
-OPENSEARCH = replace(ENGINE, name="opensearch-query")
+OPENSEARCH, SOLR = replace(ENGINE, name="opensearch-query"), replace(ENGINE, name="solr-query")

@@ -19,6 +19,7 @@ from sparserank.export.search_query import SearchQuery, read_search_query
 from sparserank.model import RankingModel
 from sparserank.number_checks import rounded
 from sparserank.options import option
+from sparserank.options.selection import REQUESTS
 from sparserank.paths.refits import NamedFormulas
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.typed import AllSelectOptions
@@ -41,13 +42,16 @@ def for_request(sources: Mapping[str, Any], chosen: AllSelectOptions) -> tuple[A
     """
     engine, query = chosen["engine"], chosen["query"]
     boosts = engine is not None and ENGINES[engine].boosts
-    if query is not None and not boosts:
-        needs = " or ".join(option("engine", name) for name, e in ENGINES.items() if e.boosts)
-        raise ParameterError("query", f"needs {needs}.")
+    if query is not None and engine not in REQUESTS:
+        raise ParameterError("query", f"needs {' or '.join(option('engine', name) for name in REQUESTS)}.")
     files = [file for source in sources.values() if source is not None for file in paths_of(source)]
     odd = next((f for f in files if not is_path(f) or kind_of(f) != "log"), None) if query is not None else None
     if odd is not None:
-        raise ParameterError("query", f"needs responses to the request, as JSON Lines; got {brief(str(odd))}.")
+        raise ParameterError(
+            "query",
+            f"needs responses to the request, as JSON Lines; got {brief(str(odd))}. Without it, a table of "
+            "scores gives the factors of its boosts.",
+        )
     if boosts and chosen["round"] is None:
         chosen = cast(AllSelectOptions, {**chosen, "round": DIGITS})
     return chosen, None if query is None else read_search_query(query)
