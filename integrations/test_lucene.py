@@ -248,10 +248,11 @@ def tree(query: dict[str, Any]) -> list[str]:
 
 
 def searched(
-    engine: list[str], folder: Path, files: tuple[Path, Path], body: dict[str, Any]
+    engine: list[str], folder: Path, files: tuple[Path, Path], body: dict[str, Any] | str
 ) -> list[tuple[str, str, float, dict[str, float]]]:
-    """(query, document, score, scores of named clauses) of the hits, best first."""
-    (folder / "request.txt").write_text("\n".join(tree(body["query"])) + "\n")
+    """(query, document, score, scores of named clauses) of the hits of a request or of a tree, best first."""
+    nodes = [body] if isinstance(body, str) else tree(body["query"])
+    (folder / "request.txt").write_text("\n".join(nodes) + "\n")
     call = [*engine, str(files[0]), str(folder / "request.txt"), str(files[1])]
     done = subprocess.run(call, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -328,3 +329,36 @@ def test_lucene_runs_a_tuned_request_as_predict_does(engine: list[str], tmp_path
         zeroed["query"]["bool"]["should"].append(match("tags", 0.0, "tags"))
     with_zero = searched(engine, tmp_path, tuple(files), zeroed)
     assert [(q, d) for q, d, *_ in with_zero if (q, d) in again] == list(again)
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
+def test_the_fields_of_edismax_add_up_with_a_tie_of_1(engine: list[str], tmp_path: Path) -> None:
+    *files, judged = library(tmp_path)
+    today = {"title": 5.0, "body": 1.2, "tags": 3.0}
+
+    def hits(boosts: dict[str, float], tie: float) -> list[tuple[str, str, float, dict[str, float]]]:
+        fields = " ".join(f"{f}={b}" for f, b in boosts.items())
+        return searched(engine, tmp_path, tuple(files), f"edismax {tie} {fields}")
+
+    def written(of: list[tuple[str, str, float, dict[str, float]]]) -> Path:
+        documents: dict[str, list[dict[str, Any]]] = {}
+        for q, d, score, clauses in of:
+            documents.setdefault(q, []).append({"id": d, "score": score, **dict.fromkeys(today, 0.0), **clauses})
+        lines = [json.dumps({"qid": q, "response": {"response": {"docs": docs}}}) for q, docs in documents.items()]
+        (tmp_path / "r.jsonl").write_text("\n".join(lines) + "\n")
+        return tmp_path / "r.jsonl"
+
+    before = hits(today, 1.0)
+    quick: dict[str, Any] = {"penalties": "mcp", "half_samples": 0, "rival": "none", "engine": "solr-query"}
+    found = sr.select(written(before), qrels=judged, **quick)
+    assert "rest" not in found.model.feature_names
+    factors = json.loads(str(found.model.export("solr-query")["boosts.json"]))
+    # The query with these factors ranks better, and its scores are those of the model.
+    after = {(q, d): s for q, d, s, _ in hits({f: today[f] * factors[f] for f in factors}, 1.0)}
+    metric = "default:ndcg@10"
+    qrels = {(q, d): judged[q].get(d, 0) for q, d, *_ in before}
+    old, new = (sr.evaluate(run, qrels, metric)["ndcg@10"] for run in ({(q, d): s for q, d, s, _ in before}, after))
+    assert new > old
+    assert found.chosen.mean == pytest.approx(new, abs=0.01)
+    with pytest.raises(sr.errors.DataFormatError, match="but its clauses sum to"):
+        sr.read(written(hits(today, 0.1)), qrels=judged)

@@ -35,30 +35,30 @@ ROOMS = {
 # unless its issue grants more.
 LINES = {
     "cli": 2068,
-    "report": 1814,
-    "papers": 1798,
-    "selection": 3694,
+    "report": 1816,
+    "papers": 1483,
+    "selection": 3710,
     "rankers": 1277,
-    "crossval": 2440,
+    "crossval": 2441,
     "evaluation": 621,
-    "export": 1845,
+    "export": 1846,
     "model": 894,
-    "paths": 1415,
+    "paths": 1417,
     "solvers": 1055,
     "objective": 313,
     "curves": 298,
     "shards": 2000,
-    "data": 5335,
+    "data": 5342,
     "workdir": 542,
     "transforms": 74,
     "losses": 756,
     "penalties": 1053,
     "metrics": 435,
-    "options": 1239,
+    "options": 1240,
     "ground": 630,
 }
-REPRODUCTION = 2457  # code lines of `reproduction/`, beside the package
-FILES = 335
+REPRODUCTION = 2478  # code lines of `reproduction/`, beside the package
+FILES = 333
 
 # Upward imports, from module to module.
 VIOLATIONS: set[tuple[str, str]] = set()

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import DataError
 from sparserank.metrics import Metric
 from sparserank.options import Choice, Count, Number, Or
 from sparserank.papers.rls.backfitting import backfitting_search
-from sparserank.papers.rls.best_subset import exact_search
 from sparserank.papers.rls.centring import (
     MAX_DENSE_BYTES,
     centre,
@@ -26,7 +25,7 @@ from sparserank.papers.rls.greedy import Candidates, GreedyStep, greedy_search
 from sparserank.rankers.base import LinearRanker, TrainingSet
 from sparserank.rankers.validation import random_generator
 
-SEARCHES = ("forward", "floating", "backfitting", "exact")
+SEARCHES = ("forward", "floating", "backfitting")
 
 
 class GreedyRankRLS(LinearRanker):
@@ -39,12 +38,11 @@ class GreedyRankRLS(LinearRanker):
         others are never selected.
     lam : float, default 1.0
         Strength > 0 on the papers' scale (a sum over queries).
-    search : {'forward', 'floating', 'backfitting', 'exact'}, default 'forward'
+    search : {'forward', 'floating', 'backfitting'}, default 'forward'
         'forward': Algorithm 1 of the paper, O(k n_docs n_features), or the same models from Gram matrices if lists are
         long and features few. 'floating': may drop features again and returns the best set of each size.
         'backfitting': for wide sparse data, with memory proportional to the non-zeros; a candidate is scored with the
-        other coefficients fixed. 'exact': for each size, the set with the lowest regularised training error, by branch
-        and bound; either proven, or with the remaining gap.
+        other coefficients fixed.
     n_candidates : int, optional
         Number of randomly drawn candidates at each step. Default: all.
     size_penalty : float, default 0.001
@@ -58,11 +56,6 @@ class GreedyRankRLS(LinearRanker):
         Metric that `score` computes.
     n_threads : int, optional
         Number of threads. Default: all cores. Results do not depend on it.
-    time_limit : float, default 60.0
-        Time limit in seconds for the exact search over all sizes together.
-    tie : float, default 0.0
-        For the exact search: near_ties_ are the sets whose training error is worse by at most this share of the error
-        of the empty model.
 
     Attributes
     ----------
@@ -74,8 +67,6 @@ class GreedyRankRLS(LinearRanker):
         One per size: features, coef, leave_query_out_error.
     empty_error_, leave_query_out_error_ : float
         Error of the model without features, and error of the final model.
-    subsets_ : list of BestSubset
-        With search='exact', one per size: features, explained, bound, gap, proven, near_ties.
 
     Raises
     ------
@@ -107,8 +98,6 @@ class GreedyRankRLS(LinearRanker):
         "n_candidates": Or(None, Count()),
         "size_penalty": Number(least=0),
         "k_max": Count(),
-        "time_limit": Number(above=0),
-        "tie": Number(least=0, below=1),
     }
 
     def __init__(
@@ -123,8 +112,6 @@ class GreedyRankRLS(LinearRanker):
         random_state: Any = None,
         metric: str | Metric = "ndcg@10",
         n_threads: int | None = None,
-        time_limit: float = 60.0,
-        tie: float = 0.0,
     ) -> None:
         self.k = k
         self.lam = lam
@@ -135,8 +122,6 @@ class GreedyRankRLS(LinearRanker):
         self.random_state = random_state
         self.metric = metric
         self.n_threads = n_threads
-        self.time_limit = time_limit
-        self.tie = tie
 
     def _learn(self, given: TrainingSet) -> None:
         data, query_weight = given.data, given.query_weight
@@ -159,11 +144,6 @@ class GreedyRankRLS(LinearRanker):
         refuse_without_preference(data, query_weight)
         centred = replace(centre(data, query_weight), query_ptr=held_out_blocks(data))
         empty = float(centred.y @ centred.y)
-        if self.search == "exact":
-            self.subsets_, path = exact_search(
-                centred, float(self.lam), k, time_limit=float(self.time_limit), tie=float(self.tie) * empty
-            )
-            return path, empty
         if self.search == "floating":
             gram_bytes = 5 * 8.0 * centred.n_queries * float(centred.varying.sum()) ** 2
             if gram_bytes > MAX_DENSE_BYTES:
@@ -185,8 +165,4 @@ class GreedyRankRLS(LinearRanker):
         return lambda remaining: rng.choice(remaining, size=min(size, len(remaining)), replace=False)
 
     def _check_parameters(self) -> None:
-        name = type(self).__name__
-        if self.search == "exact" and self.n_candidates is not None:
-            known = "is for greedy searches; search='exact' considers all features."
-            raise ParameterError("n_candidates", known, owner=name)
-        random_generator(name, "random_state", self.random_state)
+        random_generator(type(self).__name__, "random_state", self.random_state)
