@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.curves import STRAIGHT, Bins, Knots, Shape
 from sparserank.curves.basis import curvatures_of, curve_blocks
 from sparserank.data.varying import ROUNDING
 from sparserank.errors import DataError
 from sparserank.lazy import cached_property
+from sparserank.metrics import Metric
 from sparserank.number_checks import LARGEST, SMALLEST, refuse_extreme
 from sparserank.options.paths import WEIGHTS
 from sparserank.shards import Shards
@@ -146,6 +148,14 @@ class Weighting:
         by_query = self.pair_weights == "query"
         parts = self.shards.call("bin_sums", self.key, asks, by_query, per_query=seeds)
         return [sum(own[1:], start=own[0]) for own in zip(*parts, strict=True)]  # in shard order
+
+    def measure(self, W: np.ndarray, metric: Metric, k: int) -> np.ndarray:
+        """(m,) means of a metric over the queries of weighting k, for the models with weights W (m, n_features)."""
+        scale = self.scale_of(k)
+        models = sp.csr_array(W if scale is None else W / scale)
+        assigned = np.where(self.query_scale[k] > 0, 0, -1)
+        parts = self.shards.call("measure", [models], [metric], per_query=assigned)
+        return np.asarray(np.nanmean(np.concatenate([of_shard[0][0] for of_shard in parts], axis=1), axis=1))
 
     @cached_property
     def _norms(self) -> tuple[np.ndarray, np.ndarray]:

@@ -127,7 +127,7 @@ class FoldedPaths:
                 starts: list[PathStarts | None] = [None] * len(own)
                 if start is not None:
                     first = run_all([self._steps(start, o, of_starts) for o in objectives])
-                    starts = [PathStarts(p.alphas, p.sparse_coefs) for p in first]
+                    starts = [PathStarts(p.alphas, p.sparse_coefs, p.losses) for p in first]
                     statuses += [status for p in first for status in p.statuses]
                 tasks = [replace(wanted, starts=s) for s in starts]
                 paths = self._run([self._steps(t, o, plan) for t, o in zip(tasks, objectives, strict=True)], scalings)

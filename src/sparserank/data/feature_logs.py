@@ -45,7 +45,6 @@ IDS = ("id", "_id", "docno", "docid")
 RESPONSE, REST = "response", "rest"
 RESERVED = (*ROLES, REST)
 SCORES = "include_named_queries_score=true"  # Elasticsearch 8.8, OpenSearch 2.13
-DEEP = 100  # documents per query; of more, most are easy to tell from the others (benchmarks/search_trials.md)
 SINGLE = 2.0**-22  # relative error of a sum of two scores in single precision
 
 
@@ -92,9 +91,7 @@ def _tell(hits: Mapping[str, Collection[str]], names: Collection[str], scored: S
     if judged := scored.judged:
         returned = {(q, d) for q, of in hits.items() for d in of}
         n_unjudged, n_absent = len(returned.difference(judged)), sum(pair not in returned for pair in judged)
-        many = depth > DEEP and n_unjudged > len(returned) / 2
-        fewer = f" (so many outweigh the others: with {DEEP // 2} documents per query, boosts may rank better)"
-        said.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}{fewer if many else ''}")
+        said.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}")
         n_empty = len({q for q, _ in judged}.difference(hits))
         said.append(f"judged documents that are in no response: {n_absent:,} ({n_empty:,} queries without a hit)")
     silent = [name for name, of in (scored.clauses or {}).items() if of and (of[1] == 0 or name not in names)]

@@ -67,6 +67,7 @@ class BoostedSteps(SizedMaker):
     name: ClassVar[str] = "steps"
     respects: ClassVar[tuple[str, ...]] = RULES
     on_steps: ClassVar[bool] = True
+    lowers: ClassVar[str] = LOSS
     starts_from: ClassVar[None] = None  # type: ignore[assignment]
 
     def _check(self) -> None:

@@ -41,6 +41,7 @@ class FeatureRules:
 
     name: ClassVar[str]
     on_steps: ClassVar[bool] = False  # features enter as steps; of the points within a size, the largest represents it
+    lowers: ClassVar[str] = ""  # the loss of its models, if not that of the settings
     tried_on_curves: ClassVar[bool] = False  # by `select`, which tries any other on curves only if it is told to
 
     alpha: float = 1.0

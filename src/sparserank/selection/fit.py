@@ -19,7 +19,6 @@ from sparserank.options.jobs import FIT
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.rankers import SPARSE_RANKER
 from sparserank.paths import SizedMaker, parse_maker
-from sparserank.paths.boosting import LOSS as STEPS_LOSS
 from sparserank.rankers.sparse_ranker import SparseRanker
 from sparserank.selection.inputs import notes_of_side_weights, weighted
 from sparserank.selection.typed import FitOptions
@@ -80,7 +79,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         raise ParameterError(e.parameter, e.message, owner=e.owner.removeprefix("SparseRanker").lstrip(": ")) from e
     on_steps = ranker.penalty_.on_steps
     parameters = {
-        "loss": STEPS_LOSS if on_steps else loss_name(parse_loss(chosen["loss"])),
+        "loss": ranker.penalty_.lowers or loss_name(parse_loss(chosen["loss"])),
         "transform": STEPS if on_steps else chosen["feature_transform"],
         "penalty": repr(ranker.penalty_),
         **_strengths(ranker),

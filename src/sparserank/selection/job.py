@@ -38,7 +38,6 @@ from sparserank.model import RankingModel
 from sparserank.model.training_record import with_training_record
 from sparserank.options import option
 from sparserank.options.jobs import RIVAL_TIME
-from sparserank.paths.boosting import LOSS as STEPS_LOSS
 from sparserank.paths.refits import NamedFormulas
 from sparserank.selection.ablation import Ablation, ablates_sizes, ablation_of_sizes
 from sparserank.selection.comparisons import Comparisons, against_all_features
@@ -120,7 +119,7 @@ class SelectionJob:
         if named is not None:  # the reference, in place of dense models
             tried = [*(t for t in tried if t.maker.selects), PathTask(NAMED, named, FeatureTransform(NAMED))]
         if problem.today is not None:
-            tried.append(PathTask(NAMED, problem.today))
+            tried.append(PathTask(problem.today.names[0], problem.today))
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
         runs = [self.engine is None or not t.transform.lacking(self.engine) for t in tried]
         self.tasks = list(compress(tried, runs))
@@ -339,7 +338,7 @@ class SelectionJob:
         """The final model of a candidate with its provenance."""
         path, alpha = candidate_set.path(chosen.penalty), candidate_set.alpha(chosen)
         learned = {
-            "loss": STEPS_LOSS if path.penalty.on_steps else loss_name(self.plan.path_plan.loss),
+            "loss": path.penalty.lowers or loss_name(self.plan.path_plan.loss),
             "penalty": repr(path.penalty.with_alpha(alpha)),
             "alpha_fraction": alpha / path.alpha_max,
             "relax": chosen.relax,

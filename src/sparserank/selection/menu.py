@@ -26,6 +26,7 @@ from sparserank.options.selection import (
 )
 from sparserank.paths import PenaltyPath, SizedMaker, maker_of
 from sparserank.paths.boosting import MAX_CUTOFF, BoostedSteps
+from sparserank.paths.metric_search import MetricSearch
 from sparserank.penalties import MCP, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
 from sparserank.selection.plan import SelectionPlan
@@ -58,7 +59,7 @@ def tasks_of(
     """
     if any(p.label == DENSE for p in plan.penalties):
         raise ParameterError("penalties", f"cannot be called {DENSE}, which is the name of the dense reference.")
-    by_default = steps_tried(plan, data) if transforms is None else ()
+    by_default = (*steps_tried(plan, data), *searches_tried(plan, data, client)) if transforms is None else ()
     limited = _limited(plan, by_default, groups, data)
     if transforms is None:
         names = transforms_tried(plan, data, client)
@@ -149,6 +150,14 @@ def steps_tried(plan: SelectionPlan, data: RankingDataset) -> tuple[BoostedSteps
     few = replace(BoostedSteps(), cutoff=min(plan.metric.cutoff or BoostedSteps.cutoff, MAX_CUTOFF))
     many = (replace(few, **MANY_ROUNDS),) if data.n_queries >= MANY_QUERIES else ()
     return tuple(maker.with_rules_of(plan.penalties[0]) for maker in (few, *many))
+
+
+def searches_tried(plan: SelectionPlan, data: RankingDataset, client: Any) -> tuple[MetricSearch, ...]:
+    """The search on the metric, by default for engines that run boosts of queries. It follows the rules of the first
+    penalty."""
+    of_boosts = plan.engine is not None and ENGINES[plan.engine].boosts
+    tried = plan.with_steps and of_boosts and _in_memory(data, client)
+    return (MetricSearch(metric=plan.metric).with_rules_of(plan.penalties[0]),) if tried else ()
 
 
 def notes_of_steps(plan: SelectionPlan, data: RankingDataset) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sparserank.execution import one_blas_thread
+from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.weighting import Weighting
 
@@ -79,16 +80,30 @@ class BinSums:
         return weighting.bin_sums(asks, np.array([a.seeds for a in asked]))
 
 
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """Request the means of a metric (m,) for the models at the rows of w (m, n_features), on the queries of the
+    objective."""
+
+    objective: PairwiseObjective
+    w: np.ndarray
+    metric: Metric
+
+    @staticmethod
+    def answer(weighting: Weighting, asked: Sequence[Measure]) -> list[Any]:
+        return [weighting.measure(a.w, a.metric, a.objective.k) for a in asked]
+
+
 @dataclass(frozen=True)
 class Seconds:
     """Request the seconds that this solve has used so far, including its share of the passes that it shared with other
     solves."""
 
 
-Request = Evaluate | Hessian | HessianTimes | BinSums | Seconds
+Request = Evaluate | Hessian | HessianTimes | BinSums | Measure | Seconds
 Steps = Generator[Request, Any, T]  # a computation that yields requests, receives the replies, and returns T
 # The first kind with a waiting request is answered, so that evaluations accumulate and share a pass.
-ORDER = (Hessian, HessianTimes, BinSums, Evaluate)
+ORDER = (Hessian, HessianTimes, BinSums, Measure, Evaluate)
 
 
 def run(steps: Steps[T]) -> T:
