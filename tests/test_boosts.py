@@ -283,10 +283,7 @@ def test_a_request_is_tuned_and_run_again(tmp_path: Path, cli_here: Cli) -> None
     done = cli_here("select", "r.jsonl", *call, *quick, "--out", "run").done
     said = " ".join(done.err.split())
     assert "responses with hits to 120 queries, of 20 documents (median); only these can move" in said
-    assert (
-        "without a judgment, which count as 0: 0; judged documents that are in no response: 0 (0 queries without a hit)"
-        in said
-    )
+    assert "without a judgment, which count as 0: 0; judged documents that are in no response: 0 (0 judged" in said
     assert "clauses that never match, or whose boost is 0, so that nothing can be learned: never." in said
     model, found = sr.load_model("run"), json.loads(Path("run/result.json").read_text())
     boosts = {n: w for n, w in model.weights.items() if n != "rest"}
@@ -357,6 +354,68 @@ def test_boosts_that_nothing_beats_stay(boost: float, name: str, tmp_path: Path)
     assert len(small.model.support) == 2
     dropped = sr.select(tmp_path / "r.jsonl", margin=0.0, drop=["pop"], **asked)
     assert "pop" not in dropped.model.weights
+    assert not any(c.formula for c in dropped.choice.candidates)
+    with pytest.raises(ParameterError, match="current cannot be combined with query, whose boosts are in use"):
+        sr.select(tmp_path / "r.jsonl", current="title", **asked)
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
+def test_a_clause_that_adds_nothing_leaves_todays_boosts(tmp_path: Path) -> None:
+    clauses = {"title": 1.0, "body": 2.0, "tags": 0.01, "ghost": 3.0}
+    body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n, "boost": b}} for n, b in clauses.items()])
+    documents, _ = collection(60)
+    worth = {q: {d: v["title"] + 2 * v.get("body", 0.0) for d, v in of.items()} for q, of in documents.items()}
+    judged = {q: {d: 3 - i for i, d in enumerate(sorted(of, key=lambda d: -of[d])[:3])} for q, of in worth.items()}
+    lines = [response(q, of, body) for q, of in documents.items()]
+    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 3, "half_samples": 0, "rival": "none", "cv": 3}
+    asked = {"qrels": judged, "engine": "elasticsearch-query", "query": body, **quick}
+    found = sr.select(write(tmp_path / "r.jsonl", lines), **asked)
+    # The clause that matches nothing is deleted, so these are no longer today's boosts as they are.
+    name = "today's boosts of the clauses that match"
+    named = [c for c in found.choice.candidates if c.formula]
+    assert [c.formula for c in named] == [name, *(f"{name} without {n}" for n in ("title", "body", "tags"))]
+    assert found.chosen.formula == f"{name} without tags"
+    assert dict(found.model.weights) == {"title": 1.0, "body": 2.0}
+    assert "without: tags (0.01), ghost (3)." in found.notes[0]
+
+
+@pytest.mark.filterwarnings("ignore:responses with hits")
+def test_a_request_that_does_not_depend_on_the_query_is_said(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    popular = {f"d{i}": float(rng.gamma(2.0)) for i in range(40)}  # the same documents answer all queries
+    body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n}} for n in ("text", "popular")])
+    documents = {
+        f"q{q}": {d: {"text": float(rng.gamma(2.0)), "popular": p} for d, p in popular.items() if rng.random() < 0.5}
+        for q in range(40)
+    }
+    judged = {q: {d: int(v["popular"] > 2) for d, v in of.items()} for q, of in documents.items()}
+    file = write(tmp_path / "r.jsonl", [response(q, of, body) for q, of in documents.items()])
+    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 6, "half_samples": 0, "rival": "none", "cv": 3}
+    asked: dict[str, Any] = {"qrels": judged, "engine": "elasticsearch-query", "query": body, **quick}
+    said = "no clause that is left depends on the query"
+    with pytest.warns(DataWarning, match=said):
+        found = sr.select(file, **asked)
+    assert list(found.model.weights) == ["popular"]
+    assert said in found.notes[0]
+    sr.select(file, keep=["text"], **asked)  # a warning would be an error
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
+@pytest.mark.parametrize("names", [("title",), ("title", "body", "pop")])
+def test_finished_work_is_read_again(names: tuple[str, ...], tmp_path: Path) -> None:
+    body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n}} for n in names])
+    documents, judged = collection(60)
+    file = write(tmp_path / "r.jsonl", [response(q, of, body) for q, of in documents.items()])
+    quick: dict[str, Any] = {"n_alphas": 6, "half_samples": 2, "rival": "none", "cv": 3, "out": tmp_path / "run"}
+    asked: dict[str, Any] = {"qrels": judged, "engine": "elasticsearch-query", "query": body, **quick}
+    first = sr.select(file, **asked)
+    model, log = (tmp_path / "run/model.json").read_text(), (tmp_path / "run/log.jsonl").read_text()
+    assert ("refined" in {c.penalty for c in first.choice.candidates}) == (len(names) > 1)
+    assert '"what": "refined fold 1"' in log
+    sr.select(file, **asked)
+    assert (tmp_path / "run/model.json").read_text() == model
+    again = (tmp_path / "run/log.jsonl").read_text()[len(log) :]
+    assert '"event": "piece"' not in again
 
 
 def test_without_a_request_weights_are_factors_of_the_boosts(tmp_path: Path) -> None:
@@ -391,7 +450,7 @@ def test_a_response_is_a_row_per_hit(tmp_path: Path) -> None:
     clauses = {"title": (0.2, 5.0), "body": (1 / 1.2, 1.2), "required": None}
     with pytest.warns(
         DataWarning,
-        match=r"responses with hits to 2 queries, of 2 documents .* as 0: 2; .* response: 1 \(0 q.*\.",
+        match=r"responses with hits to 2 queries, of 2 documents .* as 0: 2; .* response: 1 \(0 judged.*\.",
     ):
         (data,) = as_datasets({"train": file}, reading={"qrels": judged, "clauses": clauses}).values()
     assert data is not None

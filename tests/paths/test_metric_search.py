@@ -39,7 +39,6 @@ def test_the_search_is_that_of_scoring_every_list_anew(scaled: bool, fold: bool)
     divisors = np.ones(DATA.n_features) if scale is None else scale
     sizes = [int(n) for n in path.nnz]
     assert sizes == sorted(set(sizes))
-    assert min(sizes) > 1
     assert len(sizes) >= 3
     moved = wrong = 0
     every = pairs.pairs_of(DATA.relevance, DATA.query_ptr, weight)
@@ -69,7 +68,7 @@ def test_a_path_continues_after_its_known_points_with_the_same_bits() -> None:
     whole = run(MAKER.path(objective, plan))
     again = run(MAKER.path(objective, replace(plan, done=seen[:2])))
     np.testing.assert_array_equal(whole.coefs, again.coefs)
-    assert len(seen) == 2 * len(whole.alphas) - 2 <= 2 * MAX_SIZE
+    assert len(seen) == 2 * len(whole.alphas) - 2 < 2 * MAX_SIZE
 
 
 @pytest.mark.usefixtures("no_processes")

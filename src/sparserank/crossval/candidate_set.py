@@ -51,12 +51,14 @@ class CandidateSet:
 
     @cached_property
     def sparse(self) -> list[Candidate]:
-        """Candidates that may be chosen, task by task: named formulas, which win ties, and of makers that select.
-        Formulas of a single feature represent their features, so if there are any, no other candidate has only one."""
-        named = [c for label in self._named for c in self.of_points(label)]
+        """Candidates that may be chosen, task by task: of makers that select, and named formulas. Formulas of a single
+        feature represent their features, so if there are any, no other candidate has only one. Otherwise the formulas
+        come first, and win ties."""
         learned = [c for label, t in self.tasks.items() if t.maker.selects for c in self.of_sizes(label)]
-        least = min((c.n_features for c in named), default=2)
-        return [*named, *(c for c in learned if least > 1 or c.n_features > 1)]
+        named = [c for label in self._named for c in self.of_points(label)]
+        if all(c.n_features > 1 for c in named):
+            return [*named, *learned]
+        return [*(c for c in learned if c.n_features > 1), *named]
 
     @cached_property
     def dense(self) -> list[Candidate]:

@@ -58,7 +58,9 @@ class Rivals:
         )
 
     def beside(self, c: Candidate, rival: Rival) -> RivalDifference:
-        """Compare a candidate with one of the rivals."""
+        """Compare a candidate with one of the rivals; one that ranks alike on every query is no different."""
+        if np.array_equal(c.values, rival.values, equal_nan=True):
+            return RivalDifference(0.0, 0.0, 0.0)
         row = self._choice.candidates.index(c)
         return RivalDifference(c.mean - rival.mean, *self.intervals.interval(row, self.rivals.index(rival)))
 

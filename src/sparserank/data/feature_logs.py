@@ -93,7 +93,9 @@ def _tell(hits: Mapping[str, Collection[str]], names: Collection[str], scored: S
         n_unjudged, n_absent = len(returned.difference(judged)), sum(pair not in returned for pair in judged)
         said.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}")
         n_empty = len({q for q, _ in judged}.difference(hits))
-        said.append(f"judged documents that are in no response: {n_absent:,} ({n_empty:,} queries without a hit)")
+        said.append(
+            f"judged documents that are in no response: {n_absent:,} ({n_empty:,} judged queries have no hit here)"
+        )
     silent = [name for name, of in (scored.clauses or {}).items() if of and (of[1] == 0 or name not in names)]
     if silent:
         said.append(f"clauses that never match, or whose boost is 0, so that nothing can be learned: {listed(silent)}")
@@ -218,7 +220,8 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
     if total - score > error:
         raise DataFormatError(
             f"{where} has the score {score:.9g}, but its clauses sum to {total:.9g}: something multiplies or replaces "
-            f"scores, or clauses in filter are counted, which only the request shows (select with {option('query')})."
+            "scores (in Solr, a tie below 1 too), or clauses in filter are counted, which only the request shows "
+            f"(select with {option('query')})."
         )
     return {**out, REST: score - total} if score - total > error else out
 

@@ -21,8 +21,8 @@ def boosts(of: Sum, options: Options) -> Files:
     weights = {t.name: t.slope for t in of.terms}
     if odd := next((name for name, weight in weights.items() if weight < 0), None):
         raise DataError(
-            f"{brief(odd)} has a weight below 0, and a clause cannot lower a score; train with "
-            "engine='elasticsearch-query' (--engine elasticsearch-query)."
+            f"{brief(odd)} has a weight below 0, and a clause cannot lower a score; train with an "
+            "engine of boosts, such as engine='elasticsearch-query' (--engine elasticsearch-query)."
         )
     # What is in no named clause stays as it is, so it is the unit of the boosts.
     unit = weights.pop(REST, 1.0)

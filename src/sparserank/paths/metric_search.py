@@ -4,7 +4,7 @@ metric)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -23,12 +23,12 @@ from sparserank.solvers.lockstep import Measure, Seconds, Steps
 
 FACTORS = np.array([0.5, 0.7, 0.85, 1.2, 1.4, 2.0])  # by which one weight is tried to change
 MAX_SIZE = 10  # features; more are not searched
-MAX_ROUNDS = 4  # over the features of a model; most searches end after two
+MAX_ROUNDS = 4  # over the features of a model
 
 
 @dataclass(frozen=True, repr=False)
 class MetricSearch(SizedMaker):
-    """A path maker: the l1 model of each size from 2 to MAX_SIZE, with the weights that a search finds for the metric.
+    """A path maker: the l1 model of each size up to MAX_SIZE, with the weights that a search finds for the metric.
 
     One weight after the other is multiplied by the factor that ranks best on the training queries, until a round
     changes nothing. Features and signs, and with them the rules, are those of the l1 path. The loss of a point is minus
@@ -38,7 +38,7 @@ class MetricSearch(SizedMaker):
         Coordinate ascent: Metzler and Croft (2007), here from fitted weights.
     """
 
-    metric: Metric | None = None
+    metric: Metric | None = field(default=None, repr=False)  # the call in a stored path has only numbers and names
 
     name: ClassVar[str] = "refined"
     lowers: ClassVar[str] = "metric"
@@ -49,19 +49,20 @@ class MetricSearch(SizedMaker):
         return self.name
 
     def n_points(self, plan: PathPlan) -> int:
-        return MAX_SIZE - 1
+        return MAX_SIZE
 
     def effort(self, n_docs: int, n_features: int) -> float:
-        """Seconds of two rounds on each size, over those of an l1 path, as measured on one core."""
-        n_models = len(FACTORS) * sum(range(2, min(n_features, MAX_SIZE) + 1))
-        return 2 * n_models * 7e-8 * n_docs / l1_seconds(n_docs, n_features)
+        """Seconds of three rounds on each size, over those of an l1 path, as measured on one core."""
+        n_models = len(FACTORS) * sum(range(1, min(n_features, MAX_SIZE) + 1))
+        return 3 * n_models * 5e-8 * n_docs / l1_seconds(n_docs, n_features)
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         source = plan.starts
         assert isinstance(source, PathStarts)
         assert source.losses is not None
         sizes = n_used(source.coefs, objective.width)
-        chosen = [i for i in points_by_size(sizes, source.losses).values() if 1 < sizes[i] <= MAX_SIZE]
+        by_size = points_by_size(sizes, source.losses).values()
+        chosen = [i for n, i in enumerate(by_size) if n == 0 or sizes[i] <= MAX_SIZE]
         points = list(plan.done)
         for i in chosen[len(points) :]:
             began = yield Seconds()
@@ -71,8 +72,7 @@ class MetricSearch(SizedMaker):
             points.append(Point(coef, -mean, -mean, np.nan, np.nan, 0, now - began, Status.NOT_CERTIFIED.value))
             if plan.keep is not None:
                 plan.keep(points[-1], len(chosen))
-        alphas = 1.0 / sizes[chosen] if chosen else np.zeros(0)
-        return PathResult.of(points, self, alphas, 1.0, 1.0, objective, plan.feature_names)
+        return PathResult.of(points, self, 1.0 / sizes[chosen], 1.0, 1.0, objective, plan.feature_names)
 
     def _searched(self, objective: PairwiseObjective, w: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
         """The weights that the search finds from w, and the mean of their metric."""

@@ -131,7 +131,7 @@ class FeatureRules:
         shown = [
             f"{f.name}={getattr(self, f.name)!r}"
             for f in fields(self)
-            if getattr(self, f.name) != f.default or f.name == "alpha"
+            if f.repr and (getattr(self, f.name) != f.default or f.name == "alpha")
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 

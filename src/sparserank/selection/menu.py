@@ -80,6 +80,7 @@ def tasks_of(
                 raise ParameterError("feature_transform", f"{transform.name} needs a linear penalty, such as mcp.")
             asked = plan.feature_transform != (AUTO,)
             own = {n: p for n, p in limited.items() if asked or (isinstance(p, Penalty) and not p.is_convex)}
+            own = {n: p for n, p in own.items() if not isinstance(p, MetricSearch)}  # its metric needs true labels
             out += _on(transform, own)
         elif transform.knots.curved:
             out += _on(transform, _for_curves(limited)) if limited else []

@@ -74,8 +74,7 @@ class SelectionPlan:
     costs      one per feature, in the order of the features; they weight the penalties too
     prefer     an earlier run, whose features are also tried alone, and chosen if their loss is within the margin
     most       models with more features are not chosen
-    with_steps   boosted steps, and models distilled from them, are tried too, where there is enough to learn
-                 (`menu.steps_tried`, `menu.transforms_tried`)
+    with_steps   boosted steps, models distilled from them, and a search on the metric are tried too, where `menu` says
     noun       word for a feature in sentences
     feature_groups  groups of features that are computed together, enter the penalties together and are paid for once
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from sparserank.data.feature_logs import REST
 from sparserank.data.matrices import columns_dense
 from sparserank.data.read import is_path, paths_of
 from sparserank.data.read_files import kind_of
-from sparserank.errors import ParameterError
+from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.search_query import SearchQuery, read_search_query
 from sparserank.model import RankingModel
@@ -29,6 +30,10 @@ from sparserank.text import brief
 TODAY = "today's boosts"
 DIGITS = 2  # significant digits of a boost
 STAY = "boosts: today's stay; by the rule, no other model that was tried replaces them."
+NO_QUERY = (
+    "no clause that is left depends on the query, so the new request returns the same documents for all of them: ask "
+    "for longer lists (size), or keep a clause that filters."
+)
 NO_REST = "what is in no named clause has weight 0, so all figures are those without it: delete it, or name it."
 NOISE = 1e-5  # relative to the largest score, above what single precision leaves of a sum
 
@@ -59,28 +64,54 @@ def for_request(sources: Mapping[str, Any], chosen: AllSelectOptions) -> tuple[A
 
 def for_clauses(
     chosen: AllSelectOptions, plan: SelectionPlan, data: RankingDataset, request: SearchQuery | None
-) -> tuple[AllSelectOptions, SelectionPlan, NamedFormulas | None]:
-    """The options and the plan for weights >= 0, and the boosts of the request as a candidate. What is in no clause is
-    always kept, and is the unit of the boosts, unless it is the same for all documents of a query."""
+) -> tuple[AllSelectOptions, SelectionPlan]:
+    """The options and the plan for weights >= 0; what is in no clause is always kept, and is the unit of the boosts,
+    unless it is the same for all documents of a query.
+
+    Raises
+        ParameterError   a clause is to lower scores, or another ranker in use is named
+    """
     given, names = chosen["monotone"] or {}, list(data.feature_names or ())
     if odd := next((name for name, sign in given.items() if sign in ("-", -1)), None):
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
     more: dict[str, Any] = {"monotone": {**dict.fromkeys(names, "+"), **given}}
-    boosts = np.array([request.clauses[n].boost if request and n in request.clauses else 1.0 for n in names])
+    boosts = _boosts(request, names)
     if REST in names and _varies(data, names.index(REST), boosts):
         more["keep"] = [*(chosen["keep"] or ()), REST]
         plan = replace(plan, path_plan=replace(plan.path_plan, unit=names.index(REST)))
     elif REST in names:
         more["drop"] = [*(chosen["drop"] or ()), REST]
-    chosen = cast(AllSelectOptions, {**chosen, **more})
-    if request is None:
-        return chosen, plan, None
-    if chosen["current"] is None:
+    if request is not None:
+        if chosen["current"] is not None:
+            raise ParameterError("current", f"cannot be combined with {option('query')}, whose boosts are in use.")
         none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
-        chosen["current"] = RankingModel(boosts, tuple(names), none)
-    own = [(j, float(boosts[j])) for j, name in enumerate(names) if boosts[j] and name not in (chosen["drop"] or ())]
-    same = (rounded(boosts, chosen["round"]) == boosts).all()
-    return chosen, plan, NamedFormulas((TODAY if same else f"{TODAY}, rounded",), (tuple(own),)) if own else None
+        more["current"] = RankingModel(boosts, tuple(names), none)
+    return cast(AllSelectOptions, {**chosen, **more}), plan
+
+
+def _boosts(request: SearchQuery | None, names: Sequence[str]) -> np.ndarray:
+    """(n_features,) the boost of each clause, and 1 of what is in no clause."""
+    return np.array([request.clauses[n].boost if request and n in request.clauses else 1.0 for n in names])
+
+
+def todays_boosts(request: SearchQuery, names: Sequence[str], plan: SelectionPlan) -> NamedFormulas | None:
+    """Today's boosts with the digits of the plan, and these without one clause each, as candidates; None if the rules
+    exclude them.
+
+    plan   with completed penalties
+    """
+    never = set.intersection(*(set(p.drop) for p in plan.penalties))
+    kept = set.union(*(set(p.keep) for p in plan.penalties))
+    exact = _boosts(request, names)
+    boosts = rounded(exact, plan.path_plan.round)
+    used = {j: float(b) for j, b in enumerate(boosts) if b and not (names[j] == REST and j in never)}
+    if not used or never & used.keys() or not kept <= used.keys():
+        return None
+    silent = any(c.boost and c.name not in names for c in request.clauses.values())
+    name = TODAY + (" of the clauses that match" if silent else "") + ("" if (boosts == exact).all() else ", rounded")
+    without = {f"{name} without {names[j]}": {i: b for i, b in used.items() if i != j} for j in used if j not in kept}
+    formulas = {name: used, **(without if len(used) > 2 else {})}
+    return NamedFormulas(tuple(formulas), tuple(tuple(of.items()) for of in formulas.values()))
 
 
 def _varies(data: RankingDataset, j: int, boosts: np.ndarray) -> bool:
@@ -88,6 +119,16 @@ def _varies(data: RankingDataset, j: int, boosts: np.ndarray) -> bool:
     column = columns_dense(data.X, np.array([j]))[:, 0]
     span = np.maximum.reduceat(column, data.query_ptr[:-1]) - np.minimum.reduceat(column, data.query_ptr[:-1])
     return bool(span.max() > NOISE * float((columns_dense(data.X, np.arange(len(boosts))) @ boosts).max()))
+
+
+def _same_for_all_queries(data: RankingDataset, columns: np.ndarray) -> bool:
+    """Whether documents of several queries have the same values in all of them."""
+    if data.docid is None:
+        return False
+    order = np.argsort(data.docid, kind="stable")
+    again = data.docid[order][1:] == data.docid[order][:-1]
+    X = columns_dense(data.X, columns)[order]
+    return bool(again.any() and np.allclose(X[1:][again], X[:-1][again], rtol=1e-6, atol=0.0))
 
 
 def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQuery | None) -> list[str]:
@@ -104,6 +145,9 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
     deleted = ", ".join(f"{name} ({old:g})" for name, (old, new) in boosts.items() if not new)
     same = all(old == new for old, new in boosts.values())
     said.insert(0, STAY if same else f"boosts: {changed}{f'; without: {deleted}' if deleted else ''}.")
+    if _same_for_all_queries(data, model.support):
+        said.insert(0, NO_QUERY)
+        warnings.warn(NO_QUERY, DataWarning, stacklevel=4)
     patterns, n_docs = np.unique(columns_dense(data.X, np.arange(len(names))) != 0, axis=0, return_counts=True)
     lost = 0
     for pattern, n in zip(patterns.tolist(), n_docs.tolist(), strict=True):

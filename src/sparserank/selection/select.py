@@ -37,7 +37,7 @@ from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of, started
 from sparserank.selection.plan import Earlier, make_plan, planned
-from sparserank.selection.requests import for_clauses, for_request, notes_of_request
+from sparserank.selection.requests import for_clauses, for_request, notes_of_request, todays_boosts
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES, write_results
 from sparserank.selection.trees_selection import TreesSelection
@@ -203,9 +203,9 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
-    today, given = None, chosen
+    given = chosen
     if engine is not None and engine.boosts:
-        chosen, plan, today = for_clauses(chosen, plan, train_data, request)
+        chosen, plan = for_clauses(chosen, plan, train_data, request)
     current = chosen["current"]
     held = None if current is None else in_use(current, names)
     excused = [*names_in(chosen["keep"], drop), *(() if held is None else held.features)]
@@ -232,7 +232,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
         current=held,
         rivals=trees,
         rival_time=chosen["rival_time"],
-        today=today,
+        today=None if request is None else todays_boosts(request, names, plan),
         facts={} if request is None else {REQUEST: clauses},
     )
     job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
