@@ -352,6 +352,8 @@ def test_boosts_that_nothing_beats_stay(boost: float, name: str, tmp_path: Path)
     small = sr.select(tmp_path / "r.jsonl", k=2, **asked)
     assert small.chosen.label != name
     assert len(small.model.support) == 2
+    first = next(n for n in clauses if n in small.model.weights)  # keeps its boost, because only ratios matter
+    assert small.model.weights[first] == float(f"{clauses[first]:.1e}")
     dropped = sr.select(tmp_path / "r.jsonl", margin=0.0, drop=["pop"], **asked)
     assert "pop" not in dropped.model.weights
     assert not any(c.formula for c in dropped.choice.candidates)

@@ -87,7 +87,7 @@ class PathPlan:
                strength
     scaling, pair_weights, loss   settings of the objective, which makers do not read
     round      significant digits of the weights that are judged, or None: all
-    unit       the column whose weight is 1 after rounding; None: weights keep their scale
+    units      (column, weight): the first of these columns that a model uses gets this weight; empty: any scale
     """
 
     n_alphas: int = N_ALPHAS.default
@@ -103,16 +103,19 @@ class PathPlan:
     pair_weights: str = PAIR_WEIGHTS.default
     loss: PairwiseLoss = field(default_factory=SquaredHinge)
     round: int | None = None
-    unit: int | None = None
+    units: tuple[tuple[int, float], ...] = ()
 
     def rounded(self, coefs: sp.csr_array) -> sp.csr_array:
-        """Weights (n_models, n_columns) with so many digits, those of each model divided by that of the unit first."""
+        """Weights (n_models, n_columns) with so many digits, those of each model in its units."""
         if self.round is None:
             return coefs
         values, rows = coefs.data, np.repeat(np.arange(coefs.shape[0]), np.diff(coefs.indptr))
-        if self.unit is not None:
-            of_unit = coefs[:, [self.unit]].toarray().ravel()
-            values = values / np.where(of_unit > 0, of_unit, 1.0)[rows]
+        if self.units:
+            columns, wanted = np.array([j for j, _ in self.units]), np.array([weight for _, weight in self.units])
+            of_units = coefs[:, columns].toarray()
+            first = (of_units > 0).argmax(axis=1)
+            of_first = of_units[np.arange(len(first)), first]
+            values = values * np.where(of_first > 0, wanted[first] / np.where(of_first > 0, of_first, 1.0), 1.0)[rows]
         return sp.csr_array((rounded(values, self.round), coefs.indices, coefs.indptr), shape=coefs.shape)
 
 

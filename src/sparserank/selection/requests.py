@@ -65,8 +65,8 @@ def for_request(sources: Mapping[str, Any], chosen: AllSelectOptions) -> tuple[A
 def for_clauses(
     chosen: AllSelectOptions, plan: SelectionPlan, data: RankingDataset, request: SearchQuery | None
 ) -> tuple[AllSelectOptions, SelectionPlan]:
-    """The options and the plan for weights >= 0; what is in no clause is always kept, and is the unit of the boosts,
-    unless it is the same for all documents of a query.
+    """The options and the plan for weights >= 0. What is in no clause is always kept as it is, unless it is the same
+    for all documents of a query; otherwise, the first clause of a model keeps its boost.
 
     Raises
         ParameterError   a clause is to lower scores, or another ranker in use is named
@@ -76,11 +76,14 @@ def for_clauses(
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
     more: dict[str, Any] = {"monotone": {**dict.fromkeys(names, "+"), **given}}
     boosts = _boosts(request, names)
+    known = [] if request is None else [c for c in request.clauses.values() if c.boost and c.name in names]
+    units = [(names.index(c.name), c.boost) for c in known]
     if REST in names and _varies(data, names.index(REST), boosts):
         more["keep"] = [*(chosen["keep"] or ()), REST]
-        plan = replace(plan, path_plan=replace(plan.path_plan, unit=names.index(REST)))
+        units = [(names.index(REST), 1.0), *units]
     elif REST in names:
         more["drop"] = [*(chosen["drop"] or ()), REST]
+    plan = replace(plan, path_plan=replace(plan.path_plan, units=tuple(units)))
     if request is not None:
         if chosen["current"] is not None:
             raise ParameterError("current", f"cannot be combined with {option('query')}, whose boosts are in use.")
