@@ -495,6 +495,15 @@ def test_responses_of_solr_are_the_same_data(tmp_path: Path) -> None:
     }
     with pytest.raises(ParameterError, match="query needs engine='elasticsearch-query'"):
         sr.select(tmp_path / "r.jsonl", qrels=judged, engine="solr-query", query=body, **quick)
+    # Today's boosts are a factor of 1 each.
+    found = sr.select(tmp_path / "r.jsonl", qrels=judged, engine="solr-query", **quick)
+    assert found.change is not None
+    scores = {
+        q: {h["_id"]: h["_score"] for h in line["response"]["hits"]["hits"]}
+        for q, line in zip(judged, lines, strict=True)
+    }
+    assert found.change.mean == pytest.approx(sr.evaluate(scores, judged, "default:ndcg@10")["ndcg@10"], abs=1e-6)
+    assert "today's boosts" in {c.formula for c in found.choice.candidates}
     # With a tie below 1, the best clause counts more than the others, and the sum is above the score.
     for damage, said in (
         ({"score": 0.5}, r"has the score 0.5, but its clauses sum to"),
@@ -526,6 +535,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "rest is taken": (hit(matched_queries={"rest": 2.0}), "which is taken; rename the clause"),
     "no clauses": (hit(matched_queries=None), "has clauses without scores"),
     "no id": ({"_score": 1.0}, "is no search response; expected response.hits.hits, each with _id and _score"),
+    "huge": (hit(_score=10**400), "expected numbers >= 0"),
+    "id": (hit(_id="\ud800"), "ids and names of clauses must be valid UTF-8 text"),
+    "again, otherwise": (hit(_score=9.0), "document 'a' of query '1' has other scores than before"),
 }
 
 
@@ -539,6 +551,42 @@ def test_bad_responses_are_refused_in_one_sentence(name: str, tmp_path: Path) ->
         as_datasets({"train": file}, reading=reading)
     assert message in str(refused.value)
     assert f"{file}:2" in str(refused.value)
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
+def test_responses_to_two_requests_are_not_mixed(tmp_path: Path) -> None:
+    body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n}} for n in ("title", "body")])
+    more = wrapped("bool", should=[*body["query"]["bool"]["should"], {"leaf": {"id": "pop"}}])
+    documents, judged = collection(4)
+    plain, with_pop = ([response(q, of, b) for q, of in documents.items()] for b in (body, more))
+    solr = [of_solr(line) for line in plain]
+    other = copy.deepcopy(solr[1])
+    for doc in other["response"]["response"]["docs"]:
+        doc["tags"] = 0.0
+    logged = {"qid": "q9", "label": 1, "id": "d", "[features]": "title=1"}
+    file, clauses = tmp_path / "r.jsonl", search_query(body).listed
+    for lines, said in (
+        (
+            [solr[0], other],
+            "document 'd1-0' has the values body, tags, title, others body, title: two requests are mixed",
+        ),
+        (
+            [plain[0], solr[1]],
+            "is responses of Solr, but the lines before are responses of Elasticsearch or OpenSearch",
+        ),
+        ([plain[0], logged], "is logged features, but the lines before are responses of Elasticsearch"),
+        (with_pop, "and every clause of the request has a name: the responses are to another request"),
+    ):
+        with pytest.raises(DataFormatError, match=said):
+            known = clauses if lines is with_pop else None
+            as_datasets({"train": write(file, lines)}, reading={"qrels": judged, "clauses": known})
+    assert (
+        as_datasets({"train": write(file, plain)}, reading={"qrels": judged, "clauses": clauses})["train"] is not None
+    )
+    # The request with an unnamed clause explains the rest; a file given twice is refused.
+    as_datasets({"train": write(file, with_pop)}, reading={"qrels": judged, "clauses": search_query(more).listed})
+    with pytest.raises(DataFormatError, match="give each file once"):
+        as_datasets({"train": [file, file]}, reading={"qrels": judged})
 
 
 def test_responses_need_judgments_and_queries(tmp_path: Path) -> None:

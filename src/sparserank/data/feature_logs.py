@@ -44,7 +44,10 @@ ROLES = ("qid", "label", "docid")  # columns besides the features, in the order 
 IDS = ("id", "_id", "docno", "docid")
 RESPONSE, REST = "response", "rest"
 RESERVED = (*ROLES, REST)
+OF_SOLR = "responses of Solr"
+LARGEST = 3.4e38  # of single precision, in which engines score
 SCORES = "include_named_queries_score=true"  # Elasticsearch 8.8, OpenSearch 2.13
+NOISE = 1e-5  # relative to a score, above what single precision leaves of a sum
 SINGLE = 2.0**-22  # relative error of a sum of two scores in single precision
 
 
@@ -54,8 +57,8 @@ class Scored:
 
     judged   {(query, document): grade}; None: labels are not read, and are 0
     clauses  {name: (factor, boost)}: the feature is the listed score times the factor, and the boost times the feature
-             is the share of the clause in the score of the hit; None: it does not count. Without the mapping, every
-             listed score counts as it is
+             is the share of the clause in the score of the hit; None: it does not count, or (REST) every clause has a
+             name. Without the mapping, every listed score counts as it is
     """
 
     judged: Mapping[tuple[str, str], float] | None = None
@@ -70,14 +73,14 @@ def log_names(
     if given is not None:
         return list(given)
     names: dict[str, None] = {}
-    hits: dict[str, dict[str, str]] = {}
-    for path in paths:
+    hits: dict[str, dict[str, int]] = {}
+    for n, path in enumerate(paths):
         for line, entry in _entries(str(path), scored):
             names.update(dict.fromkeys(entry[3]))
-            if scored is not None and hits.setdefault(entry[0], {}).setdefault(entry[2], str(path)) != str(path):
+            if scored is not None and hits.setdefault(entry[0], {}).setdefault(entry[2], n) != n:
                 raise DataFormatError(
                     f"{path}:{line}: document {brief(entry[2])} of query {brief(entry[0])} is also in "
-                    f"{hits[entry[0]][entry[2]]}; write all pages of a query to one file."
+                    f"{paths[hits[entry[0]][entry[2]]]}; give each file once, with all pages of its queries."
                 )
     if scored is not None and scored.judged is not None and hits:
         _tell(hits, names, scored)
@@ -133,13 +136,17 @@ class LogTable(Table):
 
 def _entries(path: str, scored: Scored | None = None) -> Iterator[tuple[int, Entry]]:
     """(line, entry); of a response, its hits, each document of a query once."""
-    known: set[tuple[str, str]] = set()
+    known: dict[tuple[str, str], int] = {}
+    form, fields = "", frozenset[str]()
     try:
         with open(path, "rb") as raw:
             for number, line in enumerate(unzipped(raw), start=1):
                 if line.strip():
                     place = f"{path}:{number}"
                     content = _object_of(line, place)
+                    if form not in ("", own := _form(content)):
+                        raise DataFormatError(f"{place}: is {own}, but the lines before are {form}; use one file each.")
+                    form = own
                     if RESPONSE not in content:
                         yield number, _entry(content, place)
                         continue
@@ -149,13 +156,35 @@ def _entries(path: str, scored: Scored | None = None) -> Iterator[tuple[int, Ent
                             "evaluate the run of a model (predict --run)."
                         )
                     for entry in _hits(content, place, scored):
-                        if (entry[0], entry[2]) not in known:  # pages may overlap
-                            known.add((entry[0], entry[2]))
+                        names = frozenset(entry[3]) - {REST}
+                        fields = fields or names
+                        if form == OF_SOLR and names != fields:
+                            raise DataFormatError(
+                                f"{place}: document {brief(entry[2])} has the values {listed(sorted(names))}, others "
+                                f"{listed(sorted(fields))}: two requests are mixed."
+                            )
+                        pair, values = (entry[0], entry[2]), hash(tuple(entry[3].items()))
+                        if pair not in known:  # pages may overlap
+                            known[pair] = values
                             yield number, entry
+                        elif known[pair] != values:
+                            raise DataFormatError(
+                                f"{place}: document {brief(entry[2])} of query {brief(entry[0])} has other scores than "
+                                "before; write each query once."
+                            )
     except (OSError, EOFError, zlib.error) as error:
         if isinstance(error, FileNotFoundError):
             raise no_such_file(path) from error
         raise DataFormatError(f"{path}: cannot be read ({error}).") from error
+
+
+def _form(content: dict[str, Any]) -> str:
+    response = content.get(RESPONSE)
+    if RESPONSE not in content:
+        return "logged features"
+    return (
+        OF_SOLR if isinstance(response, dict) and RESPONSE in response else "responses of Elasticsearch or OpenSearch"
+    )
 
 
 def _object_of(line: bytes, place: str) -> dict[str, Any]:
@@ -186,6 +215,10 @@ def _hits(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Entry
             found = [(hit["_id"], hit["_score"], hit.get("matched_queries", {})) for hit in response["hits"]["hits"]]
         if any(document is None for document, *_ in found):
             raise KeyError
+        for document, _, matched in found:
+            "".join([str(document), *(matched if isinstance(matched, dict) else ())]).encode()  # no lone surrogates
+    except UnicodeEncodeError as error:
+        raise DataFormatError(f"{place}: ids and names of clauses must be valid UTF-8 text.") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise DataFormatError(
             f"{place}: is no search response; expected response.hits.hits, each with _id and _score, or, of Solr, "
@@ -214,20 +247,25 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
                 f"{where} has the clause {brief(name)}, which the request does not have: two requests are mixed."
             )
         if known is not None:
-            out[name] = _score(listed_score, where) * known[0]
+            out[name] = _score(listed_score, f"{where}, clause {brief(name)},") * known[0]
             total += out[name] * known[1]
     error = SINGLE * (len(out) + 1) * max(total, score)
     if total - score > error:
         raise DataFormatError(
             f"{where} has the score {score:.9g}, but its clauses sum to {total:.9g}: something multiplies or replaces "
-            "scores (in Solr, a tie below 1 too), or clauses in filter are counted, which only the request shows "
-            f"(select with {option('query')})."
+            "scores (in Solr, a tie below 1 too), or clauses in filter are counted, which only the request shows (for "
+            f"Elasticsearch and OpenSearch: select with {option('query')})."
+        )
+    if clauses is not None and REST in clauses and score - total > NOISE * score:
+        raise DataFormatError(
+            f"{where} has the score {score:.9g}, but its clauses sum to {total:.9g}, and every clause of the request "
+            "has a name: the responses are to another request."
         )
     return {**out, REST: score - total} if score - total > error else out
 
 
 def _score(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not (math.isfinite(value) and value >= 0):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
         raise DataFormatError(f"{where} has the score {brief(str(value))}; expected numbers >= 0.")
     return float(value)
 

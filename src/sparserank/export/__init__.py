@@ -129,7 +129,8 @@ def export(
     engine, of = ENGINES[to], sum_of(model)
     if engine.boosts and query is None and REQUEST in model.parameters:
         raise DataError(
-            f"weights are boosts of the request that was given to select; give it again ({option('query')})."
+            f"weights are boosts of the request that was given to select; export to {' or '.join(REQUESTS)}, and give "
+            f"it again ({option('query')})."
         )
     request = None if query is None else read_search_query(query)
     if request is not None and plain(request.listed) != plain(model.parameters[REQUEST]):

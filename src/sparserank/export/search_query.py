@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sparserank.data.feature_logs import RESERVED
+from sparserank.data.feature_logs import RESERVED, REST
 from sparserank.errors import DataError, DataFormatError
 from sparserank.strict_json import read_json
 from sparserank.text import brief
@@ -67,7 +67,8 @@ class SearchQuery:
         """How the listed scores of clauses are read (`feature_logs.Scored.clauses`): a feature is the score of a clause
         without its boost, times the boosts around it, so that its weight is the boost."""
         factors = {c.name: (c.outer / c.boost if c.boost else 0.0, c.boost) for c in self.clauses.values()}
-        return {**factors, **dict.fromkeys(self.unscored)}
+        none = () if _has_unnamed(self.body["query"]) else (REST,)
+        return {**factors, **dict.fromkeys((*self.unscored, *none))}
 
     def finds(self, matched: Collection[str], rest: bool) -> bool:
         """Whether it finds a document that these clauses match, and, if `rest`, those without a name."""
@@ -152,6 +153,14 @@ def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str
     elif name := next(_names(content), None):
         why = INSTEAD.get(kind, "computes a score of its own from those inside; name it itself")
         raise DataFormatError(f"{place}: clause {brief(name)} is inside {brief(kind)}, which {why}.")
+
+
+def _has_unnamed(query: Any) -> bool:
+    """Whether a clause without a name adds to the score."""
+    kind, content = _only(query, "")
+    if kind == "bool" and _named(content) is None:
+        return any(_has_unnamed(entry) for part in SCORED for entry in _entries(content.get(part)))
+    return _named(content) is None
 
 
 def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:

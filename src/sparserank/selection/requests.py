@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.feature_logs import REST
+from sparserank.data.feature_logs import NOISE, REST
 from sparserank.data.matrices import columns_dense
 from sparserank.data.read import is_path, paths_of
 from sparserank.data.read_files import kind_of
@@ -30,12 +30,12 @@ from sparserank.text import brief
 TODAY = "today's boosts"
 DIGITS = 2  # significant digits of a boost
 STAY = "boosts: today's stay; by the rule, no other model that was tried replaces them."
+NO_CLAUSE = "no named clause is left: only what has no name ranks."
 NO_QUERY = (
     "no clause that is left depends on the query, so the new request returns the same documents for all of them: ask "
     "for longer lists (size), or keep a clause that filters."
 )
 NO_REST = "what is in no named clause has weight 0, so all figures are those without it: delete it, or name it."
-NOISE = 1e-5  # relative to the largest score, above what single precision leaves of a sum
 
 
 def for_request(sources: Mapping[str, Any], chosen: AllSelectOptions) -> tuple[AllSelectOptions, SearchQuery | None]:
@@ -84,20 +84,21 @@ def for_clauses(
     elif REST in names:
         more["drop"] = [*(chosen["drop"] or ()), REST]
     plan = replace(plan, path_plan=replace(plan.path_plan, units=tuple(units)))
-    if request is not None:
-        if chosen["current"] is not None:
-            raise ParameterError("current", f"cannot be combined with {option('query')}, whose boosts are in use.")
+    if request is not None and chosen["current"] is not None:
+        raise ParameterError("current", f"cannot be combined with {option('query')}, whose boosts are in use.")
+    if chosen["current"] is None and (request is not None or chosen["qrels"] is not None):
         none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
         more["current"] = RankingModel(boosts, tuple(names), none)
     return cast(AllSelectOptions, {**chosen, **more}), plan
 
 
 def _boosts(request: SearchQuery | None, names: Sequence[str]) -> np.ndarray:
-    """(n_features,) the boost of each clause, and 1 of what is in no clause."""
+    """(n_features,) the boost of each clause, and 1 of what is in no clause; 1 of all without the request, because
+    listed scores contain the boosts."""
     return np.array([request.clauses[n].boost if request and n in request.clauses else 1.0 for n in names])
 
 
-def todays_boosts(request: SearchQuery, names: Sequence[str], plan: SelectionPlan) -> NamedFormulas | None:
+def todays_boosts(request: SearchQuery | None, names: Sequence[str], plan: SelectionPlan) -> NamedFormulas | None:
     """Today's boosts with the digits of the plan, and these without one clause each, as candidates; None if the rules
     exclude them.
 
@@ -110,7 +111,7 @@ def todays_boosts(request: SearchQuery, names: Sequence[str], plan: SelectionPla
     used = {j: float(b) for j, b in enumerate(boosts) if b and not (names[j] == REST and j in never)}
     if not used or never & used.keys() or not kept <= used.keys():
         return None
-    silent = any(c.boost and c.name not in names for c in request.clauses.values())
+    silent = request is not None and any(c.boost and c.name not in names for c in request.clauses.values())
     name = TODAY + (" of the clauses that match" if silent else "") + ("" if (boosts == exact).all() else ", rounded")
     without = {f"{name} without {names[j]}": {i: b for i, b in used.items() if i != j} for j in used if j not in kept}
     formulas = {name: used, **(without if len(used) > 2 else {})}
@@ -125,13 +126,15 @@ def _varies(data: RankingDataset, j: int, boosts: np.ndarray) -> bool:
 
 
 def _same_for_all_queries(data: RankingDataset, columns: np.ndarray) -> bool:
-    """Whether documents of several queries have the same values in all of them."""
+    """Whether most queries share documents with others, and these have the same values in all of them."""
     if data.docid is None:
         return False
     order = np.argsort(data.docid, kind="stable")
     again = data.docid[order][1:] == data.docid[order][:-1]
     X = columns_dense(data.X, columns)[order]
-    return bool(again.any() and np.allclose(X[1:][again], X[:-1][again], rtol=1e-6, atol=0.0))
+    query = np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr))[order]
+    shared = len(np.unique([*query[1:][again], *query[:-1][again]]))
+    return shared > data.n_queries / 2 and np.allclose(X[1:][again], X[:-1][again], rtol=1e-6, atol=0.0)
 
 
 def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQuery | None) -> list[str]:
@@ -139,18 +142,19 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
     names, used = list(data.feature_names or ()), model.weights
     rest = REST in names and REST not in used
     said = [NO_REST] if rest and _varies(data, names.index(REST), np.ones(len(names))) else []
-    if request is None:
-        return said
+    if _same_for_all_queries(data, model.support):
+        said.insert(0, NO_QUERY)
+    for sentence in said:
+        warnings.warn(sentence, DataWarning, stacklevel=4)
+    if request is None or not used.keys() & request.clauses.keys():
+        return [*said, *([] if request is None else [NO_CLAUSE])]
     after = SearchQuery(request.with_boosts(used))
     # What is in no clause stays as it is, so it is the unit of the new boosts.
     boosts = {c.name: (c.boost, used.get(c.name, 0.0) / used.get(REST, 1.0)) for c in request.clauses.values()}
     changed = ", ".join(f"{name} {old:g} -> {new:g}" for name, (old, new) in boosts.items() if new)
     deleted = ", ".join(f"{name} ({old:g})" for name, (old, new) in boosts.items() if not new)
     same = all(old == new for old, new in boosts.values())
-    said.insert(0, STAY if same else f"boosts: {changed}{f'; without: {deleted}' if deleted else ''}.")
-    if _same_for_all_queries(data, model.support):
-        said.insert(0, NO_QUERY)
-        warnings.warn(NO_QUERY, DataWarning, stacklevel=4)
+    said.append(STAY if same else f"boosts: {changed}{f'; without: {deleted}' if deleted else ''}.")
     patterns, n_docs = np.unique(columns_dense(data.X, np.arange(len(names))) != 0, axis=0, return_counts=True)
     lost = 0
     for pattern, n in zip(patterns.tolist(), n_docs.tolist(), strict=True):

@@ -232,7 +232,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
         current=held,
         rivals=trees,
         rival_time=chosen["rival_time"],
-        today=None if request is None else todays_boosts(request, names, plan),
+        today=None if current is given["current"] else todays_boosts(request, names, plan),
         facts={} if request is None else {REQUEST: clauses},
     )
     job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
