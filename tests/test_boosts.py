@@ -577,8 +577,8 @@ def test_responses_to_two_requests_are_not_mixed(tmp_path: Path) -> None:
         ([plain[0], logged], "is logged features, but the lines before are responses of Elasticsearch"),
         (with_pop, "and every clause of the request has a name: the responses are to another request"),
     ):
+        known = clauses if lines is with_pop else None
         with pytest.raises(DataFormatError, match=said):
-            known = clauses if lines is with_pop else None
             as_datasets({"train": write(file, lines)}, reading={"qrels": judged, "clauses": known})
     assert (
         as_datasets({"train": write(file, plain)}, reading={"qrels": judged, "clauses": clauses})["train"] is not None
