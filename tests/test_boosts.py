@@ -362,6 +362,25 @@ def test_boosts_that_nothing_beats_stay(boost: float, name: str, tmp_path: Path)
 
 
 @pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
+def test_rounding_the_first_boost_leaves_the_others(tmp_path: Path) -> None:
+    clauses = {"title": 2.25, "body": 3.4, "pop": 0.5}  # 3.4 * 2.25 / 2.2 would be 3.5
+    body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n, "boost": b}} for n, b in clauses.items()])
+    documents, _ = collection(60)
+    rounded = {"title": 2.2, "body": 3.4, "pop": 0.5}
+    worth = {
+        q: {d: sum(rounded[n] * s for n, s in v.items() if n in rounded) for d, v in of.items()}
+        for q, of in documents.items()
+    }
+    judged = {q: {d: 3 - i for i, d in enumerate(sorted(of, key=lambda d: -of[d])[:3])} for q, of in worth.items()}
+    file = write(tmp_path / "r.jsonl", [response(q, of, body) for q, of in documents.items()])
+    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 3, "half_samples": 0, "rival": "none", "cv": 3}
+    found = sr.select(file, qrels=judged, engine="elasticsearch-query", query=body, margin=0.0, **quick)
+    assert found.chosen.formula == "today's boosts, rounded"
+    assert dict(found.model.weights) == rounded
+    assert found.chosen.mean == 1.0
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
 def test_a_clause_that_adds_nothing_leaves_todays_boosts(tmp_path: Path) -> None:
     clauses = {"title": 1.0, "body": 2.0, "tags": 0.01, "ghost": 3.0}
     body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n, "boost": b}} for n, b in clauses.items()])

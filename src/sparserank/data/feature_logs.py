@@ -179,12 +179,12 @@ def _entries(path: str, scored: Scored | None = None) -> Iterator[tuple[int, Ent
 
 
 def _form(content: dict[str, Any]) -> str:
-    response = content.get(RESPONSE)
+    """What a line holds, for messages; all lines of a file hold the same."""
     if RESPONSE not in content:
         return "logged features"
-    return (
-        OF_SOLR if isinstance(response, dict) and RESPONSE in response else "responses of Elasticsearch or OpenSearch"
-    )
+    response = content[RESPONSE]
+    of_solr = isinstance(response, dict) and RESPONSE in response
+    return OF_SOLR if of_solr else "responses of Elasticsearch or OpenSearch"
 
 
 def _object_of(line: bytes, place: str) -> dict[str, Any]:
@@ -226,7 +226,8 @@ def _hits(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Entry
         ) from error
     if partial:
         raise DataFormatError(f"{place}: is partial (timed out, or shards failed); send the request again.")
-    for document, score, matched in ((str(document), score, matched) for document, score, matched in found):
+    for given_id, score, matched in found:
+        document = str(given_id)
         where = f"{place}: document {brief(document)}"
         if not isinstance(matched, dict):
             raise DataFormatError(f"{where} has clauses without scores; send the request with {SCORES} in its URL.")

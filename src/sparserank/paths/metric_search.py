@@ -44,10 +44,6 @@ class MetricSearch(SizedMaker):
     lowers: ClassVar[str] = "metric"
     respects: ClassVar[tuple[str, ...]] = RULES
 
-    @property
-    def label(self) -> str:
-        return self.name
-
     def n_points(self, plan: PathPlan) -> int:
         return MAX_SIZE
 

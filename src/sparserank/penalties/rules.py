@@ -139,7 +139,7 @@ class FeatureRules:
     def label(self) -> str:
         """Short name with the shape parameters that differ from their defaults, e.g. 'mcp(gamma=2.0)'."""
         own = [f for f in fields(self) if f.name not in FeatureRules.__dataclass_fields__ and f.default is not MISSING]
-        shown = [f"{f.name}={getattr(self, f.name)!r}" for f in own if getattr(self, f.name) != f.default]
+        shown = [f"{f.name}={getattr(self, f.name)!r}" for f in own if f.repr and getattr(self, f.name) != f.default]
         return self.name + (f"({', '.join(shown)})" if shown else "")
 
     @property

@@ -49,6 +49,8 @@ def for_request(sources: Mapping[str, Any], chosen: AllSelectOptions) -> tuple[A
     boosts = engine is not None and ENGINES[engine].boosts
     if query is not None and engine not in REQUESTS:
         raise ParameterError("query", f"needs {' or '.join(option('engine', name) for name in REQUESTS)}.")
+    if query is not None and chosen["current"] is not None:
+        raise ParameterError("current", f"cannot be combined with {option('query')}, whose boosts are in use.")
     files = [file for source in sources.values() if source is not None for file in paths_of(source)]
     odd = next((f for f in files if not is_path(f) or kind_of(f) != "log"), None) if query is not None else None
     if odd is not None:
@@ -69,7 +71,7 @@ def for_clauses(
     for all documents of a query; otherwise, the first clause of a model keeps its boost.
 
     Raises
-        ParameterError   a clause is to lower scores, or another ranker in use is named
+        ParameterError   a clause is to lower scores
     """
     given, names = chosen["monotone"] or {}, list(data.feature_names or ())
     if odd := next((name for name, sign in given.items() if sign in ("-", -1)), None):
@@ -77,15 +79,14 @@ def for_clauses(
     more: dict[str, Any] = {"monotone": {**dict.fromkeys(names, "+"), **given}}
     boosts = _boosts(request, names)
     known = [] if request is None else [c for c in request.clauses.values() if c.boost and c.name in names]
-    units = [(names.index(c.name), c.boost) for c in known]
+    digits = rounded(np.array([c.boost for c in known]), plan.path_plan.round)
+    units = [(names.index(c.name), float(boost)) for c, boost in zip(known, digits, strict=True)]
     if REST in names and _varies(data, names.index(REST), boosts):
         more["keep"] = [*(chosen["keep"] or ()), REST]
         units = [(names.index(REST), 1.0), *units]
     elif REST in names:
         more["drop"] = [*(chosen["drop"] or ()), REST]
     plan = replace(plan, path_plan=replace(plan.path_plan, units=tuple(units)))
-    if request is not None and chosen["current"] is not None:
-        raise ParameterError("current", f"cannot be combined with {option('query')}, whose boosts are in use.")
     if chosen["current"] is None and (request is not None or chosen["qrels"] is not None):
         none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
         more["current"] = RankingModel(boosts, tuple(names), none)

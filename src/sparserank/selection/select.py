@@ -112,7 +112,8 @@ def select(
     label, qid : str or array_like, optional
         Columns of a frame, by default 'label' and 'qid'; the other columns are features.
     penalties : str, Penalty, SizedMaker, or sequence of them, optional
-        By default 'l1' and 'mcp', and from 200 queries on also 'steps' (boosted step functions). Names such as
+        By default 'l1' and 'mcp', and from 200 queries on also 'steps' (boosted step functions); with an engine of
+        boosts, also a search on the metric. Names such as
         'mcp(gamma=2.0)' or 'best_k' (splicing, size by size), Penalty objects, or makers of paths by size (BestK,
         BoostedSteps, or a custom class).
     metric : str or Metric, default 'ndcg@10'
