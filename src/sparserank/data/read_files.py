@@ -14,10 +14,11 @@ import numpy as np
 
 from sparserank.data.collect import collect
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.feature_logs import LogTable, Scored, log_names
+from sparserank.data.feature_logs import LogTable, log_names
 from sparserank.data.letor.reader import TextRows
 from sparserank.data.letor.side_files import side_weights
 from sparserank.data.reading import Reading, no_such_file
+from sparserank.data.responses import Scored
 from sparserank.data.store.opening import StoreRows, is_store
 from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import open_table

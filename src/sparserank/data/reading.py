@@ -93,7 +93,7 @@ class Reading:
     qrels : mapping, optional
         Search responses only: judgments {(query, document): grade}.
     clauses : mapping, optional
-        Search responses only: the scored clauses, as in `feature_logs.Scored`.
+        Search responses only: the scored clauses, as in `responses.Scored`.
     also : sequence of Derived, optional
         Features that are made in any case, if the table has their columns: those of the model in use.
     """

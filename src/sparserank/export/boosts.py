@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparserank.data.feature_logs import REST
+from sparserank.data.responses import REST
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.linear_weights import json_text

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sparserank.data.feature_logs import RESERVED, REST
+from sparserank.data.responses import RESERVED, REST
 from sparserank.errors import DataError, DataFormatError
 from sparserank.strict_json import read_json
 from sparserank.text import brief
@@ -64,7 +64,7 @@ class SearchQuery:
 
     @property
     def listed(self) -> dict[str, tuple[float, float] | None]:
-        """How the listed scores of clauses are read (`feature_logs.Scored.clauses`): a feature is the score of a clause
+        """How the listed scores of clauses are read (`responses.Scored.clauses`): a feature is the score of a clause
         without its boost, times the boosts around it, so that its weight is the boost."""
         factors = {c.name: (c.outer / c.boost if c.boost else 0.0, c.boost) for c in self.clauses.values()}
         none = () if _has_unnamed(self.body["query"]) else (REST,)

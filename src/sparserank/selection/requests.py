@@ -10,10 +10,10 @@ from typing import Any, cast
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.feature_logs import NOISE, REST
 from sparserank.data.matrices import columns_dense
 from sparserank.data.read import is_path, paths_of
 from sparserank.data.read_files import kind_of
+from sparserank.data.responses import NOISE, REST
 from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.search_query import SearchQuery, read_search_query
