@@ -360,5 +360,11 @@ def test_the_fields_of_edismax_add_up_with_a_tie_of_1(engine: list[str], tmp_pat
     old, new = (sr.evaluate(run, qrels, metric)["ndcg@10"] for run in ({(q, d): s for q, d, s, _ in before}, after))
     assert new > old
     assert found.chosen.mean == pytest.approx(new, abs=0.01)
+    data = sr.read(tmp_path / "r.jsonl", qrels=judged)
+    ids = (data.to_input_order(np.asarray(column)).tolist() for column in (data.qid, data.docid))
+    ours = dict(zip(zip(*ids, strict=True), found.model.score_dataset(data).tolist(), strict=True))
+    both = [pair for pair in ours if pair in after]
+    assert len(both) > 5000
+    np.testing.assert_allclose([after[p] for p in both], [ours[p] for p in both], rtol=2e-6)
     with pytest.raises(sr.errors.DataFormatError, match="but its clauses sum to"):
         sr.read(written(hits(today, 0.1)), qrels=judged)
