@@ -31,34 +31,36 @@ ROOMS = {
     "ground": "sparserank _kernel_cache arrow errors execution files lazy number_checks strict_json text",
 }
 
-# Code lines of each room, which `test_code_lines.py` counts, and the number of files: a change may only lower them,
-# unless its issue grants more.
-LINES = {
-    "cli": 2068,
-    "report": 1816,
-    "papers": 1483,
-    "selection": 3748,
-    "rankers": 1277,
-    "crossval": 2444,
-    "evaluation": 621,
-    "export": 1853,
-    "model": 894,
-    "paths": 1466,
-    "solvers": 1063,
-    "objective": 319,
-    "curves": 298,
-    "shards": 2000,
-    "data": 5378,
-    "workdir": 542,
-    "transforms": 74,
-    "losses": 756,
-    "penalties": 1054,
-    "metrics": 435,
-    "options": 1240,
-    "ground": 630,
+# Nodes of the syntax tree of each room, which `test_code_nodes.py` counts: a change may only lower them, unless its
+# issue grants more. Lines are free: one statement a line, a name for an intermediate value, a comment per step.
+NODES = {
+    "cli": 23_511,
+    "report": 24_412,
+    "papers": 17_821,
+    "selection": 50_992,
+    "rankers": 15_350,
+    "crossval": 32_898,
+    "evaluation": 8_831,
+    "export": 21_294,
+    "model": 13_333,
+    "paths": 19_976,
+    "solvers": 12_696,
+    "objective": 4_175,
+    "curves": 4_294,
+    "shards": 30_553,
+    "data": 76_172,
+    "workdir": 6_202,
+    "transforms": 810,
+    "losses": 10_386,
+    "penalties": 14_927,
+    "metrics": 5_602,
+    "options": 7_817,
+    "ground": 6_684,
 }
-REPRODUCTION = 2478  # code lines of `reproduction/`, beside the package
-FILES = 335
+CHARACTERS = {
+    "report": 14_258,
+}  # templates, style sheets and scripts
+REPRODUCTION = 30_096  # nodes of `reproduction/`, beside the package
 
 # Upward imports, from module to module.
 VIOLATIONS: set[tuple[str, str]] = set()
