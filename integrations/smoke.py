@@ -37,7 +37,7 @@ def main(version: str) -> None:
         row = dict(zip(result.model.feature_names, np.asarray(test.X)[0], strict=True))
         assert abs(code["score"](row) - scores[0]) < 1e-9  # type: ignore[operator]
     for ranker in (
-        sr.SparseRanker(loss="modified_huber", penalty="log"),
+        sr.SparseRanker(penalty="log"),
         sr.papers.GreedyRankRLS(k=2),
         sr.papers.FenchelRank(radius=4.0),
         sr.papers.RankSVM(),

@@ -64,15 +64,6 @@ def test_the_number_of_workers_changes_no_bit(client: Client, stores: dict[str, 
         np.testing.assert_array_equal(sr.fit_path(data, "l1", client=many, **OPTIONS).coefs, two.coefs)
 
 
-def test_modified_huber_whose_dual_is_swept(client: Client, stores: dict[str, Path]) -> None:
-    from sparserank.losses import LOSSES
-
-    data, loss = sr.read(stores["dense"]), LOSSES["modified_huber"]()
-    assert_equal(
-        sr.fit_path(data, "l1", loss=loss, client=client, **OPTIONS), sr.fit_path(data, "l1", loss=loss, **OPTIONS)
-    )
-
-
 SELECT: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "cv": 3, "half_samples": 4}
 
 

@@ -103,7 +103,7 @@ def spoken(kind: Any) -> Iterator[str]:
 
 def spoken_attacks() -> Iterator[Any]:
     for command in COMMANDS:
-        for declared in command.options:
+        for declared in (option for option in command.options if option.spelled):
             for i, text in enumerate(spoken(declared.kind)):
                 yield pytest.param(command, declared, text, id=f"{command.name}-{declared.name}-{i}")
 

@@ -12,7 +12,7 @@ from sparserank.losses.pairwise import PairwiseLoss
 
 
 @njit
-def _weight(levels, table, doc_weight, i, j):
+def weight_of(levels, table, doc_weight, i, j):
     """Weight of the pair (i, j); 0 if i is not preferred."""
     if levels[i] <= levels[j]:
         return 0.0
@@ -28,7 +28,7 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     gradient[:] = 0.0
     for i in range(len(scores)):
         for j in range(len(scores)):
-            t = _weight(levels, table, doc_weight, i, j)
+            t = weight_of(levels, table, doc_weight, i, j)
             if t > 0.0:
                 m = scores[i] - scores[j]
                 p = 1.0 / (1.0 + np.exp(m))
@@ -44,7 +44,7 @@ def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
     out[:] = 0.0
     for i in range(len(scores)):
         for j in range(len(scores)):
-            t = _weight(levels, table, doc_weight, i, j)
+            t = weight_of(levels, table, doc_weight, i, j)
             if t > 0.0:
                 p = 1.0 / (1.0 + np.exp(scores[i] - scores[j]))
                 for f in range(Z.shape[1]):
@@ -59,7 +59,7 @@ def dual_sweep(scores, levels, n_levels, table, doc_weight, order, s):
     total = 0.0
     for i in range(len(scores)):
         for j in range(len(scores)):
-            t = _weight(levels, table, doc_weight, i, j)
+            t = weight_of(levels, table, doc_weight, i, j)
             x = s / (1.0 + np.exp(scores[i] - scores[j]))
             if t > 0.0 and 0.0 < x < 1.0:
                 total += t * (x * np.log(x) + (1.0 - x) * np.log1p(-x))

@@ -15,6 +15,7 @@ from .boxed_l1 import BoxedL1
 from .gradient_sizes import GradientSizes
 from .group_penalty import PairLasso
 from .logistic import PairwiseLogistic
+from .modified_huber import ModifiedHuber
 from .prox_gradient import ProxGradient
 from .reciprocal_rank import BestReciprocalRank
 from .shaped_rows import ShapedRows
@@ -28,6 +29,8 @@ def main() -> None:
     path = fit_path_on(shaped, PairLasso(), n_alphas=5, alpha_min_ratio=0.1)
     print("groups of shaped rows under a logistic loss:", path.statuses)
     plain = PairwiseObjective(data)
+    bounded = PairwiseObjective(data, loss=ModifiedHuber())
+    print("l1 under a loss of bounded slope:", fit_path_on(bounded, "l1", n_alphas=5, alpha_min_ratio=0.1).statuses)
     print("boxed l1:", fit_path_on(plain, BoxedL1(), n_alphas=5, alpha_min_ratio=0.05).statuses)
     print("proximal gradient:", solve(ProxGradient(), plain, sr.penalties.L1(0.1)).status.value)
     fold = query_folds(data.n_queries, 3, 0)

@@ -240,11 +240,6 @@ def select_with_weights(data: Path, folder: Path) -> Arrays:
 
 
 @run
-def select_with_another_loss(data: Path, folder: Path) -> Arrays:
-    return selected(generated(), loss="modified_huber", metric="mrr", relaxed=False, margin=0.02)
-
-
-@run
 def select_scaled_otherwise(data: Path, folder: Path) -> Arrays:
     return selected(mslr(data), scaling="query-min-max", confidence=0.9, random_state=7)
 

@@ -1,21 +1,19 @@
 """Every loss against explicit pairs: value, gradient, Hessian, line, pair norms, dual and gap, weighted or not."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.losses import LOSSES, ModifiedHuber, PairwiseLoss, SquaredHinge
+from sparserank.losses import LOSSES, PairwiseLoss, SquaredHinge
 from sparserank.losses._sizes import WORK_ROWS
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1
 from sparserank.solvers import ProxNewton, Status, Stop, solve
 from sparserank.solvers.certificates import dual_scale, duality_gap, gap_safe_screen
 from tests.extension.logistic import PairwiseLogistic
+from tests.extension.modified_huber import ModifiedHuber
 from tests.oracles import pairs as oracle
 from tests.support.problems import iterate_at, long_real_problem, small_problem
 
@@ -57,7 +55,8 @@ def hessian(loss, scores, relevance, query_ptr, weights=None, doc_weight=None):
 
 TABLE = np.array([[0, 0, 0], [1, 0, 0], [3, 2, 0.0]])
 INTEGERS, REALS, MANY = small_problem(1), small_problem(3, real=True), long_real_problem(4)
-KINDS: dict[str, type[PairwiseLoss]] = {**LOSSES, "logistic": PairwiseLogistic}
+PIECEWISE: dict[str, type[PairwiseLoss]] = {**LOSSES, "modified_huber": ModifiedHuber}
+KINDS: dict[str, type[PairwiseLoss]] = {**PIECEWISE, "logistic": PairwiseLogistic}
 WEIGHTINGS = ("plain", "query weights", "document weights", "all weights")
 SETTINGS = [(data, weighting) for data in (INTEGERS, REALS, MANY) for weighting in WEIGHTINGS]
 SETTINGS += [(INTEGERS, "grade table"), (INTEGERS, "grade table, all weights")]
@@ -96,11 +95,11 @@ def score_cases(data: RankingDataset) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.slow_but("squared_hinge")
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", PIECEWISE)
 @pytest.mark.parametrize(("data", "weighting"), SETTINGS)
 def test_value_gradient_and_hessian_equal_explicit_pairs(data: RankingDataset, weighting: str, name: str) -> None:
     queries, docs, table = weights_of(data, weighting)
-    loss, phi = LOSSES[name](table), oracle.PHI[name]
+    loss, phi = PIECEWISE[name](table), oracle.PHI[name]
     pairs = oracle.pairs_of(data.relevance, data.query_ptr, queries, table, doc_weight=docs)
     totals = loss.n_pairs(data.relevance, data.query_ptr, docs)
     total = float(totals @ (np.ones(data.n_queries) if queries is None else queries))
@@ -402,13 +401,3 @@ def test_an_empty_query_is_no_list_with_a_grade_table_either(name: str) -> None:
             results.append((value, *gradient, *hessian(loss, scores, relevance, ptr).ravel()))
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_allclose(results[0], results[2], rtol=1e-14)
-
-
-@pytest.mark.slow
-def test_the_modified_huber_is_compiled_only_where_it_is_used() -> None:
-    code = (
-        "from sparserank import warmup; warmup.load_kernels()\n"
-        "from sparserank.losses import _huber_grade_sweeps as a, _huber_tree_sweeps as b, _grade_sweeps as used\n"
-        "assert not any(m.sweep.signatures or m.hessian_sweep.signatures for m in (a, b))\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -17,6 +17,7 @@ from sparserank.evaluation import per_query_values
 from sparserank.paths import PathPlan
 from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.plan import make_plan
+from tests.extension.modified_huber import ModifiedHuber
 
 ALL = sr.datasets.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, random_state=9).data
 TRAIN, VALID, TEST = (ALL.take_queries(np.arange(a, b)) for a, b in ((0, 25), (25, 40), (40, 60)))
@@ -207,7 +208,7 @@ def test_query_weights_of_zero_leave_out_and_constant_ones_change_nothing(of_l1,
     file = tmp_path / "weights.txt"
     file.write_text("".join(f"{q} {w}\n" for q, w in weight.items()))
     assert model_of(sr.select(TRAIN, VALID, TEST, query_weight=file, **ONE)) == model_of(left_out)
-    heavy = sr.select(TRAIN, VALID, TEST, query_weight=np.linspace(0.1, 5.0, 40), loss="modified_huber", **ONE)
+    heavy = sr.select(TRAIN, VALID, TEST, query_weight=np.linspace(0.1, 5.0, 40), loss=ModifiedHuber(), **ONE)
     assert model_of(heavy) != model_of(of_l1)
     assert not any("the loss is" in note for note in of_l1.notes)
     assert "the loss is modified_huber, with its pairs weighted by queries." in heavy.notes

@@ -15,15 +15,18 @@ import pytest
 import sparserank as sr
 from sparserank.crossval.choice import Candidate
 from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.losses import PairwiseLoss, SquaredHinge, loss_name
 from sparserank.paths import PathPlan
 from sparserank.paths.refits import RELAX
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.plan import make_plan
+from tests.extension.modified_huber import ModifiedHuber
 from tests.oracles import certificates as oracle
 from tests.support.penalty_kinds import SHAPE_PARAMETERS
 
 TOL = 1e-6
+SQUARED_HINGE = SquaredHinge()
 PENALTIES = ("l1", "elastic_net", "ridge", "log", "l0.5", "smoothed_lp", "mcp", "scad")
 SCALES = (1e-300, 1e-200, 1e-165, 1e-120, 1e-90, 1e-42, 1e-20, 1e20, 1e90, 1e120, 1e155, 1e200, 1e300)
 OFFSETS = (1e3, 1e6, 1e9, 1e12)
@@ -83,7 +86,7 @@ def may_be_refused(name: str, dtype: type) -> bool:
     return size is not None and not low < float(size[1]) < high
 
 
-def claims_of(name: str, penalty: str, dtype: type, loss: str = "squared_hinge") -> str:
+def claims_of(name: str, penalty: str, dtype: type, loss: PairwiseLoss = SQUARED_HINGE) -> str:
     """Fit, check every claim; returns the status of the fit, or 'refused'."""
     X, y, qid, weight = CASES[name]
     with np.errstate(over="ignore"):
@@ -99,7 +102,7 @@ def claims_of(name: str, penalty: str, dtype: type, loss: str = "squared_hinge")
             return "refused" if "feature" in str(refusal) or "query_weight" in str(refusal) else str(refusal)
     assert np.isfinite(m.coef_).all()
     kind = m.penalty_.name
-    problem = oracle.Problem(X, y, qid, weight, loss=loss)
+    problem = oracle.Problem(X, y, qid, weight, loss=loss_name(loss))
     w = m.scaled_coef_  # float64, whatever the data
     a, b = SHAPE_PARAMETERS[kind](m.penalty_)
     penalty_value = oracle.value_and_slope(kind, np.abs(w), m.alpha_, a, b)[0].sum()
@@ -176,7 +179,7 @@ def test_claims_hold_on_hostile_data(penalty: str, dtype: type) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not oracle.WIDE, reason="extended precision has no wider range than float64 on this machine")
 def test_claims_of_the_modified_huber_hold_on_hostile_data() -> None:
-    status_of = {name: claims_of(name, "l1", np.float64, "modified_huber") for name in CASES}
+    status_of = {name: claims_of(name, "l1", np.float64, ModifiedHuber()) for name in CASES}
     assert sum(status == "optimal" for status in status_of.values()) > 0.4 * len(CASES), status_of
     assert set(status_of.values()) <= {"optimal", "stalled", "iteration limit", "refused"}
     assert status_of["plain"] == status_of["all columns x 1e-20"] == "optimal"

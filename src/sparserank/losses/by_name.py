@@ -8,13 +8,12 @@ import uuid
 from contextlib import suppress
 
 from sparserank.errors import ParameterError
-from sparserank.losses.modified_huber import ModifiedHuber
 from sparserank.losses.pairwise import PairwiseLoss, loss_name, parameters_of
 from sparserank.losses.squared_hinge import SquaredHinge
 from sparserank.options.arguments import check_arguments
 from sparserank.text import brief, parse_call, source_of
 
-LOSSES: dict[str, type[PairwiseLoss]] = {str(cls.name): cls for cls in (SquaredHinge, ModifiedHuber)}
+LOSSES: dict[str, type[PairwiseLoss]] = {str(cls.name): cls for cls in (SquaredHinge,)}
 
 
 def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
@@ -38,8 +37,8 @@ def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
     Examples
     --------
     >>> from sparserank.losses import parse_loss
-    >>> parse_loss("modified_huber")
-    modified_huber
+    >>> parse_loss("squared_hinge")
+    squared_hinge
     """
     if isinstance(given, PairwiseLoss):
         return given
@@ -51,7 +50,7 @@ def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
             loss = {cls.__name__: cls for cls in LOSSES.values()}[name](**parameters)
             if loss_name(loss) not in LOSSES:  # otherwise only the name in LOSSES is valid
                 return loss
-    raise ParameterError("loss", f"must be one of {', '.join(LOSSES)}, or a PairwiseLoss; got {brief(given)}.")
+    raise ParameterError("loss", f"must be {', '.join(LOSSES)}, or a PairwiseLoss; got {brief(given)}.")
 
 
 def loss_identity(loss: PairwiseLoss) -> str:

@@ -79,8 +79,8 @@ LOSS = Option(
     name="loss",
     kind=Parsed("losses:parse_loss", "str | PairwiseLoss"),
     default="squared_hinge",
-    help="Loss: squared_hinge, modified_huber or a custom PairwiseLoss.",
-    says="Loss: squared_hinge or modified_huber.",
+    flag="",  # of one name
+    help="Loss: squared_hinge or a custom PairwiseLoss.",
     panel=PANEL,
 )
 TRANSFORM = Option(

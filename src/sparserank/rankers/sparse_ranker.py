@@ -52,8 +52,7 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
     Parameters
     ----------
     loss : str or PairwiseLoss, default 'squared_hinge'
-        'squared_hinge', 'modified_huber' (linear below a margin of -1, so that one wrong pair costs less), or a loss
-        object: SquaredHinge(table), which weights pairs by their grades, or a custom loss.
+        'squared_hinge', or a loss object: SquaredHinge(table), which weights pairs by their grades, or a custom loss.
     penalty : str, Penalty or BestK, optional
         'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with k), a call such as 'mcp(gamma=2.0)',
         or a Penalty, whose own weights, monotone, keep and drop are honoured too. Default: 'l1', or 'mcp' with k,

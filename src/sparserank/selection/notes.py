@@ -78,7 +78,7 @@ def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: b
         by = f", with its pairs weighted by {' and '.join(weighted)}" if weighted else ""
         out.append(f"the loss is {loss}{by}.")
     if on_steps and (loss != LOSS.default or plan.path_plan.pair_weights != PAIR_WEIGHTS.default):
-        out.append(f"steps have their own loss, which {option('loss')} and {option('pair_weights')} do not change.")
+        out.append(f"steps have their own loss: neither another loss nor {option('pair_weights')} changes it.")
     return out
 
 
