@@ -103,7 +103,7 @@ def spoken(kind: Any) -> Iterator[str]:
 
 def spoken_attacks() -> Iterator[Any]:
     for command in COMMANDS:
-        for declared in (option for option in command.options if option.spelled):
+        for declared in (o for o in command.options if o.spelled):
             for i, text in enumerate(spoken(declared.kind)):
                 yield pytest.param(command, declared, text, id=f"{command.name}-{declared.name}-{i}")
 
