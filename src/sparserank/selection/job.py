@@ -117,7 +117,8 @@ class SelectionJob:
         feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
         tried = tasks_of(plan, data, feature_groups, client, problem.transforms)
         if named is not None:  # the reference, in place of dense models
-            tried = [*(t for t in tried if t.maker.selects), PathTask(NAMED, named, FeatureTransform(NAMED))]
+            label = f"{NAMED} ({named.names[0]} first)"
+            tried = [*(t for t in tried if t.maker.selects), PathTask(label, named, FeatureTransform(NAMED))]
         if problem.today is not None:
             tried.append(PathTask(problem.today.names[0], problem.today))
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
@@ -386,7 +387,8 @@ class SelectionJob:
             if n_pairs > 0:
                 report(n_before + 1, n_before + 1, "half-samples: too few queries", 0.0)
             return None
-        name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}"
+        longest = len(candidate_set.features(chosen, FINAL))  # where the paths of the halves end
+        name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}-{longest}"
 
         def halves() -> dict[str, np.ndarray]:
             report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._last and sum(self._last))
