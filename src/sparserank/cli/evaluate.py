@@ -18,7 +18,7 @@ from sparserank.cli.reading import (
     require,
     require_no_reading,
 )
-from sparserank.cli.screen import announce_compiling, note, say, table
+from sparserank.cli.screen import note, say, table
 from sparserank.text import brief, figure, p_text, relative
 
 if TYPE_CHECKING:
@@ -68,7 +68,6 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
-    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.run_reader import read_qrels, read_run
     from sparserank.evaluation import compare_systems as compare
     from sparserank.evaluation.compare import most_changed
@@ -113,7 +112,6 @@ def run(
         models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
         widths = {m.n_features for m in models.values()}
         width = n_features or (max(widths) if widths else None)
-        announce_compiling(parse_lines)
         reading = replace(reading, featureless=not models, n_features=width)
         judged = read_for_models(reading, list(models.values()), data or [], index_base)
         scores: dict[str, Any] = {}

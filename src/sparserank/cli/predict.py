@@ -20,7 +20,7 @@ from sparserank.cli.reading import (
     require,
     require_no_reading,
 )
-from sparserank.cli.screen import announce_compiling, warn
+from sparserank.cli.screen import warn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +60,6 @@ def run(
 ) -> None:
     """Options are those of `Reading`."""
     from sparserank.data.fusion.lists import file_of
-    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.runs import write_qrels, write_run
     from sparserank.data.trec import QRELS, RUN
     from sparserank.files import refuse_foreign, refuse_inputs
@@ -84,7 +83,6 @@ def run(
         require_no_reading(**given)
         _fuse(loaded, data, run or out)
         return
-    announce_compiling(parse_lines)
     grouped = run is not None or qrels is not None or loaded.per_query or by_query
     columns = columns_of_run([model], data, given)
     reading = replace(reading, n_features=loaded.n_features, grouped=grouped, **columns)
