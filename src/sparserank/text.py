@@ -8,7 +8,7 @@ import inspect
 import math
 import reprlib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 _HIDDEN = (
@@ -21,6 +21,7 @@ _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # t
 MAX_LISTED = 60  # characters of a name in a list
 LONGEST = 60
 MAX_NAMES = 10_000  # names that are compared with a mistyped one
+MAX_DECIMALS = 6  # of the ends of an interval
 MAX_BITS = 1000  # bits of an integer that is written out
 FIRST_LOOK = "first look: "  # begins what progress reports once the first paths are computed
 
@@ -62,9 +63,13 @@ def p_text(value: Any) -> str:
     return "<0.0001" if value is not None and value < 0.00005 else figure(value)
 
 
-def percent(share: float) -> str:
-    """A share as a signed percentage: '+1.4%', '-0.3%', '0.0%'; '-' if it is missing."""
-    return "-" if math.isnan(share) else _signed(round(100.0 * share, 1))
+def percent(share: float, digits: int = 1, rounded: Callable[[float], float] = round) -> str:
+    """A share as a signed percentage: '+1.4%', '-0.3%', '0.0%'; '-' if it is missing. rounded: math.floor or math.ceil
+    for the ends of an interval."""
+    if math.isnan(share):
+        return "-"
+    value = rounded(share * 10.0 ** (digits + 2)) / 10.0**digits
+    return f"{value:+.{digits}f}%" if value else "0.0%"
 
 
 def change(value: float, reference: float) -> str:
@@ -72,18 +77,12 @@ def change(value: float, reference: float) -> str:
     return percent((value - reference) / (abs(reference) or 1.0))
 
 
-def lower(share: float) -> str:
-    """As `percent`, rounded down."""
-    return _signed(math.floor(1000.0 * share) / 10.0)
-
-
-def upper(share: float) -> str:
-    """As `percent`, rounded up."""
-    return _signed(math.ceil(1000.0 * share) / 10.0)
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.1f}%" if value else "0.0%"
+def clear_of_zero(low: float, high: float, digits: int) -> int:
+    """The decimals of an interval: more than `digits` if it excludes 0, but its end next to 0 would be printed as 0."""
+    nearest = max(low, -high)
+    if not 0.0 < nearest < 10.0**-digits:
+        return digits
+    return min(math.ceil(-math.log10(nearest)), MAX_DECIMALS)
 
 
 def relative(difference: float, low: float, high: float, reference: float, *, shown: bool = True, sign: int = 1) -> str:
@@ -94,7 +93,9 @@ def relative(difference: float, low: float, high: float, reference: float, *, sh
         return percent(difference / size)
     side = sign * (int(low > 0) - int(high < 0)) if shown else 0
     word = {1: " better", -1: " worse", 0: ""}[side]
-    return f"{percent(difference / size)} ({lower(low / size).removesuffix('%')} to {upper(high / size)}){word}"
+    digits = clear_of_zero(100.0 * low / size, 100.0 * high / size, 1)
+    begin, end = percent(low / size, digits, math.floor), percent(high / size, digits, math.ceil)
+    return f"{percent(difference / size, digits)} ({begin.removesuffix('%')} to {end}){word}"
 
 
 def brief(value: Any) -> str:

@@ -21,12 +21,14 @@ from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathPlan
 from sparserank.penalties import L1, MCP, Penalty
 from sparserank.report.page import render_page
+from sparserank.report.tables import interval
 from sparserank.selection import comparisons as rivals
 from sparserank.selection.job import Problem, SelectionJob, SelectionPlan, SelectionResult
+from sparserank.selection.rivals import ComparedRival
 from sparserank.solvers import Stop, solve
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.solution import Iterate, Status
-from sparserank.text import lower, percent, relative, upper
+from sparserank.text import percent, relative, signed
 from tests.support.command_line import Cli
 
 MAX_LINES, MAX_WIDTH = 25, 110
@@ -135,10 +137,24 @@ def test_predict_replaces_only_what_it_could_have_written(cli_here: Cli, files: 
 
 def test_percents_are_rounded_outwards_and_no_zero_has_a_minus() -> None:
     assert (percent(-0.0004), percent(0.01449), percent(math.nan)) == ("0.0%", "+1.4%", "-")
-    assert (lower(-0.0101), upper(-0.0109), lower(0.0), upper(0.0)) == ("-1.1%", "-1.0%", "0.0%", "0.0%")
+    ends = [(-0.0101, math.floor), (-0.0109, math.ceil), (0.0, math.floor), (0.0, math.ceil)]
+    assert [percent(end, 1, rounded) for end, rounded in ends] == ["-1.1%", "-1.0%", "0.0%", "0.0%"]
     assert relative(-0.01, -0.0301, 0.0199, 2.0) == "-0.5% (-1.6 to +1.0%)"
     assert relative(0.01, 0.005, 0.02, -1.0) == "+1.0% (+0.5 to +2.0%) better"
     assert relative(0.01, -np.inf, np.inf, 1.0) == "+1.0%"
+
+
+def test_an_interval_that_excludes_0_does_so_in_print() -> None:
+    assert relative(-0.008, -0.0149, -0.0004, 1.0) == "-0.80% (-1.49 to -0.04%) worse"
+    assert relative(-0.008, -0.0149, -0.00001, 1.0) == "-0.800% (-1.490 to -0.001%) worse"
+    assert relative(-0.008, -0.0149, -0.00001, 1.0, shown=False) == "-0.800% (-1.490 to -0.001%)"
+    assert relative(-0.008, -0.0149, 0.0, 1.0) == "-0.8% (-1.5 to 0.0%)"  # it contains 0
+    assert relative(0.008, 0.0004, 0.0149, 1.0, sign=-1) == "+0.80% (+0.04 to +1.49%) worse"
+    assert interval(0.00002, 0.3) == "[0.00002, 0.30000]"
+    assert interval(-0.3, -0.00002, signed) == "[-0.30000, -0.00002]"
+    assert interval(-0.3, 0.00002, signed) == "[-0.3000, +0.0000]"
+    rival = ComparedRival("a", 1, 1.0, -0.008, -0.0149, -0.0004, for_model="")
+    assert rival.percents == ("-0.80%", "-1.49%", "-0.04%")
 
 
 @pytest.mark.slow

@@ -127,6 +127,30 @@ def test_its_figures_are_those_of_the_result(selected: tuple[str, sr.SelectionRe
         assert not re.search(r"^Next: .*(k|budget)=", text, flags=re.MULTILINE)
 
 
+@pytest.mark.parametrize("convention", ["default", "letor4"])  # the name of a metric is longer with a convention
+def test_no_figure_is_cut_on_a_narrow_screen(convention: str, by_default: tuple[Path, sr.SelectionResult]) -> None:
+    """Figures so wide that a screen of 80 columns has no room for them beside full names."""
+    quick = {**QUICK, "penalties": "l1", "feature_transform": "none", "convention": convention}
+    result = by_default[1] if convention == "default" else sr.select(DATA, **quick)
+    full = result.all_features
+    for mean in (full.mean, full.mean / 30):  # then the changes are of thousands of percent
+        wide = replace(full, mean=mean, difference=-1.1 * mean, low=-1.132 * mean, high=1.1 * mean)
+        rival = replace(wide, name="a rival of a name that is longer than its column", high=-1.05 * mean)
+        crowded = replace(result, all_features=wide, rivals=replace(result.rivals, compared=(rival,)))
+        lines = screen_lines(crowded, "run", width=80)
+        assert max(map(len, lines)) <= 80
+        for shown in (wide.against(), rival.against()):
+            assert shown.startswith("-110.0% (-113.2 to ")
+            assert sum(line.endswith(shown) for line in lines) == 1
+        sizes = next(line for line in lines if line.startswith("features, at most"))
+        changes = lines[lines.index(sizes) + 1]
+        assert f"[{result.chosen.n_features}]" in sizes
+        assert len(sizes.split()[3:]) == changes.count("%") >= 2
+        assert "..." not in sizes + changes
+        smaller = [int(n) for n in sizes.split()[3:] if n.isdigit() and int(n) < result.chosen.n_features]
+        assert f"add k={max(smaller)} for the next smaller size above (" in "\n".join(lines)
+
+
 def test_the_dearest_feature_comes_first_and_none_is_forgotten(by_default: tuple[Path, sr.SelectionResult]) -> None:
     _, result = by_default
     lines = screen_lines(result, most=16)

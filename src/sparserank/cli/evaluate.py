@@ -19,7 +19,7 @@ from sparserank.cli.reading import (
     require_no_reading,
 )
 from sparserank.cli.screen import note, say, table
-from sparserank.text import brief, figure, p_text, relative
+from sparserank.text import brief, clear_of_zero, figure, p_text, relative
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -273,7 +273,9 @@ def show_queries(title: str, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _interval(r: dict[str, Any], of: str = "", *, signed: bool = False) -> str:
-    return f"[{figure(r[f'{of}low'], signed=signed)}, {figure(r[f'{of}high'], signed=signed)}]"
+    low, high = r[f"{of}low"], r[f"{of}high"]
+    digits = clear_of_zero(low, high, 4)
+    return f"[{figure(low, digits, signed)}, {figure(high, digits, signed)}]"
 
 
 def _tested(r: dict[str, Any]) -> list[str]:

@@ -23,7 +23,6 @@ from sparserank.report.screen import (
     MIN_WIDTH,
     Row,
     Screen,
-    aligned,
     first_of,
     more_in,
     shortened,
@@ -119,13 +118,17 @@ class FusionScreen(Screen):
         shown, rest = first_of(rows, room, 1)
         often, costs = self._often(), bool(self.fusion.facts.costs)
         optional = ["cost" if costs else "", "half-samples" if often else ""]
-        lines = [["retriever", "weight", f"alone {self.result.metric}", "if switched off", *optional]]
-        for row in shown:
-            name, weight = shortened(row["retriever"], MAX_RETRIEVER), shown_weight(row["weight"], 3)
-            loss = self._switched_off(row) if len(rows) > 1 else "-"  # a formula needs a retriever
-            cost = f"{row['cost']:g}" if costs else ""
-            lines.append([name, weight, _alone(row), loss, cost, often.get(row["retriever"], "")])
-        table = aligned(lines, "<", ">", ">8", ">24", ">6", ">")
+
+        def lines(most: int) -> list[list[str]]:
+            out = [["retriever", "weight", f"alone {self.result.metric}", "if switched off", *optional]]
+            for row in shown:
+                name, weight = shortened(row["retriever"], most), shown_weight(row["weight"], 3)
+                loss = self._switched_off(row) if len(rows) > 1 else "-"  # a formula needs a retriever
+                cost = f"{row['cost']:g}" if costs else ""
+                out.append([name, weight, _alone(row), loss, cost, often.get(row["retriever"], "")])
+            return out
+
+        table = self.fitted(lines, ("<", ">", ">8", ">24", ">6", ">"), MAX_RETRIEVER, extra=5)
         return [*table, *self.more_names([row["retriever"] for row in rest])]
 
     def _switched_off(self, row: Fact) -> str:

@@ -17,7 +17,7 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Pair, QueryDifference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import enough, queries, share, smallest
-from sparserank.text import change, figure, listed, p_text, relative, signed
+from sparserank.text import change, clear_of_zero, figure, listed, p_text, relative, signed
 
 MAX_LEFT = 50  # features left out that a page lists
 MAX_OWN, MAX_RIVAL = 12, 5  # features shown for a pair of documents: of the chosen model, only of the rival
@@ -349,7 +349,8 @@ def bounds(row: Fact) -> str:
 
 
 def interval(low: float, high: float, shown: Any = figure) -> str:
-    return f"[{shown(low)}, {shown(high)}]"
+    digits = clear_of_zero(low, high, 4)
+    return f"[{shown(low, digits)}, {shown(high, digits)}]"
 
 
 # -- origin -----------------------------------------------------------------------------------------------------------
