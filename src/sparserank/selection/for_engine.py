@@ -46,9 +46,11 @@ class ForEngine:
         said = (
             f"for {self.name}: no models with {' and '.join(self.left_out)} were tried, because {title} cannot run them"
         )
+        if self.cost is None and ENGINES[self.name].boosts:  # whose data may be answers of that engine
+            return f"{said}."
         if self.cost is None:
-            same = f"a run without {option('engine')} into the same {option('out')}"
-            return f"{said}. To measure the cost of this restriction, start {same}."
+            other = f"without {option('engine')} into another {option('out')}"
+            return f"{said}. To measure the cost of this restriction, run the same command {other}, and compare means."
         best = (
             f"The best of these models, {self.cost.penalty} with {self.cost.n_features} features, has a mean {metric} "
             "of"
