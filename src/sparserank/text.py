@@ -63,13 +63,23 @@ def p_text(value: Any) -> str:
     return "<0.0001" if value is not None and value < 0.00005 else figure(value)
 
 
-def percent(share: float, digits: int = 1, rounded: Callable[[float], float] = round) -> str:
-    """A share as a signed percentage: '+1.4%', '-0.3%', '0.0%'; '-' if it is missing. rounded: math.floor or math.ceil
-    for the ends of an interval."""
-    if math.isnan(share):
-        return "-"
-    value = rounded(share * 10.0 ** (digits + 2)) / 10.0**digits
-    return f"{value:+.{digits}f}%" if value else "0.0%"
+def percent(share: float, digits: int = 1) -> str:
+    """A share as a signed percentage: '+1.4%', '-0.3%', '0.0%'; '-' if it is missing."""
+    value = 0.0 if math.isnan(share) else round(100.0 * share, digits)
+    return "-" if math.isnan(share) else f"{value:+.{digits}f}%" if value else "0.0%"
+
+
+def percents(share: float, low: float, high: float) -> tuple[str, str, str]:
+    """A share and the ends of its interval, rounded outwards: ('-0.9%', '-4.6%', '+3.7%'); '' for infinite ends."""
+    if not math.isfinite(high - low):
+        return percent(share), "", ""
+    digits = clear_of_zero(100.0 * low, 100.0 * high, 1)
+    unit = 10.0 ** (digits + 2)
+    return (
+        percent(share, digits),
+        percent(math.floor(unit * low) / unit, digits),
+        percent(math.ceil(unit * high) / unit, digits),
+    )
 
 
 def change(value: float, reference: float) -> str:
@@ -85,17 +95,22 @@ def clear_of_zero(low: float, high: float, digits: int) -> int:
     return min(math.ceil(-math.log10(nearest)), MAX_DECIMALS)
 
 
+def interval(low: float, high: float, shown: Callable[..., str] = figure) -> str:
+    """The interval of a number, or with `signed` of a difference: '[-0.0120, +0.0031]'."""
+    digits = clear_of_zero(low, high, 4)
+    return f"[{shown(low, digits)}, {shown(high, digits)}]"
+
+
 def relative(difference: float, low: float, high: float, reference: float, *, shown: bool = True, sign: int = 1) -> str:
     """A difference relative to a reference: '-0.9% (-4.6 to +3.7%)', with 'better' or 'worse' if the interval excludes
     0. low, high: its interval, infinite if unknown; shown: if another test confirms it; sign: -1 if lower is better."""
     size = abs(reference) or 1.0
-    if not math.isfinite(high - low):
-        return percent(difference / size)
+    shown_difference, begin, end = percents(difference / size, low / size, high / size)
+    if not end:
+        return shown_difference
     side = sign * (int(low > 0) - int(high < 0)) if shown else 0
     word = {1: " better", -1: " worse", 0: ""}[side]
-    digits = clear_of_zero(100.0 * low / size, 100.0 * high / size, 1)
-    begin, end = percent(low / size, digits, math.floor), percent(high / size, digits, math.ceil)
-    return f"{percent(difference / size, digits)} ({begin.removesuffix('%')} to {end}){word}"
+    return f"{shown_difference} ({begin.removesuffix('%')} to {end}){word}"
 
 
 def brief(value: Any) -> str:

@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sparserank as sr
+from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.errors import DataError, DataWarning, RunDirectoryError, TooManyFeaturesError
 from sparserank.workdir.directory import MARK, WorkDirectory
 from sparserank.workdir.pieces import PieceStore, WorkStore, name_of
@@ -36,6 +38,53 @@ class Unreadable:
 
     def __reduce__(self) -> tuple[object, ...]:
         return int, ("no number",)
+
+
+@pytest.mark.parametrize("existing", ["", "a", "a/b"])
+def test_a_failure_leaves_no_directory_that_it_made(existing: str, tmp_path: Path) -> None:
+    """Nor does it remove one that it has not made, or finished work."""
+    (tmp_path / existing).mkdir(parents=True, exist_ok=True)
+    place = tmp_path / "a/b"
+
+    def fail(finished: bool) -> None:
+        with WorkStore(place, {"x": 1}, kind="select") as store:
+            store.log({"event": "start"})
+            if finished:
+                store.save("one", {"values": np.ones(2)})
+            raise DataError("no.")
+
+    for finished in (False, True):
+        with pytest.raises(DataError):
+            fail(finished)
+        assert (tmp_path / "a").exists() == (finished or existing != "")
+        assert place.exists() == (finished or existing == "a/b")
+    with WorkStore(place, {"x": 1}, kind="select") as store:
+        assert store.load("one")["values"].tolist() == [1.0, 1.0]
+
+
+COMMANDS = {
+    "select": ("select", "t.txt"),
+    "for_model": ("select", "t.txt", "--for-model", "lightgbm"),
+    "fuse": ("fuse", "a.run", "b.run", "--qrels", "judged.qrels"),
+    "demo": ("demo",),
+}
+
+
+@pytest.mark.usefixtures("no_processes")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_failed_command_leaves_no_empty_run(command, cli_here, tmp_path, monkeypatch):
+    def fit(*_, **__):
+        raise DataError("no path can be fitted.")
+
+    sr.write_letor(sr.datasets.make_ranking(10, 6, 4, n_informative=2, n_redundant=1, random_state=0).data, "t.txt")
+    for name in ("a", "b"):
+        Path(f"{name}.run").write_text("".join(f"q{q} Q0 d{d} {d} {9 - d} {name}\n" for q in range(9) for d in (1, 2)))
+    Path("judged.qrels").write_text("".join(f"q{q} 0 d{1 + (q == 4)} 1\n" for q in range(9)))
+    monkeypatch.setattr(CrossValidation, "fit", fit)
+    failed = cli_here(*COMMANDS[command], "--out", "new/run")
+    assert (failed.code, failed.err.splitlines()[-1]) == (1, "error: no path can be fitted.")
+    assert Path("new").exists() == (command == "demo")  # its data are there, and no run inside
+    assert not Path("new/run/run").exists()
 
 
 @dataclass

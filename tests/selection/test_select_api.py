@@ -349,7 +349,7 @@ def test_an_earlier_run_gives_its_options(tmp_path):
     assert (other.plan.k, repr(other.plan.metric), len(other.plan.penalties[0].drop)) == (3, "ndcg@5", 1)
     whole = sr.select(data, start=tmp_path / "a", feature_transform="none")  # goes on from a first look
     assert (first.plan.fast, again.plan.fast, whole.plan.fast) == (True, True, False)
-    assert whole.origin.start.endswith("', but feature_transform='none', without fast=True.")
+    assert whole.origin.start.endswith("', but feature_transform='none'.")
     for wrong in (tmp_path, "nothing", str(tmp_path / "a" / "model.json")):
         with pytest.raises(ParameterError, match="start must be the directory of a selection"):
             sr.select(data, start=wrong)

@@ -19,7 +19,7 @@ from sparserank.cli.reading import (
     require_no_reading,
 )
 from sparserank.cli.screen import note, say, table
-from sparserank.text import brief, clear_of_zero, figure, p_text, relative
+from sparserank.text import brief, figure, interval, p_text, relative, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -247,7 +247,7 @@ def show_comparison(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]
         head,
         ["system", "metric", "mean", "interval", *columns],
         [
-            [r["system"], titles[r["metric"]], figure(r["mean"]), _interval(r), *more]
+            [r["system"], titles[r["metric"]], figure(r["mean"]), interval(r["low"], r["high"]), *more]
             for r, more in zip(shown, cells, strict=True)
         ],
     )
@@ -261,7 +261,7 @@ def show_comparison(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]
             shown_or_not = "" if apart else "; these queries cannot tell the two apart"
             say(
                 f"{r['system']} is {word} {first} by {figure(abs(r['difference']))} {r['metric']}, "
-                f"{_interval(r, 'difference_', signed=True)}{shown_or_not}."
+                f"{interval(r['difference_low'], r['difference_high'], signed)}{shown_or_not}."
             )
 
 
@@ -272,18 +272,12 @@ def show_queries(title: str, rows: Sequence[dict[str, Any]]) -> None:
         table(title, ["query", "old", "new", "difference"], cells)
 
 
-def _interval(r: dict[str, Any], of: str = "", *, signed: bool = False) -> str:
-    low, high = r[f"{of}low"], r[f"{of}high"]
-    digits = clear_of_zero(low, high, 4)
-    return f"[{figure(low, digits, signed)}, {figure(high, digits, signed)}]"
-
-
 def _tested(r: dict[str, Any]) -> list[str]:
     """The difference to the first system with its interval and its p values."""
     known = "difference" in r
     return [
         figure(r.get("difference"), signed=True),
-        _interval(r, "difference_", signed=True) if known else "",
+        interval(r["difference_low"], r["difference_high"], signed) if known else "",
         p_text(r.get("p_value")),
         p_text(r.get("p_holm")),
     ]

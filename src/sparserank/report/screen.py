@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import shlex
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -155,30 +155,24 @@ class Screen:
         rows += [*self.best(), *(_row(r, r.name) for r in self.rivals()), *self.alone()]
         noun, star = f"{result.noun}s", "*" if self.has_intervals else ""
         against = f"against {'today' if result.change is not None else self.all if wide else 'all'}"
+        cells = [[noun, result.metric, against, f"chosen against row{star}"]]
+        for _, n, mean, chosen in rows:
+            share = change(mean, result.reference.mean) if len(cells) > 1 else ""
+            cells.append([f"{n:>{len(noun)}}", figure(mean), share, chosen])
+        room, cells = self.beside(cells, MAX_NAME if wide else MAX_NAME_NARROW, 2)
+        names = ["", *(_row_name(name, room) for name, *_ in rows)]
+        width = max(map(len, names))
+        lines = [[f"{name:{width}} {n}", *line] for name, (n, *line) in zip(names, cells, strict=True)]
+        return aligned(lines, "<", ">7", ">", "<")
 
-        def lines(most: int) -> list[list[str]]:
-            names = [_row_name(name, most) for name, *_ in rows]
-            width = max(map(len, names))
-            out = [[f"{'':{width}} {noun}", result.metric, against, f"chosen against row{star}"]]
-            for name, (_, n, mean, chosen) in zip(names, rows, strict=True):
-                share = change(mean, result.reference.mean) if len(out) > 1 else ""
-                out.append([f"{name:{width}} {n:>{len(noun)}}", figure(mean), share, chosen])
-            return out
-
-        return self.fitted(lines, ("<", ">7", ">", "<"), MAX_NAME if wide else MAX_NAME_NARROW, extra=2)
-
-    def fitted(
-        self, lines: Callable[[int], list[list[str]]], alignments: Sequence[str], most: int, extra: int
-    ) -> list[str]:
-        """The table of these lines. No figure of it is cut: if it is wider than the screen, names become shorter; if
-        that is not enough, the column `extra` is left out.
-
-        lines   (characters of a name) -> cells, as for `aligned`; most: characters of a name if there is room
-        """
-        tables = [aligned(lines(room), *alignments) for room in range(most, MIN_NAME - 1, -1)]
-        without = [[*line[:extra], "", *line[extra + 1 :]] for line in lines(MIN_NAME)]
-        tables.append(aligned(without, *alignments))
-        return next((table for table in tables if max(map(len, table)) <= self.width), tables[-1])
+    def beside(self, cells: list[list[str]], most: int, extra: int) -> tuple[int, list[list[str]]]:
+        """(characters of a name in front of these cells, the cells), so that no figure of a table has to be cut. If
+        there is no room for names, the column `extra` is left out."""
+        for shown in (cells, [[*row[:extra], "", *row[extra + 1 :]] for row in cells]):
+            room = self.width - sum(max(map(len, column)) + 2 for column in zip(*shown, strict=True))
+            if room >= MIN_NAME:
+                break
+        return min(room, most), shown
 
     def best(self) -> list[Row]:
         """The model with the highest mean, unless it is the chosen one or all features."""

@@ -46,11 +46,11 @@ class ForEngine:
         said = (
             f"for {self.name}: no models with {' and '.join(self.left_out)} were tried, because {title} cannot run them"
         )
-        if self.cost is None and ENGINES[self.name].boosts:  # whose data may be answers of that engine
-            return f"{said}."
         if self.cost is None:
             other = f"without {option('engine')} into another {option('out')}"
-            return f"{said}. To measure the cost of this restriction, run the same command {other}, and compare means."
+            remedy = f" To measure the cost of this restriction, run the same command {other}, and compare means."
+            # The data of an engine of boosts may be its own answers, which only that engine explains.
+            return f"{said}.{'' if ENGINES[self.name].boosts else remedy}"
         best = (
             f"The best of these models, {self.cost.penalty} with {self.cost.n_features} features, has a mean {metric} "
             "of"

@@ -111,11 +111,10 @@ def started(options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
             "start",
             f"must be the directory of a selection of this version; got {brief(str(start))} ({brief(str(error))}).",
         ) from error
-    given, fast = given_options(options), FAST.name
-    both = {**options, **{name: taken[name] for name in old if name not in given}, fast: options[fast]}
-    new = [option(name, value) for name, value in given.items() if old.get(name) != value]
+    given = given_options(options)
     # A run that starts from a first look does the rest.
-    new += [f"without {option(fast, True)}"] if fast in old and fast not in given else []
+    both = {**options, **{name: taken[name] for name in old if name not in (*given, FAST.name)}}
+    new = [option(name, value) for name, value in given.items() if old.get(name) != value]
     return both, f"Options of {brief(str(start))}{', but ' if new else ''}{', '.join(new)}."
 
 
