@@ -103,7 +103,8 @@ class Screen:
 
     def worth(self, room: int) -> list[str]:
         groups = self.result.facts["feature_groups"]
-        return self.feature_groups(groups, room) if groups else self.features(self.result.facts["features"], room)
+        rows = self.feature_groups(groups, room) if groups else self.features(self.result.facts["features"], room)
+        return [*rows, *self.wrapped(self.result.smaller)]
 
     # -- how good, on which queries ------------------------------------------------------------------------------------
 

@@ -143,6 +143,7 @@ def feature_table(result: SelectionResult) -> Table:
         )
     columns |= {"sets": "{share:.0%}", **_costs(result, "cost")}
     title = f"Selected features and their ablation costs {where(result)}, with the others refitted"
+    note = " ".join(said for said in (note, result.smaller) if said)
     return Table.of(title, result.facts["features"], columns, note=note)
 
 
