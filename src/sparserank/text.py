@@ -26,6 +26,12 @@ MAX_BITS = 1000  # bits of an integer that is written out
 FIRST_LOOK = "first look: "  # begins what progress reports once the first paths are computed
 
 
+class Caution(str):
+    """A note that warns: the report shows it in a box."""
+
+    warns = True
+
+
 def visible(text: object) -> str:
     """The text on one line; control and bidirectional characters become escapes (\\x1b, \\n, \\u202e)."""
     shown = str(text)

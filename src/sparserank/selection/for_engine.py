@@ -13,7 +13,7 @@ from sparserank.errors import DataWarning
 from sparserank.export import ENGINES, Engine
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
-from sparserank.text import brief
+from sparserank.text import Caution, brief
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def other_fills(engine: Engine, model: RankingModel) -> list[str]:
     if model.fill_values is None:
         return []
     told = _other_fills(engine, model.feature_names, model.fill_values, model.support)
-    return [] if told is None else [told]
+    return [] if told is None else [Caution(told)]
 
 
 def _other_fills(engine: Engine, names: Sequence[str], fills: np.ndarray, used: np.ndarray) -> str | None:

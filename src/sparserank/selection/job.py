@@ -55,7 +55,7 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import counted
 from sparserank.shards.scaling import FeatureScaling
-from sparserank.text import FIRST_LOOK, change
+from sparserank.text import FIRST_LOOK, Caution, change
 from sparserank.transforms import STEPS
 from sparserank.warmup import load_curve_kernels
 from sparserank.workdir.pieces import WorkStore, kept
@@ -195,7 +195,7 @@ class SelectionJob:
             *notes_of_rules(plan, cv.data),
             *notes_of_curves(plan, cv.data, cv.first.client),
             *notes_of_steps(plan, cv.data),
-            *([short] if short else []),
+            *([Caution(short)] if short else []),
             *notes_of_choice(plan, choice),
             *([self._only_a_look()] if plan.fast else []),
         ]
@@ -398,7 +398,7 @@ class SelectionJob:
         report(n_before + 1, n_before + 1, "half-samples", self._last and self._last[1])
         short = unsolved(arrays["statuses"].tolist(), "on half-samples", f"{FOLD_TOL:g}")
         if short is not None:
-            notes.append(short)
+            notes.append(Caution(short))
             warnings.warn(short, ConvergenceWarning, stacklevel=2)
         n_varying = len(self.names) - int(self.cv.data.constant_features().sum())
         each = np.array([own[0] for own in model.columns.values()], dtype=np.int64)  # a column of each feature

@@ -293,7 +293,7 @@ class SelectionResult:
         again = f"{option('drop', [best['feature']])} and another {option('out')}"
         return (
             f"Without {best['feature']} ({percent(-best['loss'] / 100.0)}) the others would do by this rule, but that "
-            f"model was learned only after the choice. To try it, add {again}."
+            f"model was learned only after the choice. To choose without it, add {again}."
         )
 
     @property
