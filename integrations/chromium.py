@@ -28,6 +28,7 @@ OPTIONS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND",  # no page, and nothing of the browser itself, reaches another machine
 )
 PATIENCE_S = 60.0
 
@@ -41,7 +42,7 @@ def program() -> str | None:
 class Visit:
     """A page as it was shown.
 
-    requests   addresses that it asked for, its own file and data: left out
+    requests   addresses that the page asked for, not the browser itself; its own file and data: left out
     messages   errors and warnings of the console, and exceptions
     width      of the page's content, in pixels; where it is more than that of the window, the page scrolls sideways
     cut        texts that stand outside the window and in no box that scrolls
@@ -89,20 +90,34 @@ class Browser:
             raise RuntimeError(result["exceptionDetails"])
         return result["result"].get("value")
 
-    def visit(self, page: Path, width: int, *, dark: bool = False, height: int = 900, opened: bool = True) -> Visit:
-        """Show a page in a window of this width, light or dark; opened: with everything unfolded."""
+    def visit(
+        self,
+        page: Path,
+        width: int,
+        *,
+        dark: bool = False,
+        height: int = 900,
+        opened: bool = True,
+        query: str = "",
+        until: str = "true",
+    ) -> Visit:
+        """Show a page in a window of this width, light or dark.
+
+        opened   with everything unfolded; query: of the address; until: expression that is true once the page is ready
+        """
         self.events.clear()
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
-        self.call("Page.navigate", url=page.resolve().as_uri())
+        own = page.resolve().as_uri() + query
+        self.call("Page.navigate", url=own)
         self._wait("Page.loadEventFired")
+        self.value(f"new Promise(done => {{const look = () => {until} ? done() : setTimeout(look, 50); look();}})")
         if opened:
             self.value("document.querySelectorAll('details').forEach(d => d.open = true)")
         self.value("new Promise(done => requestAnimationFrame(() => setTimeout(done, 100)))")
-        own = page.resolve().as_uri()
         asked = [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
         return Visit(
             tuple(url for url in asked if url != own and not url.startswith("data:")),

@@ -144,8 +144,11 @@ def test_a_shard_that_was_made_again_is_told_its_weights_again(stores: dict[str,
         objective = sr.solvers.PairwiseObjective(data, query_weight=weight, client=client)
         before = objective.value_and_gradient(w)
         rounds = objective.shards.n_rounds
+        workers = client.nthreads().keys()
         killing(fresh, 0.0).join()
-        time.sleep(1.0)
+        deadline = time.monotonic() + 60
+        while workers <= client.nthreads().keys() and time.monotonic() < deadline:
+            time.sleep(0.05)  # until the scheduler knows
         again = objective.value_and_gradient(w)
         assert isinstance(objective.shards, DaskShards)
         assert objective.shards.n_rounds == rounds + 2  # one that found them untold

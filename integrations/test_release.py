@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import time
 import zipfile
 from pathlib import Path
 
@@ -94,8 +93,8 @@ def interpreter(version: str) -> str | None:
 
 @pytest.mark.parametrize("version", PYTHONS)
 def test_the_wheel_works_in_a_clean_environment(version: str, built: Path, tmp_path: Path) -> None:
-    """Without extras: the command, models in and out, an import that takes under a second;
-    with this Python the demo too."""
+    """Without extras: the command, models in and out, an import that takes under a second of the processor, however
+    busy the machine is; with this Python the demo too."""
     python = interpreter(version)
     if python is None:
         pytest.skip(f"Python {version} is not here; the wheel was not run with it")
@@ -106,9 +105,10 @@ def test_the_wheel_works_in_a_clean_environment(version: str, built: Path, tmp_p
     assert told(tmp_path / "venv/bin/sparserank", "--version") == f"sparserank {sr.__version__}\n"
     taken = []
     for _ in range(3):
-        began = time.perf_counter()
+        began = os.times()
         told(clean, "-c", ALONE, cwd=tmp_path)
-        taken.append(time.perf_counter() - began)
+        ended = os.times()
+        taken.append(sum(ended[2:4]) - sum(began[2:4]))  # of children, in Python and in the system
     assert min(taken) < IMPORT_SECONDS
     assert "smoke: all of it works" in told(clean, ROOT / "integrations/smoke.py", sr.__version__, cwd=tmp_path)
     if python == sys.executable:

@@ -4,38 +4,22 @@ and no page asks anything of another machine."""
 from __future__ import annotations
 
 import re
-import shutil
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from chromium import Browser, Visit, program, running
 from tests.support.doc_blocks import PAGES, blocks, run_page
 
 import sparserank as sr
 
 ROOT = Path(__file__).parents[1]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-# what the browser itself looks up at every start, whatever the page
-ITS_OWN = {"clients2.google.com", "update.googleapis.com", "accounts.google.com"}
-QUIET = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-default-apps",
-    "--disable-extensions",
-)
+CHROMIUM = program()
+DESK = 1280
 LOADED = {
     "link": "href",
     "script": "src",
@@ -152,52 +136,31 @@ def test_nothing_is_loaded_from_outside(site: Path, pages: dict[Path, Page]) -> 
     ]
 
 
-@contextmanager
-def recorder() -> Iterator[tuple[int, list[str]]]:
-    """(port, hosts) of a proxy that answers nothing and remembers who was asked for."""
-    hosts: list[str] = []
-
-    def listen(server: socket.socket) -> None:
-        while True:
-            try:
-                connection, _ = server.accept()
-            except OSError:
-                return
-            with connection:
-                connection.settimeout(5)
-                words = connection.recv(4096).split(b"\r\n")[0].decode().split()
-                hosts.append((urlsplit(words[1]).hostname or words[1].partition(":")[0]) if len(words) > 1 else "?")
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(target=listen, args=(server,), daemon=True).start()
-        yield server.getsockname()[1], hosts
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium: apt-get install chromium")
+    with running(CHROMIUM) as started:
+        yield started
 
 
-def opened(page: str, profile: Path) -> tuple[str, set[str]]:
-    """(the document after its scripts ran, the hosts that it asked for) of a page in a browser."""
-    with recorder() as (port, hosts):
-        flags = [
-            f"--proxy-server=127.0.0.1:{port}",
-            f"--user-data-dir={profile}",
-            "--virtual-time-budget=5000",
-            "--dump-dom",
-        ]
-        done = subprocess.run(
-            [str(CHROMIUM), *QUIET, *flags, page], capture_output=True, text=True, timeout=120, check=True
-        )
-        return done.stdout, set(hosts) - ITS_OWN
+def outside_of(visit: Visit) -> set[str]:
+    """The addresses on other machines that a page asked for."""
+    return {url for url in visit.requests if outside(url) and urlsplit(url).scheme != "file"}
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
-def test_a_browser_asks_for_nothing_outside(site: Path, tmp_path: Path) -> None:
+def test_a_browser_asks_for_nothing_outside(browser: Browser, site: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.html"
     bad.write_text('<script src="http://elsewhere.example/x.js"></script>', encoding="utf-8")
-    assert opened(bad.as_uri(), tmp_path / "bad")[1] == {"elsewhere.example"}
-    for k, name in enumerate(("index.html", "api/rankers.html", "scale.html")):
-        assert opened((site / name).as_uri(), tmp_path / str(k))[1] == set()
-    found, hosts = opened((site / "search.html").as_uri() + "?q=within-query-std", tmp_path / "search")
-    assert hosts == set()
-    assert "choosing.html" in found  # the search works from a disk
+    assert outside_of(browser.visit(bad, DESK)) == {"http://elsewhere.example/x.js"}
+    for name in ("index.html", "api/rankers.html", "scale.html"):
+        visit = browser.visit(site / name, DESK)
+        assert visit.requests  # its style sheets and scripts
+        assert outside_of(visit) == set()
+    found = "document.querySelector('#search-results a[href*=\"choosing.html\"]') !== null"
+    query = "?q=within-query-std"
+    assert outside_of(browser.visit(site / "search.html", DESK, query=query, until=found)) == set()
+    assert browser.value(found)  # the search works from a disk
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(block.kind == "needs" for block in blocks(page))])

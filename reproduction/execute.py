@@ -10,7 +10,7 @@ from sparserank.cli.declared import own
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import TEXT, answer
 from sparserank.cli.reading import parsed, require
-from sparserank.cli.screen import announce_compiling, note, progress_bar, say, show_all, table
+from sparserank.cli.screen import note, progress_bar, say, show_all, table
 
 if TYPE_CHECKING:
     from reproduction.protocol.experiment import Experiment
@@ -57,9 +57,7 @@ def execute(
     import time
 
     from reproduction.protocol.experiment import Experiment
-    from sparserank.data.letor._kernels import parse_lines
     from sparserank.errors import DataError
-    from sparserank.solvers._descent_kernels import descend
     from sparserank.warmup import finish_compiling, start_compiling
     from sparserank.workdir.directory import refuse_unusable
 
@@ -68,7 +66,6 @@ def execute(
     refuse_unusable(out, "experiment")
     began = time.monotonic()
     with resumable(out):
-        announce_compiling(parse_lines, descend)
         finish_compiling(start_compiling())
         experiment = Experiment(plan, out, n_workers=threads)
         with experiment.store:

@@ -25,8 +25,9 @@ def kernel(function: Callable | None = None, **options: Any) -> Any:
     """
     if function is None:
         return partial(kernel, **options)
-    from numba import njit  # slow to import; the command line asks `is_compiled` without it
+    from numba import njit  # slow to import
 
+    _listen()
     function.__qualname__ += f"_{sources_hash()}"  # Numba uses it in the name of the cache file
     compile_lazily = partial(njit, nogil=True, **options)
     try:
@@ -39,6 +40,33 @@ def kernel(function: Callable | None = None, **options: Any) -> Any:
     if hasattr(compiled, "stats"):  # absent with NUMBA_DISABLE_JIT
         _remove_outdated(compiled.stats.cache_path)
     return compiled
+
+
+_tell: Callable[[bool], None] | None = None  # called at the next compilation
+
+
+def tell_of_compiling(tell: Callable[[bool], None]) -> None:
+    """Call `tell` once, when this process next compiles a kernel, with whether the disk cache will keep it."""
+    global _tell
+    _tell = tell
+
+
+@cache
+def _listen() -> None:
+    """Follow what Numba compiles; it does not report what it loads from the disk cache."""
+    from numba.core import event
+
+    class Compiling(event.Listener):
+        def on_start(self, event: Any) -> None:
+            global _tell
+            if _tell is not None:
+                tell, _tell = _tell, None
+                tell(event.data["dispatcher"].stats.cache_path is not None)
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Compiling())
 
 
 @cache

@@ -8,7 +8,7 @@ import inspect
 import math
 import reprlib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 _HIDDEN = (
@@ -21,8 +21,15 @@ _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # t
 MAX_LISTED = 60  # characters of a name in a list
 LONGEST = 60
 MAX_NAMES = 10_000  # names that are compared with a mistyped one
+MAX_DECIMALS = 6  # of the ends of an interval
 MAX_BITS = 1000  # bits of an integer that is written out
 FIRST_LOOK = "first look: "  # begins what progress reports once the first paths are computed
+
+
+class Caution(str):
+    """A note that warns: the report shows it in a box."""
+
+    warns = True
 
 
 def visible(text: object) -> str:
@@ -62,9 +69,23 @@ def p_text(value: Any) -> str:
     return "<0.0001" if value is not None and value < 0.00005 else figure(value)
 
 
-def percent(share: float) -> str:
+def percent(share: float, digits: int = 1) -> str:
     """A share as a signed percentage: '+1.4%', '-0.3%', '0.0%'; '-' if it is missing."""
-    return "-" if math.isnan(share) else _signed(round(100.0 * share, 1))
+    value = 0.0 if math.isnan(share) else round(100.0 * share, digits)
+    return "-" if math.isnan(share) else f"{value:+.{digits}f}%" if value else "0.0%"
+
+
+def percents(share: float, low: float, high: float) -> tuple[str, str, str]:
+    """A share and the ends of its interval, rounded outwards: ('-0.9%', '-4.6%', '+3.7%'); '' for infinite ends."""
+    if not math.isfinite(high - low):
+        return percent(share), "", ""
+    digits = clear_of_zero(100.0 * low, 100.0 * high, 1)
+    unit = 10.0 ** (digits + 2)
+    return (
+        percent(share, digits),
+        percent(math.floor(unit * low) / unit, digits),
+        percent(math.ceil(unit * high) / unit, digits),
+    )
 
 
 def change(value: float, reference: float) -> str:
@@ -72,29 +93,30 @@ def change(value: float, reference: float) -> str:
     return percent((value - reference) / (abs(reference) or 1.0))
 
 
-def lower(share: float) -> str:
-    """As `percent`, rounded down."""
-    return _signed(math.floor(1000.0 * share) / 10.0)
+def clear_of_zero(low: float, high: float, digits: int) -> int:
+    """The decimals of an interval: more than `digits` if it excludes 0, but its end next to 0 would be printed as 0."""
+    nearest = max(low, -high)
+    if not 0.0 < nearest < 10.0**-digits:
+        return digits
+    return min(math.ceil(-math.log10(nearest)), MAX_DECIMALS)
 
 
-def upper(share: float) -> str:
-    """As `percent`, rounded up."""
-    return _signed(math.ceil(1000.0 * share) / 10.0)
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.1f}%" if value else "0.0%"
+def interval(low: float, high: float, shown: Callable[..., str] = figure) -> str:
+    """The interval of a number, or with `signed` of a difference: '[-0.0120, +0.0031]'."""
+    digits = clear_of_zero(low, high, 4)
+    return f"[{shown(low, digits)}, {shown(high, digits)}]"
 
 
 def relative(difference: float, low: float, high: float, reference: float, *, shown: bool = True, sign: int = 1) -> str:
     """A difference relative to a reference: '-0.9% (-4.6 to +3.7%)', with 'better' or 'worse' if the interval excludes
     0. low, high: its interval, infinite if unknown; shown: if another test confirms it; sign: -1 if lower is better."""
     size = abs(reference) or 1.0
-    if not math.isfinite(high - low):
-        return percent(difference / size)
+    shown_difference, begin, end = percents(difference / size, low / size, high / size)
+    if not end:
+        return shown_difference
     side = sign * (int(low > 0) - int(high < 0)) if shown else 0
     word = {1: " better", -1: " worse", 0: ""}[side]
-    return f"{percent(difference / size)} ({lower(low / size).removesuffix('%')} to {upper(high / size)}){word}"
+    return f"{shown_difference} ({begin.removesuffix('%')} to {end}){word}"
 
 
 def brief(value: Any) -> str:

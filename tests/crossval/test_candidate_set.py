@@ -255,13 +255,20 @@ def planned(tasks, **options):
 def test_a_concave_penalty_starts_from_the_l1_path_of_the_same_rules():
     tasks = [PathTask("mcp", MCP_PATH), PathTask("l1", L1_PATH), PathTask("ridge", RIDGE)]
     assert planned(tasks) == [("l1", None, True), ("ridge", None, True), ("mcp", "l1", True)]
-    assert planned(tasks[:1]) == [("start 1 (l1)", None, False), ("mcp", "start 1 (l1)", True)]
+    assert planned(tasks[:1]) == [("start of mcp (l1)", None, False), ("mcp", "start of mcp (l1)", True)]
     found = planned([tasks[0], PathTask("mcp b", PenaltyPath(MCP(drop=(0,)))), PathTask("best_k", BestK())])
-    assert found[:2] == [("start 1 (l1)", None, False), ("start 2 (l1)", None, False)]
-    starts = {"mcp": "start 1 (l1)", "mcp b": "start 2 (l1)", "best_k": "start 1 (l1)"}
+    assert found[:2] == [("start of mcp (l1)", None, False), ("start of mcp b (l1)", None, False)]
+    starts = {"mcp": "start of mcp (l1)", "mcp b": "start of mcp b (l1)", "best_k": "start of mcp (l1)"}
     assert found[2:] == [(label, start, True) for label, start in starts.items()]
     stronger = PathTask("l1", PenaltyPath(L1(7.0)))  # a path has strengths of its own
     assert planned([tasks[0], stronger])[-1] == ("mcp", "l1", True)
+
+
+def test_starts_under_different_rules_have_different_names():
+    """Stored paths are found by their names, so a limit that leaves out other features needs another name."""
+    within = [PathTask(f"mcp within {k} features", PenaltyPath(MCP(drop=(k,)))) for k in (2, 3)]
+    starts = [{t[1] for t in planned([PathTask("mcp", MCP_PATH), own]) if t[1]} for own in within]
+    assert starts[0] & starts[1] == {"start of mcp (l1)"}
 
 
 def test_refits_follow_the_paths_that_shrink_under_each_transform():

@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 import sys
+import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,6 +28,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import Derived
 from sparserank.data.transformed import fit_transform, transformed
 from sparserank.datasets import make_curved_ranking
+from sparserank.errors import DataWarning
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import parse_metric
 from sparserank.model.ranking_model import RankingModel
@@ -35,6 +37,7 @@ from sparserank.report import size_picture
 from sparserank.report.claims import heading, how_sure, lead
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.html import to_fragment, to_html
+from sparserank.report.page import render_page
 from sparserank.report.svg import PALETTE, inline, legend_below, new_axes, picture_text, to_svg
 from sparserank.report.tables import column_table
 from sparserank.selection import queries as queries_module
@@ -43,7 +46,7 @@ from sparserank.selection.plan import make_plan
 from sparserank.selection.queries import decisive_pair
 from sparserank.selection.result import SelectionResult
 from sparserank.shards.scaling import FeatureScaling
-from sparserank.text import visible
+from sparserank.text import Caution, visible
 
 QUICK = {"penalties": ["l1", "mcp"], "cv": 3, "n_alphas": 15, "feature_transform": "none", "guarantee": 0.02}
 EVIL = "<img src=x onerror=alert(1)>\n\x1b[31m\u202e</script>"
@@ -472,6 +475,23 @@ def test_the_page_asks_for_nothing_and_runs_its_own_script_alone(page: str) -> N
     assert not [k for _, a in found.tags for k in a if k.startswith("on")]
     assert "@import" not in page
     assert re.findall(r"url\((?!#)", page) == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_box_is_for_warnings(result: SelectionResult, tmp_path) -> None:
+    """What is said beforehand on the screen as a warning is in a box of the page; what only informs is not."""
+    page = render_page(replace(result, notes=["it informs.", Caution("it warns.")]))
+    assert page.count('class="note"') == page.count('<p class="note">it warns.</p>') == 1
+    assert page.count('<p class="soft">it informs.</p>') == 1
+    leak = np.column_stack([WORLD.X, WORLD.relevance, np.ones(WORLD.n_docs)])
+    data = RankingDataset(leak, WORLD.relevance, WORLD.qid, None, [*(WORLD.feature_names or ()), "leak", "same"])
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", DataWarning)
+        quick = {"penalties": "l1", "half_samples": 0, "rival": "none", "n_alphas": 8, "cv": 2}
+        told = sr.select(data, keep=["same"], engine="ranklib", **quick).notes
+    warned = {str(w.message) for w in found if w.category is DataWarning}
+    assert {note for note in told if isinstance(note, Caution)} == warned != set()
+    assert any(note.startswith("for ranklib: ") for note in set(told) - warned)
 
 
 def test_hostile_names_are_text_everywhere(result: SelectionResult, page: str) -> None:

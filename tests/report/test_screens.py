@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from reproduction.protocol.experiment import Experiment
@@ -23,10 +24,11 @@ from sparserank.penalties import L1, MCP, Penalty
 from sparserank.report.page import render_page
 from sparserank.selection import comparisons as rivals
 from sparserank.selection.job import Problem, SelectionJob, SelectionPlan, SelectionResult
+from sparserank.selection.rivals import ComparedRival
 from sparserank.solvers import Stop, solve
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.solution import Iterate, Status
-from sparserank.text import lower, percent, relative, upper
+from sparserank.text import interval, percent, percents, relative, signed
 from tests.support.command_line import Cli
 
 MAX_LINES, MAX_WIDTH = 25, 110
@@ -133,12 +135,55 @@ def test_predict_replaces_only_what_it_could_have_written(cli_here: Cli, files: 
             assert cli_here("predict", "m.json", train, option, "mine.txt").code == 0
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_predict_writes_a_table_with_ids(ending: str, cli_here: Cli, files: Path) -> None:
+    table = pd.DataFrame(np.array(MADE.X), columns=[f"c{j}" for j in range(30)])
+    table["label"], table["query"] = MADE.relevance, [f"q{q}" for q in MADE.qid]
+    table["sku"] = [f"a, {i}" for i in range(len(table))]
+    table.sample(frac=1.0, random_state=0).to_parquet("t.parquet")  # queries in several places
+    table = pd.read_parquet("t.parquet")
+    columns = ("--qid-column", "query", "--docid-column", "sku")
+    assert cli_here("fit", "t.parquet", "--k", "3", *columns, "--out", "m.json").code == 0
+    lines = cli_here("predict", "m.json", "t.parquet", *columns).out.split()
+    read = pd.read_csv if ending == "csv" else pd.read_parquet
+    out = f"scores.{ending}"
+    for _ in range(2):  # its own table is replaced
+        assert cli_here("predict", "m.json", "t.parquet", *columns, "--out", out).code == 0
+        found = read(out)
+        assert list(found.columns) == ["qid", "docno", "score"]
+        assert found["qid"].tolist() == table["query"].tolist()
+        assert found["docno"].tolist() == table["sku"].tolist()
+        assert found["score"].tolist() == list(map(float, lines))
+    assert cli_here("predict", "m.json", "t.parquet", "--qid-column", "query", "--out", out).code == 0
+    assert list(read(out).columns) == ["qid", "score"]
+    for mine in (table[["sku", "c0"]].to_csv(index=False).encode(), b"1.0\n", b"PAR1 and nothing more"):
+        Path(out).write_bytes(mine)
+        refused = cli_here("predict", "m.json", "t.parquet", *columns, "--out", out)
+        assert refused.code == 1
+        assert f"{out}: already exists and does not contain lines 'qid,docno,score'; choose" in refused.err
+        assert Path(out).read_bytes() == mine
+
+
 def test_percents_are_rounded_outwards_and_no_zero_has_a_minus() -> None:
     assert (percent(-0.0004), percent(0.01449), percent(math.nan)) == ("0.0%", "+1.4%", "-")
-    assert (lower(-0.0101), upper(-0.0109), lower(0.0), upper(0.0)) == ("-1.1%", "-1.0%", "0.0%", "0.0%")
+    assert percents(0.0, -0.0101, -0.0109) == ("0.0%", "-1.1%", "-1.0%")
+    assert percents(0.0, 0.0, 0.0) == ("0.0%", "0.0%", "0.0%")
     assert relative(-0.01, -0.0301, 0.0199, 2.0) == "-0.5% (-1.6 to +1.0%)"
     assert relative(0.01, 0.005, 0.02, -1.0) == "+1.0% (+0.5 to +2.0%) better"
     assert relative(0.01, -np.inf, np.inf, 1.0) == "+1.0%"
+
+
+def test_an_interval_that_excludes_0_does_so_in_print() -> None:
+    assert relative(-0.008, -0.0149, -0.0004, 1.0) == "-0.80% (-1.49 to -0.04%) worse"
+    assert relative(-0.008, -0.0149, -0.00001, 1.0) == "-0.800% (-1.490 to -0.001%) worse"
+    assert relative(-0.008, -0.0149, -0.00001, 1.0, shown=False) == "-0.800% (-1.490 to -0.001%)"
+    assert relative(-0.008, -0.0149, 0.0, 1.0) == "-0.8% (-1.5 to 0.0%)"  # it contains 0
+    assert relative(0.008, 0.0004, 0.0149, 1.0, sign=-1) == "+0.80% (+0.04 to +1.49%) worse"
+    assert interval(0.00002, 0.3) == "[0.00002, 0.30000]"
+    assert interval(-0.3, -0.00002, signed) == "[-0.30000, -0.00002]"
+    assert interval(-0.3, 0.00002, signed) == "[-0.3000, +0.0000]"
+    rival = ComparedRival("a", 1, 1.0, -0.008, -0.0149, -0.0004, for_model="")
+    assert rival.percents == ("-0.80%", "-1.49%", "-0.04%")
 
 
 @pytest.mark.slow

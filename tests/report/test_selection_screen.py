@@ -12,6 +12,8 @@ import pytest
 
 import sparserank as sr
 from sparserank.report.screen import MAX_LINES, MAX_WIDTH, screen_lines
+from sparserank.report.tables import feature_table
+from tests.support.command_line import Cli
 
 DATA = sr.datasets.make_ranking(80, (8, 14), 30, n_informative=10, n_redundant=4, noise=0.4, random_state=2).data
 FEW = sr.datasets.make_ranking(8, (8, 14), 12, n_informative=3, noise=0.4, random_state=2).data
@@ -125,6 +127,80 @@ def test_its_figures_are_those_of_the_result(selected: tuple[str, sr.SelectionRe
         assert "which cannot tell them apart" in text
     if name in ("four", "a guarantee", "a budget"):
         assert not re.search(r"^Next: .*(k|budget)=", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("convention", ["default", "letor4"])  # the name of a metric is longer with a convention
+def test_no_figure_is_cut_on_a_narrow_screen(convention: str, by_default: tuple[Path, sr.SelectionResult]) -> None:
+    """Figures so wide that a screen of 80 columns has no room for them beside full names."""
+    quick = {**QUICK, "penalties": "l1", "feature_transform": "none", "convention": convention}
+    result = by_default[1] if convention == "default" else sr.select(DATA, **quick)
+    full = result.all_features
+    for mean in (full.mean, full.mean / 30):  # then the changes are of thousands of percent
+        wide = replace(full, mean=mean, difference=-1.1 * mean, low=-1.132 * mean, high=1.1 * mean)
+        rival = replace(wide, name="a rival of a name that is longer than its column", high=-1.05 * mean)
+        crowded = replace(result, all_features=wide, rivals=replace(result.rivals, compared=(rival,)))
+        lines = screen_lines(crowded, "run", width=80)
+        assert max(map(len, lines)) <= 80
+        for shown in (wide.against(), rival.against()):
+            assert shown.startswith("-110.0% (-113.2 to ")
+            assert sum(line.endswith(shown) for line in lines) == 1
+        sizes = next(line for line in lines if line.startswith("features, at most"))
+        changes = lines[lines.index(sizes) + 1]
+        assert f"[{result.chosen.n_features}]" in sizes
+        assert len(sizes.split()[3:]) == changes.count("%") >= 2
+        assert "..." not in sizes + changes
+        smaller = [int(n) for n in sizes.split()[3:] if n.isdigit() and int(n) < result.chosen.n_features]
+        assert f"add k={max(smaller)} for the next smaller size above (" in "\n".join(lines)
+
+
+NAMES = ["price", "rating", "sales", "title", "body", "brand"]
+
+
+def with_a_useless_feature() -> sr.RankingDataset:
+    """Queries on which the ablation of a chosen feature is a gain."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 6))
+    grades = np.digitize(X @ [1.0, 0.8, 0.6, 0.5, 0.2, 0.1] + 1.5 * rng.normal(size=300), [0.5, 2.0, 3.0])
+    return sr.RankingDataset(X, grades, np.repeat(np.arange(30), 10), None, NAMES)
+
+
+def test_a_gain_of_the_ablation_has_a_reason(cli_here: Cli) -> None:
+    """The smaller set is within the rule, and the sentence says why it is not chosen, with a command that works."""
+    data = with_a_useless_feature()
+    quick = {"rival": "none", "penalties": "mcp", "half_samples": 0, "feature_transform": "none", "n_alphas": 15}
+    result = sr.select(data, cv=3, **quick)
+    gain = min(result.facts["features"], key=lambda row: row["loss"])
+    name, choice = gain["feature"], result.choice
+    assert gain["loss"] < -0.05
+    said = f"Without {name} ({-gain['loss']:+.1f}%) the others would do by this rule, but that model was learned"
+    assert result.smaller.startswith(said)
+    assert result.smaller in " ".join(" ".join(screen_lines(result)).split())
+    assert result.smaller in feature_table(result).note
+    assert sr.select(data, cv=3, keep=[name], **quick).smaller.find(f"Without {name} ") == -1  # the user keeps it
+    groups = dict(zip(NAMES, "aabbcc", strict=True))
+    assert sr.select(data, cv=3, feature_groups=groups, **quick).smaller == ""  # of which it would save nothing
+    assert replace(result, choice=replace(choice, rule=replace(choice.rule, margin=-1.0))).smaller == ""
+    assert replace(result, choice=replace(choice, rule=replace(choice.rule, guarantee=0.5))).smaller == ""
+    sr.write_letor(data, "t.txt")
+    Path("names.txt").write_text("\n".join(NAMES) + "\n")
+    call = [
+        "select",
+        "t.txt",
+        "--feature-names",
+        "names.txt",
+        "--rival",
+        "none",
+        "--penalty",
+        "mcp",
+        "--n-alphas",
+        "15",
+    ]
+    call += ["--half-samples", "0", "--transform", "none", "--folds", "3"]
+    printed = " ".join(cli_here(*call, "--out", "run").done.out.split())
+    again = re.search(r"To choose without it, add (--drop \w+) and another --out\.", printed)
+    assert again is not None
+    assert cli_here(*call, *again[1].split(), "--out", "other").done.out.startswith("Keep ")
+    assert name not in sr.load_model("other/model.json").columns
 
 
 def test_the_dearest_feature_comes_first_and_none_is_forgotten(by_default: tuple[Path, sr.SelectionResult]) -> None:

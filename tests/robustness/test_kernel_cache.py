@@ -146,13 +146,42 @@ def test_arrays_that_are_read_only_or_cut_compile_nothing_anew() -> None:
     assert after == before > 0
 
 
-def test_compiling_is_announced_before_the_first_use_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_disk_cache_holds_is_compiled_already(tmp_path: Path) -> None:
     stats = SimpleNamespace(cache_path=str(tmp_path))
     one = SimpleNamespace(py_func=SimpleNamespace(__qualname__="descend_0123"), stats=stats)
     (tmp_path / "_kernels.descend_4567-12.py311.nbi").write_bytes(b"of other sources")
     assert not is_compiled(one)
-    screen.announce_compiling(one)
     (tmp_path / "_kernels.descend_0123-12.py311.nbi").write_bytes(b"")
     assert is_compiled(one)
-    screen.announce_compiling(one)
-    assert capsys.readouterr().err.count("compiling") == 1
+
+
+ANNOUNCED = """
+from sparserank import _outer
+from sparserank._kernel_cache import tell_of_compiling
+
+for _ in range(2):
+    tell_of_compiling(lambda is_cached: print("compiling", is_cached))
+    _outer.walk(1.0), _outer.walk(2.0)
+tell_of_compiling(lambda is_cached: print("compiling", is_cached))
+_outer.walk(1)
+"""
+
+
+def test_only_what_is_compiled_is_announced(made: Path) -> None:
+    """Once for each command, when a kernel is compiled for a new kind of argument; not when it is loaded or called
+    again."""
+    assert python(ANNOUNCED, made) == "compiling True\ncompiling True"
+    assert python(ANNOUNCED, made) == ""
+    assert python(ANNOUNCED, made, NUMBA_DISABLE_JIT="1") == ""
+
+
+def test_without_a_disk_cache_no_command_calls_it_the_first_use(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for is_cached, line in ((True, "kernels (first use after installation only) ..."), (False, "kernels ...")):
+        screen.announce_compiling()
+        tell = sparserank._kernel_cache._tell
+        assert tell is not None
+        tell(is_cached)
+        assert capsys.readouterr().err == f"compiling numerical {line}\n"
+    monkeypatch.setattr(sparserank._kernel_cache, "_tell", None)

@@ -32,6 +32,7 @@ FEW = " --n-alphas 5 --folds 2 --half-samples 4 --transform none --penalty mcp"
 L1 = " --n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1"
 TABLE = "t.parquet --label-column grade --qid-column query --ignore-columns words,other" + FEW
 RESPONSES = "r.jsonl --qrels judged.json --engine elasticsearch-query --query search.json" + FEW
+FUSED = "a.run b.run --qrels judged.qrels --folds 2 --half-samples 0 --penalty l1"
 FOR_MODEL = FILES + " --for-model lightgbm --penalty l1 --folds 2 --transform none --threads 1"
 
 SHORT = (
@@ -79,6 +80,14 @@ OF_FOR_MODEL = {name: SELECT[name] for name in (*SHARED.split(), "feature_groups
     "costs": "--costs other-costs.txt",
     "feature_transform": (FOR_MODEL, FOR_MODEL.replace("--transform none", "--transform log")),
     "k": "--k 3",
+}
+STEPS = FILES + "--folds 2 --half-samples 0 --penalty steps --drop f3 --drop f5 --drop f6"
+GROUPED = FILES + FEW + " --feature-groups large-groups.csv --half-samples 0"
+# pairs of lines whose pieces could be mistaken for each other
+ALIKE = {
+    "select the draws of the chosen size": (f"select {STEPS} --k 2", f"select {STEPS} --k 3"),
+    "select groups beyond the budget": tuple(f"select {GROUPED} --budget 1000001.{i}" for i in (2, 8)),
+    "fuse the named formula": tuple(f"fuse {FUSED} --norm minmax{more}" for more in ("", " --norm rrf")),
 }
 TWO = "folds --system rank_rls --system random --threads 1"
 LETOR: dict[str, str | tuple[str, str]] = {
@@ -146,6 +155,16 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
             write(folder / "r.jsonl", [response(q, of, request) for q, of in documents.items()])
     earlier = sr.SparseRanker(penalty="mcp", k=2).fit_dataset(sr.read(folder / "train.txt"))
     earlier.to_model().save(folder / "earlier.json")
+    (folder / "large-groups.csv").write_text("f1,a,1000001.5\nf2,a\nf3,b,2\nf4,c,2000000\nf5,c\nf6,c\n")
+    draw = np.random.default_rng(0)
+    lines: dict[str, list[str]] = {name: [] for name in ("a.run", "b.run", "judged.qrels")}
+    for q in range(20):
+        for d, worth in enumerate(draw.random(12)):
+            lines["judged.qrels"].append(f"q{q} 0 d{d} {int(worth > 0.7)}")
+            for name, noise in (("a.run", 0.3), ("b.run", 0.6)):
+                lines[name].append(f"q{q} Q0 d{d} {d + 1} {worth + noise * draw.normal():.6f} run")
+    for name, own in lines.items():
+        (folder / name).write_text("\n".join(own) + "\n")
     (folder / "names.txt").write_text("".join(f"g{j}\n" for j in range(6)))
     return folder
 
@@ -228,6 +247,11 @@ def test_a_changed_option(case, run, bases, tmp_path, tmp_path_factory):
     command = usual.partition(" ")[0] if not usual.startswith("reproduction ") else "reproduction letor"
     first, other = (usual, f"{usual} {given}") if isinstance(given, str) else (f"{command} {line}" for line in given)
     assert check(first, other, run, bases, tmp_path, tmp_path_factory) == (case in TAKEN)
+
+
+@pytest.mark.parametrize("case", ALIKE)
+def test_pieces_that_could_be_mistaken(case, run, bases, tmp_path, tmp_path_factory):
+    assert check(*ALIKE[case], run, bases, tmp_path, tmp_path_factory)
 
 
 @pytest.mark.parametrize("line", OF_PLAN)

@@ -338,8 +338,9 @@ def test_weights_are_rounded_in_every_fold_before_they_are_judged():
 def test_an_earlier_run_gives_its_options(tmp_path):
     data = make_ranking(40, 8, 6, n_informative=3, n_redundant=0, noise=0.5, random_state=1).data
     options: dict[str, Any] = {"k": 2, "metric": "map", "drop": ["signal_1"], "penalties": sr.penalties.L1()}
+    options |= {"half_samples": 0, "rival": "none"}
     first = sr.select(data, **options, fast=True, out=tmp_path / "a")
-    again = sr.select(data, start=tmp_path / "a", out=tmp_path / "b")
+    again = sr.select(data, start=tmp_path / "a", fast=True, out=tmp_path / "b")
     assert again.model.predict(data.X).tolist() == first.model.predict(data.X).tolist()
     assert again.origin.start.startswith("Options of '")
     assert again.origin.start.endswith("'.")
@@ -347,6 +348,9 @@ def test_an_earlier_run_gives_its_options(tmp_path):
     assert other.origin.start.endswith("', but metric='ndcg@5', k=3.")
     assert str(other).startswith("Options of '")
     assert (other.plan.k, repr(other.plan.metric), len(other.plan.penalties[0].drop)) == (3, "ndcg@5", 1)
+    whole = sr.select(data, start=tmp_path / "a", feature_transform="none")  # goes on from a first look
+    assert (first.plan.fast, again.plan.fast, whole.plan.fast) == (True, True, False)
+    assert whole.origin.start.endswith("', but feature_transform='none'.")
     for wrong in (tmp_path, "nothing", str(tmp_path / "a" / "model.json")):
         with pytest.raises(ParameterError, match="start must be the directory of a selection"):
             sr.select(data, start=wrong)

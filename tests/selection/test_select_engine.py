@@ -43,7 +43,8 @@ def test_only_what_the_engine_can_run_is_tried(data, tmp_path: Path):
     assert linear.to_json()["engine"] == {"name": "ranklib", "left_out": list(LEFT_OUT), "cost": None}
     (text,) = (note for note in linear.notes if note.startswith("for ranklib"))
     assert "no models with log were tried, because RankLib's text cannot run them" in text
-    assert "start a run without engine into the same out" in text
+    assert text.endswith("run the same command without engine into another out, and compare means.")
+    assert "To measure" not in ForEngine("elasticsearch-query", LEFT_OUT, None).sentence("ndcg@10")
     assert linear.model.export("ranklib")
     alone = sr.select(data, feature_transform="none", **QUICK)
     assert linear.model.to_json()["features"] == alone.model.to_json()["features"]

@@ -18,6 +18,7 @@ from rich.text import Text
 from sparserank.cli.declared import FLAGS, OUTPUT, Argument, Command
 from sparserank.cli.output import FORMATS, TEXT, Answer, answer, versions_in_use
 from sparserank.cli.reading import READ, check, typed
+from sparserank.cli.screen import announce_compiling
 from sparserank.errors import DataError, ParameterError
 from sparserank.options import Option
 from sparserank.options.spelling import command_line, flag_of, rendered
@@ -271,6 +272,7 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
     for option in options:
         if option.kind in ("int", "float") and option.name in given:
             check(option.opts[0], option.declared.kind, given[option.name])
+    announce_compiling()
     with command_line(flags):
         try:
             run(**given)

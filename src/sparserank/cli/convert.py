@@ -8,7 +8,7 @@ from typing import Any
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import give
 from sparserank.cli.reading import reading_of, require
-from sparserank.cli.screen import announce_compiling, counting, say
+from sparserank.cli.screen import counting, say
 
 HELP = """Write an on-disk store. Every command accepts a store in place of files, and reads features when needed.
 
@@ -41,7 +41,6 @@ def run(
     require(len(files) >= 2, "FILES", "needs the files to read, then the store or file to write.")
     reading = reading_of(options)
 
-    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.read_files import TABLES, kind_of
     from sparserank.data.rewrite import is_file_name, rewrite
     from sparserank.data.store.convert import convert as to_store
@@ -51,7 +50,6 @@ def run(
         require(
             kind_of(sources[0]) in TABLES, "--doc-weight", f"names a column of a table; {sources[0]} is not a table."
         )
-    announce_compiling(parse_lines)
     if is_file_name(out):
         require(like is None, "--like", "applies only to stores.")
         with counting("documents") as progress:

@@ -119,7 +119,11 @@ PREDICT = Command(
     ],
     [
         OF_SIZE,
-        own("out", "Path | None", "File for the scores; standard output by default."),
+        own(
+            "out",
+            "Path | None",
+            "File for the scores; standard output by default. A .csv or .parquet file also contains the ids.",
+        ),
         own("run", "Path | None", "Write a TREC run (qid Q0 docno rank score tag) instead of scores."),
         own("qrels", "Path | None", "Also write the judgments as TREC qrels (qid 0 docno rel)."),
         *WITH_MODELS,

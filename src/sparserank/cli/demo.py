@@ -19,17 +19,14 @@ def run(*, out: Path = Path("demo-run"), random_state: int = 0, n_threads: int |
     import numpy as np
 
     import sparserank as sr
-    from sparserank.cli.screen import announce_compiling, note, progress_bar, say
+    from sparserank.cli.screen import note, progress_bar, say
     from sparserank.cli.selection_tables import show_selection
-    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.letor.writer import write_letor
     from sparserank.datasets import make_ranking
     from sparserank.errors import SparserankError
     from sparserank.files import atomic_write
-    from sparserank.solvers._descent_kernels import descend
     from sparserank.workdir.directory import WorkDirectory
 
-    announce_compiling(parse_lines, descend)
     problem = make_ranking(
         n_queries=200, n_features=40, n_informative=6, n_redundant=6, noise=0.3, random_state=random_state
     )

@@ -9,7 +9,7 @@ from typing import Any
 from sparserank.cli.evaluate import show_comparison, show_queries
 from sparserank.cli.output import give
 from sparserank.cli.reading import columns_of_run, model_of, of_reading, read_for_models, reading_of, require_no_reading
-from sparserank.cli.screen import announce_compiling, show_all
+from sparserank.cli.screen import show_all
 from sparserank.report.document import Table
 from sparserank.text import figure, signed
 
@@ -31,7 +31,6 @@ DATA, the metrics of both models, the queries that changed most and the overlap 
 
 def run(*, old: Path, new: Path, data: list[Path] | None = None, missing: str | None = None, **options: Any) -> None:
     """Options are `k` and those of `Reading`."""
-    from sparserank.data.letor._kernels import parse_lines
     from sparserank.metrics import parse_metrics
     from sparserank.selection.diff import diff_of, side_of
 
@@ -41,7 +40,6 @@ def run(*, old: Path, new: Path, data: list[Path] | None = None, missing: str | 
     first, second = (replace(side_of(path, k), model=model_of(path, missing, k)) for path in (old, new))
     judged = None
     if data:
-        announce_compiling(parse_lines)
         models, index_base = [first.model, second.model], options.get("index_base")
         options |= columns_of_run([old, new], data, options)
         reading = reading_of(options, n_features=max(m.n_features for m in models), missing=of_reading(missing))

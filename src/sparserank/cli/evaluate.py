@@ -18,8 +18,8 @@ from sparserank.cli.reading import (
     require,
     require_no_reading,
 )
-from sparserank.cli.screen import announce_compiling, note, say, table
-from sparserank.text import brief, figure, p_text, relative
+from sparserank.cli.screen import note, say, table
+from sparserank.text import brief, figure, interval, p_text, relative, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +68,6 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
-    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.run_reader import read_qrels, read_run
     from sparserank.evaluation import compare_systems as compare
     from sparserank.evaluation.compare import most_changed
@@ -113,7 +112,6 @@ def run(
         models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
         widths = {m.n_features for m in models.values()}
         width = n_features or (max(widths) if widths else None)
-        announce_compiling(parse_lines)
         reading = replace(reading, featureless=not models, n_features=width)
         judged = read_for_models(reading, list(models.values()), data or [], index_base)
         scores: dict[str, Any] = {}
@@ -249,7 +247,7 @@ def show_comparison(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]
         head,
         ["system", "metric", "mean", "interval", *columns],
         [
-            [r["system"], titles[r["metric"]], figure(r["mean"]), _interval(r), *more]
+            [r["system"], titles[r["metric"]], figure(r["mean"]), interval(r["low"], r["high"]), *more]
             for r, more in zip(shown, cells, strict=True)
         ],
     )
@@ -263,7 +261,7 @@ def show_comparison(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]
             shown_or_not = "" if apart else "; these queries cannot tell the two apart"
             say(
                 f"{r['system']} is {word} {first} by {figure(abs(r['difference']))} {r['metric']}, "
-                f"{_interval(r, 'difference_', signed=True)}{shown_or_not}."
+                f"{interval(r['difference_low'], r['difference_high'], signed)}{shown_or_not}."
             )
 
 
@@ -274,16 +272,12 @@ def show_queries(title: str, rows: Sequence[dict[str, Any]]) -> None:
         table(title, ["query", "old", "new", "difference"], cells)
 
 
-def _interval(r: dict[str, Any], of: str = "", *, signed: bool = False) -> str:
-    return f"[{figure(r[f'{of}low'], signed=signed)}, {figure(r[f'{of}high'], signed=signed)}]"
-
-
 def _tested(r: dict[str, Any]) -> list[str]:
     """The difference to the first system with its interval and its p values."""
     known = "difference" in r
     return [
         figure(r.get("difference"), signed=True),
-        _interval(r, "difference_", signed=True) if known else "",
+        interval(r["difference_low"], r["difference_high"], signed) if known else "",
         p_text(r.get("p_value")),
         p_text(r.get("p_holm")),
     ]

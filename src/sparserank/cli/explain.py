@@ -17,7 +17,7 @@ from sparserank.cli.reading import (
     require,
     require_no_reading,
 )
-from sparserank.cli.screen import announce_compiling, say, table
+from sparserank.cli.screen import say, table
 from sparserank.text import figure
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
-    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.read_files import TABLES, kind_of
     from sparserank.data.tables.batches import open_table
     from sparserank.data.tables.roles import LABEL
@@ -88,7 +87,6 @@ def run(
         kind = kind_of(data[0])
         labelled = kind not in TABLES or column in open_table(data[0], kind).schema.names
         labelled = labelled and REQUEST not in loaded.parameters  # search responses have no labels
-        announce_compiling(parse_lines)
         reading = replace(reading, n_features=loaded.n_features, labelled=labelled)
         found = explain_query(loaded, read_for_models(reading, [loaded], data, index_base), query)
     compared = None if pair is None else found.pair(*pair)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.reading import client_of
-from sparserank.cli.screen import announce_compiling, say, show_all, table
+from sparserank.cli.screen import say, show_all, table
 from sparserank.report.document import Table
 
 if TYPE_CHECKING:
@@ -32,19 +32,16 @@ HELP = """Fit one model at one regularisation strength and save it.
 
 def run(*, train: list[Path], out: Path, client: str | None = None, **options: Any) -> None:
     """Options are those of `fit_model`."""
-    from sparserank.data.letor._kernels import parse_lines
     from sparserank.files import refuse_foreign, refuse_inputs
     from sparserank.model.content import FORMAT
     from sparserank.options import check_given
     from sparserank.options.jobs import FIT
     from sparserank.selection.fit import fit_model
-    from sparserank.solvers._descent_kernels import descend
 
     check_given(FIT, options)
     read = [options[name] for name in ("feature_names", "feature_groups") if name in options]
     refuse_inputs(out, [*train, *read])
     refuse_foreign(out, lambda head: f'"{FORMAT}"'.encode() in head[:200], "is not a sparserank model")
-    announce_compiling(parse_lines, descend)
     fitted = fit_model(train, client=client_of(client), **options)
     fitted.model.save(out)
     _show(fitted, out)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.screen import announce_compiling, progress_bar, say, show_all, width_of_screen
+from sparserank.cli.screen import progress_bar, say, show_all, width_of_screen
 
 SHOWN = (
     "qrels",
@@ -51,15 +51,12 @@ def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: An
     from sparserank.report.tables import penalty_table, rival_table, size_table
     from sparserank.selection.fuse import fuse
     from sparserank.selection.result_files import RESULT_FILES
-    from sparserank.solvers._descent_kernels import descend
 
     check_given(FUSE, options)
     before = chosen_in(out)
     columns = options.get("rank_columns") or options.get("score_columns")
-    with resumable(out, restart=options.get("restart", False)):
-        announce_compiling(descend)
-        with progress_bar("paths") as progress:
-            result = fuse(list(map(str, runs)) if not columns else runs, qrels, out=out, progress=progress, **options)
+    with resumable(out, restart=options.get("restart", False)), progress_bar("paths") as progress:
+        result = fuse(list(map(str, runs)) if not columns else runs, qrels, out=out, progress=progress, **options)
     give(result.to_json(), result.rows())
     warn_if_replaced(out, before, len(result.retrievers), "retriever")
     if answer.format != TEXT:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import FAILED_CHECK, answer, give
 from sparserank.cli.reading import columns_of_run, model_of, read_for_models, reading_of, require, require_no_reading
-from sparserank.cli.screen import announce_compiling, note, say, table
+from sparserank.cli.screen import note, say, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +51,6 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
     """Options are those of `Reading`."""
     from sparserank.cli.data_facts import facts_of, shown_value
     from sparserank.cli.inspect_tables import show_tables
-    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.missing import KEEP
     from sparserank.data.read import verify_store
     from sparserank.data.read_files import TABLES, head_of, kind_of, read_files
@@ -84,7 +83,6 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
     if kind in TABLES:
         show_tables(files, kind, reading)
         return
-    announce_compiling(parse_lines)
     facts, rows = facts_of(
         files, read_files(files, replace(reading, missing=KEEP) if reading.missing is None else reading)
     )
@@ -185,13 +183,11 @@ def _request(path: Path) -> None:
 
 def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool) -> None:
     """How the values of the model's features in new data differ from those of training."""
-    from sparserank.data.letor._kernels import parse_lines
     from sparserank.model.training_record import DISTANCE, MISSING_RISE, OUTSIDE, TOP, drift
 
     odd = {name: options.get(name) for name in ("missing", "n_features", "categories")}
     require_no_reading("a comparison with training", **odd)
     model, index_base = model_of(path, None), options.get("index_base")
-    announce_compiling(parse_lines)
     options = {"unjudged": "zero", **options, **columns_of_run([path], data, options)}
     reading = reading_of(options, labelled=False, grouped=True, n_features=model.n_features)
     documents = read_for_models(reading, [model], data, index_base)

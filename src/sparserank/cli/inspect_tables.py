@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import give
-from sparserank.cli.screen import announce_compiling, gap, say, table
+from sparserank.cli.screen import gap, say, table
 
 if TYPE_CHECKING:
     from sparserank.data.reading import Reading
@@ -82,12 +82,10 @@ def _facts(
 ) -> tuple[dict[str, Any], list[list[str]]]:
     """Facts about the ranking data, and rows of a table; problems are added to the proposal."""
     from sparserank.cli.data_facts import facts_of
-    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.missing import KEEP
     from sparserank.data.read_files import read_files
     from sparserank.errors import SparserankError
 
-    announce_compiling(parse_lines)
     small = 8 * found.n_rows * len(told.features) <= IN_MEMORY
     given = {name: value for name, value in told.options.items() if name != "missing"}
     read = replace(reading, **given, missing=KEEP if reading.missing is None else reading.missing)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from sparserank.cli.reading import (
     require,
     require_no_reading,
 )
-from sparserank.cli.screen import announce_compiling, warn
+from sparserank.cli.screen import warn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from sparserank.data.dataset import RankingDataset
     from sparserank.model.ranking_model import RankingModel
 
-HELP = """Score documents with a saved model. The output is one score per line in file order, or a TREC run.
+HELP = """Score documents with a saved model. The output is one score per line in file order; a table of query, \
+document and score, if OUT ends in .csv or .parquet; or a TREC run.
 
 [bold]Examples[/bold]
 
@@ -38,12 +40,16 @@ HELP = """Score documents with a saved model. The output is one score per line i
 
   sparserank predict run test.txt --k 5
 
+  sparserank predict run new.parquet --docid-column sku --out scores.parquet
+
 With a model of sparserank fuse, the files are runs of its retrievers, and the output is the fused run:
 
   sparserank predict run new/*.run --run fused.run
 """
 
 NUMBERS = {"score", "rank", "rel"}  # fields of a line that are numbers
+TABLES = (".csv", ".parquet")
+COLUMNS = "qid,docno,score"  # of a table of scores
 
 
 def run(
@@ -60,7 +66,6 @@ def run(
 ) -> None:
     """Options are those of `Reading`."""
     from sparserank.data.fusion.lists import file_of
-    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.runs import write_qrels, write_run
     from sparserank.data.trec import QRELS, RUN
     from sparserank.files import refuse_foreign, refuse_inputs
@@ -74,17 +79,18 @@ def run(
     require(run is None or out is None, "--run", "cannot be combined with --out.")
     both = [os.path.realpath(path) for path in (run or out, qrels) if path is not None]
     require(len(set(both)) == len(both), "--qrels", "names the same file as the scores.")
-    for target, layout in ((out, "score"), (run, RUN), (qrels, QRELS)):
+    of_out = COLUMNS if out is not None and out.suffix in TABLES else "score"
+    for target, layout in ((out, of_out), (run, RUN), (qrels, QRELS)):
         if target is not None:
             refuse_inputs(target, [model, *(file_of(str(path)) for path in data)])
-            refuse_foreign(target, partial(_can_be, layout), f"does not contain lines '{layout}'")
+            is_ours = partial(_is_table, target) if layout == COLUMNS else partial(_can_be, layout)
+            refuse_foreign(target, is_ours, f"does not contain lines '{layout}'")
     loaded = model_of(model, missing, k)
     if is_fusion(loaded):
         require(qrels is None, "--qrels", "does not apply to fused retrievers.")
         require_no_reading(**given)
         _fuse(loaded, data, run or out)
         return
-    announce_compiling(parse_lines)
     grouped = run is not None or qrels is not None or loaded.per_query or by_query
     columns = columns_of_run([model], data, given)
     reading = replace(reading, n_features=loaded.n_features, grouped=grouped, **columns)
@@ -103,9 +109,16 @@ def run(
 
 
 def _put(out: Path | None, lines: Iterable[str], rows: Callable[[], list[dict[str, Any]]]) -> None:
-    """Write lines to a file or to standard output, where programs get the rows instead."""
+    """Write lines to a file or to standard output, where programs get the rows instead; a table contains the rows."""
     from sparserank.files import atomic_write
 
+    if out is not None and out.suffix in TABLES:
+        from sparserank.arrow import pa, pq
+
+        write = pq.write_table if out.suffix == ".parquet" else import_module("pyarrow.csv").write_csv
+        with atomic_write(out, "wb") as stream:
+            write(pa.Table.from_pylist(rows()), stream)
+        return
     if out is None and answer.format != TEXT:
         found = rows()
         give(found, found)
@@ -116,6 +129,15 @@ def _put(out: Path | None, lines: Iterable[str], rows: Callable[[], list[dict[st
         return
     with atomic_write(out) as stream:
         stream.write(text)
+
+
+def _is_table(out: Path, head: bytes) -> bool:
+    """Whether an existing file, which begins with `head`, is empty or a table of scores."""
+    try:
+        names = import_module("pyarrow.dataset").dataset(out, format=out.suffix[1:]).schema.names
+    except (OSError, ValueError):  # what it contains is no table
+        return not head
+    return {*names} <= {*COLUMNS.split(",")}
 
 
 def _fuse(model: RankingModel, runs: list[Path], out: Path | None) -> None:

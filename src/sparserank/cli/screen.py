@@ -10,14 +10,13 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from sparserank._kernel_cache import is_compiled
+from sparserank._kernel_cache import tell_of_compiling
 from sparserank.cli.output import TEXT, answer
 from sparserank.report.document import Table
 from sparserank.text import FIRST_LOOK, visible
@@ -137,10 +136,14 @@ def _on_stderr(text: str) -> None:
     print(visible(text), file=sys.stderr, flush=True)
 
 
-def announce_compiling(*kernels: Any) -> None:
-    """Announce that these kernels will be compiled (first use after installation); otherwise print nothing."""
-    if not all(is_compiled(kernel) for kernel in kernels):
-        note("compiling numerical kernels (first use after installation only) ...")
+def announce_compiling() -> None:
+    """Print one line when this command first compiles a kernel, and nothing if all of them come from the disk cache."""
+
+    def announce(is_cached: bool) -> None:
+        only = " (first use after installation only)" if is_cached else ""
+        note(f"compiling numerical kernels{only} ...")
+
+    tell_of_compiling(announce)
 
 
 def duration(seconds: float) -> str:

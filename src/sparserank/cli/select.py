@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.reading import client_of
-from sparserank.cli.screen import announce_compiling, progress_bar, say, show_all
+from sparserank.cli.screen import progress_bar, say, show_all
 
 if TYPE_CHECKING:
     from sparserank.selection.trees_selection import TreesSelection
@@ -40,20 +40,17 @@ loss of at most 1%, and shows the value of each feature. If it is killed, run it
 def run(*, train: list[Path], out: Path, client: str | None = None, **options: Any) -> None:
     """Options are those of `select`."""
     from sparserank.cli.selection_tables import chosen_in, show_selection, warn_if_replaced
-    from sparserank.data.letor._kernels import parse_lines
     from sparserank.options import check_given
     from sparserank.options.jobs import SELECT
     from sparserank.selection.result_files import LIST_FILES, RESULT_FILES
     from sparserank.selection.select import select
     from sparserank.selection.trees_selection import TreesSelection
-    from sparserank.solvers._descent_kernels import descend
 
     check_given(SELECT, options)
     before = chosen_in(out)
-    with resumable(out, restart=options.get("restart", False)):
-        announce_compiling(parse_lines, descend)
-        with progress_bar("paths" if options.get("for_model") is None else "select") as progress:
-            result = select(train, out=out, client=client_of(client), progress=progress, **options)
+    title = "paths" if options.get("for_model") is None else "select"
+    with resumable(out, restart=options.get("restart", False)), progress_bar(title) as progress:
+        result = select(train, out=out, client=client_of(client), progress=progress, **options)
     if isinstance(result, TreesSelection):
         _show_list(result)
         files: Sequence[str] = LIST_FILES

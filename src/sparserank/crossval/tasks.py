@@ -81,7 +81,8 @@ def with_starts_and_refits(
             source = t.maker.starts_from
             if source is not None:
                 if source not in starts:
-                    starts[source] = transform.label(f"start {1 + sum(not f.scored for f in first)} (l1)")
+                    # Named after the task that starts from it: a number would depend on the other tasks.
+                    starts[source] = f"start of {t.label} (l1)"
                     first.append(PathTask(starts[source], source, transform, scored=False))
                 second.append(replace(t, start=starts[source]))
         shrunk_less = {t.start for t in second if t.maker.shrinks}

@@ -119,7 +119,7 @@ SIZES = Option(
 START = Option(
     name="start",
     kind=Given("str | os.PathLike | None", "Path | None"),
-    help="Directory of an earlier selection, whose options are used except for those that you give.",
+    help="Directory of an earlier selection, whose options are used except for those that you give and {fast=True}.",
     panel=of_selection.CHOICE,
 )
 QUERY = Option(

@@ -28,14 +28,13 @@ from sparserank.report.screen import (
     more_in,
     shortened,
 )
-from sparserank.report.tables import interval
 from sparserank.selection.fusion import TITLES, FusionResult, shown_weight
 from sparserank.selection.queries import Added, QueryDifference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import all_equal, coarse, needed, queries
 from sparserank.shards.scaling import FeatureScaling
-from sparserank.text import figure, relative, signed
+from sparserank.text import figure, interval, relative, signed
 
 MAX_NAMED = 4  # retrievers in the first line
 MAX_RETRIEVER = 28  # characters of a name
@@ -119,13 +118,16 @@ class FusionScreen(Screen):
         shown, rest = first_of(rows, room, 1)
         often, costs = self._often(), bool(self.fusion.facts.costs)
         optional = ["cost" if costs else "", "half-samples" if often else ""]
-        lines = [["retriever", "weight", f"alone {self.result.metric}", "if switched off", *optional]]
+        cells = [["weight", f"alone {self.result.metric}", "if switched off", *optional]]
         for row in shown:
-            name, weight = shortened(row["retriever"], MAX_RETRIEVER), shown_weight(row["weight"], 3)
             loss = self._switched_off(row) if len(rows) > 1 else "-"  # a formula needs a retriever
             cost = f"{row['cost']:g}" if costs else ""
-            lines.append([name, weight, _alone(row), loss, cost, often.get(row["retriever"], "")])
-        table = aligned(lines, "<", ">", ">8", ">24", ">6", ">")
+            often_kept = often.get(row["retriever"], "")
+            cells.append([shown_weight(row["weight"], 3), _alone(row), f"{loss:>24}", cost, often_kept])
+        room, cells = self.beside(cells, MAX_RETRIEVER, 4)
+        names = ["retriever", *(shortened(row["retriever"], room) for row in shown)]
+        lines = [[name, *line] for name, line in zip(names, cells, strict=True)]
+        table = aligned(lines, "<", ">", ">8", ">", ">6", ">")
         return [*table, *self.more_names([row["retriever"] for row in rest])]
 
     def _switched_off(self, row: Fact) -> str:

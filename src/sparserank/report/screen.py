@@ -88,7 +88,7 @@ class Screen:
         while len(lines) + len(commands) > most and room > 1:
             lines = [line for line in self.body(room, short=True) if line]
             room -= 1
-        return [*map(self.cut, lines), *commands]
+        return [*lines, *commands]
 
     def body(self, room: int, *, short: bool = False) -> list[str]:
         """All lines but the commands, with at most `room` lines on features; short: with one line for all notes, no
@@ -103,7 +103,8 @@ class Screen:
 
     def worth(self, room: int) -> list[str]:
         groups = self.result.facts["feature_groups"]
-        return self.feature_groups(groups, room) if groups else self.features(self.result.facts["features"], room)
+        rows = self.feature_groups(groups, room) if groups else self.features(self.result.facts["features"], room)
+        return [*rows, *self.wrapped(self.result.smaller)]
 
     # -- how good, on which queries ------------------------------------------------------------------------------------
 
@@ -153,15 +154,26 @@ class Screen:
         rows += [_row(result.against_all, self.all)] if result.dense is not result.chosen else []
         rows.append((self.shown("chosen", result.chosen), result.chosen.n_features, result.chosen.mean, ""))
         rows += [*self.best(), *(_row(r, r.name) for r in self.rivals()), *self.alone()]
-        names = [_row_name(name, MAX_NAME if wide else MAX_NAME_NARROW) for name, *_ in rows]
-        width, noun = max(map(len, names)), f"{result.noun}s"
+        noun, star = f"{result.noun}s", "*" if self.has_intervals else ""
         against = f"against {'today' if result.change is not None else self.all if wide else 'all'}"
-        star = "*" if self.has_intervals else ""
-        lines = [[f"{'':{width}} {noun}", result.metric, against, f"chosen against row{star}"]]
-        for name, (_, n, mean, chosen) in zip(names, rows, strict=True):
-            share = change(mean, result.reference.mean) if len(lines) > 1 else ""
-            lines.append([f"{name:{width}} {n:>{len(noun)}}", figure(mean), share, chosen])
+        cells = [[noun, result.metric, against, f"chosen against row{star}"]]
+        for _, n, mean, chosen in rows:
+            share = change(mean, result.reference.mean) if len(cells) > 1 else ""
+            cells.append([f"{n:>{len(noun)}}", figure(mean), share, chosen])
+        room, cells = self.beside(cells, MAX_NAME if wide else MAX_NAME_NARROW, 2)
+        names = ["", *(_row_name(name, room) for name, *_ in rows)]
+        width = max(map(len, names))
+        lines = [[f"{name:{width}} {n}", *line] for name, (n, *line) in zip(names, cells, strict=True)]
         return aligned(lines, "<", ">7", ">", "<")
+
+    def beside(self, cells: list[list[str]], most: int, extra: int) -> tuple[int, list[list[str]]]:
+        """(characters of a name in front of these cells, the cells), so that no figure of a table has to be cut. If
+        there is no room for names, the column `extra` is left out."""
+        for shown in (cells, [[*row[:extra], "", *row[extra + 1 :]] for row in cells]):
+            room = self.width - sum(max(map(len, column)) + 2 for column in zip(*shown, strict=True))
+            if room >= MIN_NAME:
+                break
+        return min(room, most), shown
 
     def best(self) -> list[Row]:
         """The model with the highest mean, unless it is the chosen one or all features."""
@@ -285,8 +297,11 @@ class Screen:
 
     def sizes(self) -> list[str]:
         """Some sizes, and for each the best model of at most this size, compared with the reference."""
+        return self.size_lines(self.some_sizes())
+
+    def size_lines(self, shown: Sequence[Candidate]) -> list[str]:
         result, by_cost = self.result, self.result.choice.by_cost
-        sizes, changes = sizes_against(self.some_sizes(), result.chosen, result.reference.mean, by_cost)
+        sizes, changes = sizes_against(shown, result.chosen, result.reference.mean, by_cost)
         width = max(map(len, [*sizes, *changes]))
         against = self.all if result.change is None else "today"
         lines = [[f"{'cost' if by_cost else result.noun + 's'}, at most", *sizes], [f"against {against}", *changes]]
@@ -301,8 +316,9 @@ class Screen:
         else:
             wanted = [min(by_size, key=lambda c: abs(c.n_features - size)) for size in SIZES]
         found = [c for c in by_size if c is chosen or c is best or any(c is w for w in wanted)]
-        while len(found) > MAX_SIZES:  # drop those farthest from the chosen one
+        while len(found) > MAX_SIZES or max(map(len, self.size_lines(found))) > self.width:
             others = [c for c in found if c is not chosen and c is not best]
+            # Drop the size that is farthest from the chosen one.
             found.remove(max(others, key=lambda c: abs(math.log(max(c.n_features, 1) / max(chosen.n_features, 1)))))
         return found
 
@@ -343,12 +359,13 @@ class Screen:
     def commands(self, folder: str, k: bool) -> list[str]:
         """The next commands, for the folder of a run."""
         plan, chosen, sizes = self.result.plan, self.result.chosen, self.some_sizes()
-        if self.result.choice.by_cost:
-            smaller = [option("budget", c.cost) for c in sizes if c.cost < chosen.cost]
-        else:
-            smaller = [option("k", c.n_features) for c in sizes if c.n_features < chosen.n_features]
         again = k and plan.guarantee is None and plan.k is None and plan.budget is None
-        said = [f"the same command with {smaller[-1]} (seconds; replaces the choice)"] if smaller and again else []
+        by_cost = self.result.choice.by_cost
+        size, limit, words = ("cost", "budget", "lower cost") if by_cost else ("n_features", "k", "smaller size")
+        smaller = [getattr(c, size) for c in sizes if getattr(c, size) < getattr(chosen, size)]
+        said = []
+        if smaller and again:
+            said.append(f"add {option(limit, smaller[-1])} for the next {words} above (seconds; replaces the choice)")
         if visible(folder) == folder:
             place = Path(folder)
             said += self.exports(shlex.quote(str(place)))

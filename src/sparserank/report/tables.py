@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from sparserank.crossval.choice import FEATURE, Candidate, Choice
 from sparserank.evaluation import Comparison
@@ -17,7 +16,7 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Pair, QueryDifference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import enough, queries, share, smallest
-from sparserank.text import change, figure, listed, p_text, relative, signed
+from sparserank.text import change, figure, interval, listed, p_text, relative, signed
 
 MAX_LEFT = 50  # features left out that a page lists
 MAX_OWN, MAX_RIVAL = 12, 5  # features shown for a pair of documents: of the chosen model, only of the rival
@@ -124,8 +123,8 @@ def rival_table(result: SelectionResult) -> Table:
         shown = f"shown {r.shown}" if r.shown else "not shown to differ"
         rows.append([r.name, str(r.n_features), figure(r.mean), difference, between, shown])
     title = f"Rivals, compared by {metric.title} {where(result)}, never chosen (simultaneous intervals)"
-    interval = f"{as_percent(result.plan.confidence)} interval"
-    head = ["ranker", f"{result.noun}s", repr(metric), "chosen model", interval, "the ranker is"]
+    of_interval = f"{as_percent(result.plan.confidence)} interval"
+    head = ["ranker", f"{result.noun}s", repr(metric), "chosen model", of_interval, "the ranker is"]
     return Table(title, head, rows, words=(5,))
 
 
@@ -144,6 +143,7 @@ def feature_table(result: SelectionResult) -> Table:
         )
     columns |= {"sets": "{share:.0%}", **_costs(result, "cost")}
     title = f"Selected features and their ablation costs {where(result)}, with the others refitted"
+    note = " ".join(said for said in (note, result.smaller) if said)
     return Table.of(title, result.facts["features"], columns, note=note)
 
 
@@ -346,10 +346,6 @@ def on_test(test: Comparison, metric: str, confidence: float, others: tuple[str,
 def bounds(row: Fact) -> str:
     """The interval of a difference."""
     return interval(row["low"], row["high"], signed)
-
-
-def interval(low: float, high: float, shown: Any = figure) -> str:
-    return f"[{shown(low)}, {shown(high)}]"
 
 
 # -- origin -----------------------------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ class Ablation:
         self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]], store: WorkStore | None
     ) -> np.ndarray:
         """`_refitted`, kept in the store as one piece of work."""
-        depends = repr([*self.key, [s.tolist() for s in sets], list(swaps)])
+        depends = repr([*self.key, self.learner, [s.tolist() for s in sets], list(swaps)])
         name = f"ablation-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
         shape = len(self.cv.metrics), 1 + len(sets) + len(swaps), None
         return kept(store, name, lambda: {"values": self._refitted(sets, swaps)}, values=("f", shape))["values"]
@@ -222,7 +222,8 @@ def ablation_of_sizes(
             learner = replace(learner, draws=1)  # in a third of the time
         together.setdefault((one.candidate_set.transform(one.chosen), learner), []).append(i)
     for (transform, learner), members in together.items():
-        depends = repr([(own[i].key, own[i].model.support.tolist()) for i in members])
+        # The learner as well: the same sizes are refitted with fewer draws where none of them is the chosen one.
+        depends = repr([learner, [(own[i].key, own[i].model.support.tolist()) for i in members]])
         name = f"ablation-of-sizes-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
 
         def refits(together: list[int] = members, transform: Any = transform, learner: Any = learner) -> Any:

@@ -13,7 +13,7 @@ from sparserank.errors import DataWarning
 from sparserank.export import ENGINES, Engine
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
-from sparserank.text import brief
+from sparserank.text import Caution, brief
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,10 @@ class ForEngine:
             f"for {self.name}: no models with {' and '.join(self.left_out)} were tried, because {title} cannot run them"
         )
         if self.cost is None:
-            same = f"a run without {option('engine')} into the same {option('out')}"
-            return f"{said}. To measure the cost of this restriction, start {same}."
+            other = f"without {option('engine')} into another {option('out')}"
+            remedy = f" To measure the cost of this restriction, run the same command {other}, and compare means."
+            # The data of an engine of boosts may be its own answers, which only that engine explains.
+            return f"{said}.{'' if ENGINES[self.name].boosts else remedy}"
         best = (
             f"The best of these models, {self.cost.penalty} with {self.cost.n_features} features, has a mean {metric} "
             "of"
@@ -87,7 +89,7 @@ def other_fills(engine: Engine, model: RankingModel) -> list[str]:
     if model.fill_values is None:
         return []
     told = _other_fills(engine, model.feature_names, model.fill_values, model.support)
-    return [] if told is None else [told]
+    return [] if told is None else [Caution(told)]
 
 
 def _other_fills(engine: Engine, names: Sequence[str], fills: np.ndarray, used: np.ndarray) -> str | None:

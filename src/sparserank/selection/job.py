@@ -55,7 +55,7 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import counted
 from sparserank.shards.scaling import FeatureScaling
-from sparserank.text import FIRST_LOOK, change
+from sparserank.text import FIRST_LOOK, Caution, change
 from sparserank.transforms import STEPS
 from sparserank.warmup import load_curve_kernels
 from sparserank.workdir.pieces import WorkStore, kept
@@ -117,7 +117,8 @@ class SelectionJob:
         feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
         tried = tasks_of(plan, data, feature_groups, client, problem.transforms)
         if named is not None:  # the reference, in place of dense models
-            tried = [*(t for t in tried if t.maker.selects), PathTask(NAMED, named, FeatureTransform(NAMED))]
+            label = f"{NAMED} ({named.names[0]} first)"
+            tried = [*(t for t in tried if t.maker.selects), PathTask(label, named, FeatureTransform(NAMED))]
         if problem.today is not None:
             tried.append(PathTask(problem.today.names[0], problem.today))
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
@@ -194,7 +195,7 @@ class SelectionJob:
             *notes_of_rules(plan, cv.data),
             *notes_of_curves(plan, cv.data, cv.first.client),
             *notes_of_steps(plan, cv.data),
-            *([short] if short else []),
+            *([Caution(short)] if short else []),
             *notes_of_choice(plan, choice),
             *([self._only_a_look()] if plan.fast else []),
         ]
@@ -386,7 +387,8 @@ class SelectionJob:
             if n_pairs > 0:
                 report(n_before + 1, n_before + 1, "half-samples: too few queries", 0.0)
             return None
-        name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}"
+        longest = len(candidate_set.features(chosen, FINAL))  # where the paths of the halves end
+        name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}-{longest}"
 
         def halves() -> dict[str, np.ndarray]:
             report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._last and sum(self._last))
@@ -396,7 +398,7 @@ class SelectionJob:
         report(n_before + 1, n_before + 1, "half-samples", self._last and self._last[1])
         short = unsolved(arrays["statuses"].tolist(), "on half-samples", f"{FOLD_TOL:g}")
         if short is not None:
-            notes.append(short)
+            notes.append(Caution(short))
             warnings.warn(short, ConvergenceWarning, stacklevel=2)
         n_varying = len(self.names) - int(self.cv.data.constant_features().sum())
         each = np.array([own[0] for own in model.columns.values()], dtype=np.int64)  # a column of each feature

@@ -234,9 +234,10 @@ def _limited(
     labelled = {**plan.labelled, **{maker.label: maker for maker in more}}
     out, beyond = dict(labelled), feature_groups.beyond(plan.k, plan.budget)
     if beyond and len(beyond) < data.n_features:
-        limit = f"within {plan.k} features" if plan.k is not None else f"within a cost of {plan.budget:g}"
+        # All digits of the budget: paths of different limits have different labels.
+        within = f"{plan.k} features" if plan.k is not None else f"a cost of {str(plan.budget).removesuffix('.0')}"
         out |= {
-            f"{label} {limit}": _without(p, beyond)
+            f"{label} within {within}": _without(p, beyond)
             for label, p in labelled.items()
             if plan.feature_groups is not None
             or p.on_steps  # elimination keeps those of large gain, whatever they cost

@@ -22,7 +22,7 @@ from sparserank.options.selection import MARGIN
 from sparserank.selection.fusion import FusionFacts, FusionResult
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.typed import AllFuseOptions
-from sparserank.text import brief
+from sparserank.text import Caution, brief
 
 JUDGED_AT = 10  # depth of judged shares if the metric has no cutoff
 MAX_NAMED = 3
@@ -63,8 +63,10 @@ def notes_of_kept(plan: SelectionPlan, model: RankingModel) -> list[str]:
         return []
     listed, many = ", ".join(map(brief, names)), len(names) > 1
     return [
-        f"{listed} {'were' if many else 'was'} to be kept, but {'their weights are' if many else 'its weight is'} 0: "
-        f"the data favour the direction that {option('monotone')} forbids."
+        Caution(
+            f"{listed} {'were' if many else 'was'} to be kept, but {'their weights are' if many else 'its weight is'} "
+            f"0: the data favour the direction that {option('monotone')} forbids."
+        )
     ]
 
 
@@ -99,7 +101,7 @@ def notes_of_rules(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     names = data.feature_names or ()
     said = kept_in_vain([names[int(j)] for j in kept])
     warnings.warn(said, DataWarning, stacklevel=2)
-    return [said]
+    return [Caution(said)]
 
 
 def facts(judged: JudgedRuns, plan: SelectionPlan, costs: Mapping[str, float], chosen: AllFuseOptions) -> FusionFacts:
@@ -149,8 +151,10 @@ def _lacking(judged: JudgedRuns, queries: str) -> list[str]:
     unjudged = [brief(run.name) for run in judged.lists if len(run.query) and not shares.get(run.name, 1.0)]
     if unjudged:
         out.append(
-            f"no document that {_first(unjudged)} returned for the {n} {queries} is judged; do the document ids agree "
-            "with those of the judgments?"
+            Caution(
+                f"no document that {_first(unjudged)} returned for the {n} {queries} is judged; do the document ids "
+                "agree with those of the judgments?"
+            )
         )
     return out
 
@@ -164,9 +168,11 @@ def notes_of_judged(result: FusionResult) -> list[str]:
     kept, dropped = result.judged_gap
     return [
         *own,
-        f"{100 * kept:.0f}% of the first {result.facts.judged_depth} documents of the kept retrievers are judged, "
-        f"and {100 * dropped:.0f}% of those of the others: unjudged documents count as not relevant, which favours "
-        f"the better judged ones. Compare with {option('unjudged', 'skip')}.",
+        Caution(
+            f"{100 * kept:.0f}% of the first {result.facts.judged_depth} documents of the kept retrievers are judged, "
+            f"and {100 * dropped:.0f}% of those of the others: unjudged documents count as not relevant, which favours "
+            f"the better judged ones. Compare with {option('unjudged', 'skip')}."
+        ),
     ]
 
 

@@ -20,6 +20,7 @@ from sparserank.errors import ParameterError
 from sparserank.metrics import Metric
 from sparserank.options import asked, option
 from sparserank.options.jobs import ALLOW_OVERLAP, CLIENT, PREFER, RUN, SELECT, START
+from sparserank.options.selection import FAST
 from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.strict_json import read_own_json
@@ -111,7 +112,8 @@ def started(options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
             f"must be the directory of a selection of this version; got {brief(str(start))} ({brief(str(error))}).",
         ) from error
     given = given_options(options)
-    both = {**options, **{name: taken[name] for name in old if name not in given}}
+    # A run that starts from a first look does the rest.
+    both = {**options, **{name: taken[name] for name in old if name not in (*given, FAST.name)}}
     new = [option(name, value) for name, value in given.items() if old.get(name) != value]
     return both, f"Options of {brief(str(start))}{', but ' if new else ''}{', '.join(new)}."
 

@@ -25,17 +25,19 @@ from sparserank.paths.refits import NamedFormulas
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.typed import AllSelectOptions
 from sparserank.shards.scaling import FeatureScaling
-from sparserank.text import brief
+from sparserank.text import Caution, brief
 
 TODAY = "today's boosts"
 DIGITS = 2  # significant digits of a boost
 STAY = "boosts: today's stay; by the rule, no other model that was tried replaces them."
-NO_CLAUSE = "no named clause is left: only what has no name ranks."
-NO_QUERY = (
+NO_CLAUSE = Caution("no named clause is left: only what has no name ranks.")
+NO_QUERY = Caution(
     "no clause that is left depends on the query, so the new request returns the same documents for all of them: ask "
     "for longer lists (size), or keep a clause that filters."
 )
-NO_REST = "what is in no named clause has weight 0, so all figures are those without it: delete it, or name it."
+NO_REST = Caution(
+    "what is in no named clause has weight 0, so all figures are those without it: delete it, or name it."
+)
 
 
 def for_request(sources: Mapping[str, Any], chosen: AllSelectOptions) -> tuple[AllSelectOptions, SearchQuery | None]:
@@ -142,7 +144,7 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
     """Notes on documents that the new request does not find, and on what is in no clause."""
     names, used = list(data.feature_names or ()), model.weights
     rest = REST in names and REST not in used
-    said = [NO_REST] if rest and _varies(data, names.index(REST), np.ones(len(names))) else []
+    said: list[str] = [NO_REST] if rest and _varies(data, names.index(REST), np.ones(len(names))) else []
     if _same_for_all_queries(data, model.support):
         said.insert(0, NO_QUERY)
     for sentence in said:
@@ -163,5 +165,6 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
         found_before = request.finds(matched, REST in matched)
         lost += n if found_before and not after.finds(matched, REST in matched) else 0
     if lost:
-        said.append(f"only deleted clauses find {lost:,} of the {data.n_docs:,} documents; the new request does not.")
+        text = f"only deleted clauses find {lost:,} of the {data.n_docs:,} documents; the new request does not."
+        said.append(Caution(text))
     return said

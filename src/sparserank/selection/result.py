@@ -24,6 +24,7 @@ from sparserank.lazy import cached_property
 from sparserank.losses import loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import best_within
+from sparserank.options import option
 from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
 from sparserank.selection.facts import FRAME, costed, facts_of, model_row, opening, without
@@ -42,7 +43,7 @@ from sparserank.selection.statements import (
 )
 from sparserank.selection.worth import Worth
 from sparserank.strict_json import plain
-from sparserank.text import brief
+from sparserank.text import brief, percent
 from sparserank.workdir.directory import WorkDirectory
 
 FORMAT, FORMAT_VERSION = "sparserank-result", 4
@@ -273,6 +274,27 @@ class SelectionResult:
         (on that loss, simultaneous), chosen, enter and leave (features, compared with the previous size).
         """
         return frame_of(without(self.facts["sizes"], "label", "ablation"))
+
+    @property
+    def smaller(self) -> str:
+        """Says that without one feature, which may be left out, the others would do by the rule, and why they were not
+        chosen; '' if there is none."""
+        choice, kept = self.choice, {j for p in self.plan.penalties for j in p.keep}
+        rows = [row for row in self.facts["features"] if kept.isdisjoint(self.model.columns[row["feature"]])]
+        best: dict[str, Any] = min(
+            rows, key=lambda row: math.inf if row["loss"] is None else row["loss"], default={"loss": None}
+        )
+        if best["loss"] is None or choice.by_cost or choice.chosen.formula or len(self.model.columns) < 2:
+            return ""
+        loss = best["cost"][self.metric]["cost"]
+        within = choice.rule.small_enough(choice.loss(choice.chosen) + loss, choice.unit)
+        if not {"estimate": within, "limit": loss < 0}.get(choice.margin_kind):
+            return ""
+        again = f"{option('drop', [best['feature']])} and another {option('out')}"
+        return (
+            f"Without {best['feature']} ({percent(-best['loss'] / 100.0)}) the others would do by this rule, but that "
+            f"model was learned only after the choice. To choose without it, add {again}."
+        )
 
     @property
     def used(self) -> list[tuple[str, ...]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +9,7 @@ from sparserank.crossval.choice import Candidate
 from sparserank.crossval.rivals import RivalDifference, Rivals
 from sparserank.crossval.tree_rivals import LIGHTGBM, WITHOUT, LeftOut
 from sparserank.options import option
-from sparserank.text import lower, percent, relative, upper
+from sparserank.text import percents, relative
 
 SAME_RELATIVE = 1e-12  # relative to a mean; smaller differences count as none
 
@@ -58,10 +57,7 @@ class ComparedRival:
     def percents(self) -> tuple[str, str, str]:
         """difference, low and high relative to the mean: '-2.8%'; bounds rounded outwards, '' where infinite."""
         unit = abs(self.mean) or 1.0
-        difference = percent(self.difference / unit)
-        if math.isinf(self.low):
-            return difference, "", ""
-        return difference, lower(self.low / unit), upper(self.high / unit)
+        return percents(self.difference / unit, self.low / unit, self.high / unit)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ from sparserank.selection.result_files import RESULT_FILES, write_results
 from sparserank.selection.trees_selection import TreesSelection
 from sparserank.selection.typed import AllSelectOptions, SelectOptions
 from sparserank.shards.dask import usable_client
-from sparserank.text import brief, listed
+from sparserank.text import Caution, brief, listed
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
 from sparserank.workdir.pieces import work_store_in
@@ -257,7 +257,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
         result = replace(result, suspects=suspects)
         if engine is not None and engine.boosts:
             result.notes[:0] = notes_of_request(result.model, train_data, request)
-        result.notes.extend([*suspects.values(), *gone, *of_weights])
+        result.notes.extend([*map(Caution, [*suspects.values(), *gone]), *of_weights])
         result.notes.extend([*([] if score is None else [left_out_note(score)]), *trees.notes])
         check()
         if store is not None:

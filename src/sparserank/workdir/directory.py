@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import weakref
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ except ImportError:  # all others
     msvcrt = None  # type: ignore[assignment]
 
 MARK = ".sparserank-run"  # contains the kind of work, and is the file that is locked
+PLAN, LOG = "plan.json", "log.jsonl"
 MAX_MARK_BYTES = 100
 MAX_JSON_BYTES = 1 << 26
 LOCKED_BYTE = 1 << 30  # the byte that Windows locks: beyond the content, which others may read
@@ -62,7 +64,7 @@ class WorkDirectory:
     """A directory that this process may write to until `close`, the end of a `with` block, or the end of the process.
 
     It is new, empty, or marked by earlier work of the same kind. Files that a killed process left unfinished are
-    removed.
+    removed. If a `with` block fails before any work is finished, a directory that was made for it is removed again.
 
     Parameters
         kind   kind of work: 'select', 'for_model', 'experiment', 'demo' and others
@@ -75,6 +77,7 @@ class WorkDirectory:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         # Foreign content is refused before the mark is created: a refused directory stays as it was.
         with _reported(self.path, "created"):
+            self._made = [place for place in (self.path, *self.path.parents) if not place.exists()]
             self.path.mkdir(parents=True, exist_ok=True)
             _refuse_content(self.path)
             handle = os.open(self.path / MARK, flags, 0o666)
@@ -96,6 +99,11 @@ class WorkDirectory:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+        if any(error) and self._made and {MARK, PLAN, LOG}.issuperset(os.listdir(self.path)):
+            with suppress(OSError):  # the first error matters more
+                shutil.rmtree(self.path)
+                for place in self._made[1:]:
+                    place.rmdir()
 
     def read_json(self, name: str) -> Any:
         """The content of a JSON file in this directory; None if it is absent or damaged."""
@@ -110,7 +118,7 @@ class WorkDirectory:
 
     def log(self, event: dict[str, Any]) -> None:
         """Append one line to log.jsonl."""
-        with _reported(self.path, "written"), open(self.path / "log.jsonl", "a", encoding="utf-8") as out:
+        with _reported(self.path, "written"), open(self.path / LOG, "a", encoding="utf-8") as out:
             out.write(json.dumps(event) + "\n")
 
     def _lock_and_claim(self, handle: int, kind: str) -> None:

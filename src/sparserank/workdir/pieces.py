@@ -23,12 +23,12 @@ from sparserank.errors import DataError, DataWarning, RunDirectoryError
 from sparserank.files import atomic_write, read_regular
 from sparserank.options import option
 from sparserank.text import source_of
-from sparserank.workdir.directory import WorkDirectory
+from sparserank.workdir.directory import LOG, PLAN, WorkDirectory
 
 COMPUTING_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 PRESENTING = ("cli", "report")  # subpackages that show results but compute none
 LONGEST_LABEL = 100  # file systems allow 255 bytes
-PLAN, RECORDS, ARRAYS = "plan.json", "pieces", "arrays"
+RECORDS, ARRAYS = "pieces", "arrays"
 MAX_RECORD_BYTES, MAX_BYTES = 1 << 20, 1 << 34
 RULES = {"drop": "drop", "keep": "keep", "monotone": "monotone", "feature_groups": "feature_groups", "weights": "costs"}
 _MAKER = re.compile(r"(\w+)\(")
@@ -168,7 +168,7 @@ class WorkStore(WorkDirectory):
         if restart:
             for name in self.pieces.names():
                 self.pieces.drop(name, [_file(name)])
-            for old in (*results, "log.jsonl"):
+            for old in (*results, LOG):
                 (self.path / old).unlink(missing_ok=True)
         elif isinstance(known, dict) and known != identity and self.pieces.names():
             self.close()
