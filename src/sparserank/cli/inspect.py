@@ -213,11 +213,11 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
     table(head, ["feature", "missing", *before, "outside", "distance", "top 10s", "drift"], cells)
     more, beyond, apart = (f"{rise:.0%}" for rise in RISES.values())
     say(
-        f"drift: {more} more values missing; {beyond} more outside of those of training (of a category: levels without a "
-        f"feature); or proportions that differ by {apart} (distance). Each must be beyond what queries like those of "
+        f"drift: {more} more values missing; {beyond} more outside of those of training (of a category: levels without "
+        f"a feature); or proportions that differ by {apart} (distance). Each must be beyond what queries like those of "
         f"training show by chance ('of': this limit): in at most {100 * FALSE_ALARMS:.0f} of 100 comparisons with such "
-        f"queries, any column drifts. top 10s: share of queries with other documents among the first {TOP} if the column "
-        "is held at one value."
+        f"queries, any column drifts. top 10s: share of queries with other documents among the first {TOP} if the "
+        "column is held at one value."
     )
     answer.code = FAILED_CHECK if fail and any(r["drift"] for r in rows) else 0
 
