@@ -41,7 +41,7 @@ Of a search request without names, it prints the request with names:
 
   sparserank inspect search.json > named.json
 
-With a model and new data, it compares the values of the model's features with those of training:
+With a model and new data, it compares the columns that the model uses with those of training:
 
   sparserank inspect run/model.json new.parquet --fail-if-drift
 """
