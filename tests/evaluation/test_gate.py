@@ -6,13 +6,17 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 import sparserank as sr
 from sparserank.errors import DataError, ParameterError
-from sparserank.evaluation.gate import gate, limit_of
+from sparserank.evaluation.gate import Gate, gate, limit_of
+from sparserank.metrics import parse_metric
 from tests.support.command_line import Cli, assert_refused
+
+NDCG, PAIRS = parse_metric("ndcg@10"), parse_metric("pairwise_error")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -24,28 +28,78 @@ def test_the_bound_is_that_of_a_one_sided_t_test(seed: int, worse: float) -> Non
     base[3], new[7] = np.nan, np.nan
     both = np.isfinite(base) & np.isfinite(new)
     for limit, absolute in (("2%", 0.02 * base[both].mean()), ("0.03", 0.03)):
-        found = gate(new, base, limit_of(limit))
+        found = gate(new, base, limit_of(limit), NDCG)
         test = stats.ttest_1samp((base - new)[both], absolute, alternative="greater")
         assert found.limit == pytest.approx(absolute)
         assert found.fails(shown=True) == (test.pvalue < 0.05)
         assert found.fails() == ((base - new)[both].mean() > absolute)
         two_sided = stats.ttest_1samp((base - new)[both], absolute).confidence_interval(0.95).low
         assert found.loss - found.half > two_sided  # a two-sided interval would be too careful
-        assert gate(-new, -base, limit_of(limit), sign=-1).loss == pytest.approx(found.loss)
+        assert gate(1 - new, 1 - base, limit_of(limit), PAIRS).loss == pytest.approx(found.loss)
 
 
-def test_equal_systems_fail_as_often_as_is_said() -> None:
-    rng, failed, said = np.random.default_rng(0), 0, []
-    for _ in range(2000):
-        base = rng.uniform(0.3, 0.7, 50)
-        found = gate(base + rng.normal(0, 0.1, 50), base, (0.02, True))
-        failed += found.fails()
-        said.append(found.equal_fail)
-        assert found.needed > 50
-    assert failed / 2000 == pytest.approx(np.mean(said), abs=4 * math.sqrt(0.25 / 2000))
-    n = int(found.needed)
+@pytest.mark.parametrize("n_pairs", [2000, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [12, 43])
+def test_equal_and_worse_systems_fail_as_often_as_is_said(n: int, n_pairs: int) -> None:
+    """What the sentence says of one pair of systems holds, on average, for the next pair on as many other queries: how
+    often an equal one fails, and one passes that is worse by the limit, with this limit and with that which the queries
+    bear."""
+    rng = np.random.default_rng(n)
+    said, seen = [], []
+    for _ in range(n_pairs):
+        base, limit = 0.5, 0.02 * 0.5
+        found = gate(base + rng.normal(0, 0.1, n), np.full(n, base), (0.02, True), NDCG)
+        assert found.limit == pytest.approx(limit)
+        shown = limit + found.half
+        said.append([found.failing(loss, at) for at in (limit, shown, found.half) for loss in (0.0, limit)])
+        lost = rng.normal(0, 0.1, n)
+        error = lost.std(ddof=1) / math.sqrt(n)
+        with_bound = limit + stats.t(n - 1).ppf(0.95) * error  # as --fail-if-shown, of the next pair
+        seen.append([lost.mean() + loss > at for at in (limit, with_bound, found.half) for loss in (0.0, limit)])
+    rates, tolerance = np.mean(seen, axis=0), 4 * math.sqrt(0.25 / n_pairs)
+    assert rates == pytest.approx(np.mean(said, axis=0), abs=tolerance)
+    assert rates[1] == pytest.approx(0.5, abs=tolerance)
+    assert rates[3:5] == pytest.approx([0.05, 0.05], abs=4 * math.sqrt(0.05 / n_pairs))
+
+
+@pytest.mark.parametrize("n", [12, 43])
+def test_the_sentence_gives_the_limit_that_these_queries_bear(n: int) -> None:
+    rng = np.random.default_rng(n)
     base = rng.uniform(0.3, 0.7, n)
-    assert gate(base + rng.normal(0, 0.1, n), base, (0.02, True)).equal_fail == pytest.approx(0.05, abs=0.02)
+    found = gate(base + rng.normal(0, 0.1, n), base, (0.01, True), NDCG)
+    bears, error = found.half / found.unit, found.error / found.unit
+    t = stats.t(n - 1)
+    said = found.sentence("new", "now", "ndcg@10")
+    assert bears == pytest.approx(t.ppf(0.95) * error)
+    equal, passing = 100 * t.sf(0.01 / error), 100 * t.sf((0.01 - bears) / error)
+    assert f"With these {n} queries, this limit has {equal:.0f} in 100 false alarms" in said
+    assert "and 50 in 100 real losses of 1.0% pass" in said
+    assert f"; a limit of {100 * bears:.1f}% has 5 in 100 false alarms, and {passing:.0f} in 100 real losses" in said
+    enough = found.needed
+    assert math.ceil(n * (bears / 0.01) ** 2) == enough
+    assert said.endswith(f"With {enough:,} queries, this limit would have 5.")
+    shown = found.sentence("new", "now", "ndcg@10", shown=True)
+    assert "a gate for what is shown has" in shown
+    assert shown.endswith("and 95 in 100 real losses of 1.0% pass.")
+    # A limit that they bear needs no more queries.
+    assert "would have 5" not in gate(base + rng.normal(0, 0.01, n), base, (0.2, True), NDCG).sentence("a", "b", "m")
+
+
+def test_a_limit_that_no_system_can_exceed_is_refused() -> None:
+    base = np.array([0.5, 0.25, 0.75])
+    for limit in ("1", "5", "0.5", "100%", "250%"):
+        with pytest.raises(ParameterError, match=r"must be below 0\.5000, because no loss of ndcg@10 is larger; got"):
+            gate(base, base, limit_of(limit), NDCG)
+    with pytest.raises(ParameterError, match=r"got 5 \(a share is written 5%\)"):
+        gate(base, base, limit_of("5"), NDCG)
+    assert isinstance(gate(base, base, limit_of("99%"), NDCG), Gate)
+    # Of an error of 0.2, 0.8 can be lost: four times as much.
+    assert not gate(base, base - 0.3, limit_of("300%"), PAIRS).fails()
+    with pytest.raises(ParameterError, match=r"must be below 0\.8000"):
+        gate(base, base - 0.3, limit_of("400%"), PAIRS)
+    for metric, worst in ((NDCG, 0.0), (PAIRS, 1.0)):
+        with pytest.raises(DataError, match=f"now has a mean .* of {worst:.4f}, so nothing is worse; give another"):
+            gate(base, np.full(3, worst), limit_of("1%"), metric, "now")
 
 
 def test_limits_are_shares_or_numbers() -> None:
@@ -57,11 +111,11 @@ def test_limits_are_shares_or_numbers() -> None:
 
 def test_few_queries_and_equal_systems_do_not_fail() -> None:
     same = np.array([0.5, 0.25, 1.0])
-    found = gate(same, same, (0.0, True))
+    found = gate(same, same, (0.0, True), NDCG)
     assert not found.fails()
-    assert "not above the limit. With these 3 queries, 0 in 100 equally" in found.sentence("new", "now", "map")
+    assert "not above the limit. With these 3 queries, this limit has 0 in 100 false" in found.sentence("a", "b", "m")
     with pytest.raises(DataError, match="at least 2 queries with a value of the metric; got 1"):
-        gate(np.array([0.4, np.nan]), np.array([0.5, 0.5]), (0.01, True))
+        gate(np.array([0.4, np.nan]), np.array([0.5, 0.5]), (0.01, True), NDCG)
 
 
 def write_runs() -> None:
@@ -88,7 +142,7 @@ def test_the_command_ends_with_3(cli_here: Cli) -> None:
     for name, limit, more, code, word in (
         ("same", "1%", (), 0, "not above the limit"),
         ("bad", "1%", (), 3, "limit 1.0%: shown. With these 60 queries"),
-        ("bad", "0.9", (), 0, "not above the limit"),
+        ("bad", "0.8", (), 0, "not above the limit"),
         ("bad", "1%", ("--fail-if-shown",), 3, "shown"),
     ):
         done = cli_here(*call, f"{name}.run", "--fail-if-worse", limit, *more, "--format", "json")
@@ -107,6 +161,9 @@ def test_the_command_ends_with_3(cli_here: Cli) -> None:
     assert ("likely, not shown" in likely.out, likely.code, shown.code) in ((True, 3, 0), (False, 0, 0))
     assert cli_here(*call, "new.run").code == 0
     assert_refused(cli_here(*call, "new.run", "--fail-if-worse", "1x"), 2, "must be a share such as 1%")
+    for wrong in ("1", "5", "100%"):
+        refused = cli_here(*call, "new.run", "--fail-if-worse", wrong)
+        assert_refused(refused, 2, "because no loss of trec:ndcg@10 is larger; got " + wrong)
     assert_refused(cli_here(*call, "new.run", "--fail-if-shown"), 2, "needs --fail-if-worse")
     assert_refused(cli_here(*call[:-1], "--fail-if-worse", "1%"), 2, "needs a second --system")
 
@@ -153,7 +210,10 @@ def test_an_earlier_evaluation_is_the_first_system(cli_here: Cli) -> None:
     assert (refused.code, refused.err) == (1, f"error: a.json: {other}\n")
     assert cli_here("evaluate", "--qrels", "k.qrels", *against[3:]).err == f"error: now.json: {other}\n"
     assert_refused(
-        cli_here(*against, "--metric", "map"), 1, "now.json: has no values of trec:map; evaluate the earlier"
+        cli_here(*against, "--metric", "map"),
+        1,
+        "now.json: has no values of trec:map, but other metrics, trec:ndcg@10, trec:mrr; evaluate the earlier system "
+        "by this metric too, or ask for --metric trec:ndcg@10",
     )
     content = json.loads(Path("now.json").read_text())
     values = content["values"]["trec:mrr"]
@@ -181,6 +241,81 @@ def test_an_earlier_evaluation_is_the_first_system(cli_here: Cli) -> None:
     Path("empty.json").touch()
     assert cli_here(*against, "--out", "empty.json").code == 0
     assert cli_here(*call, "--system", "now.run", "--baseline", "empty.json").code == 0
+
+
+def test_queries_without_documents_are_a_cause_and_no_baseline(cli_here: Cli) -> None:
+    """Of a run, of an earlier evaluation, and among judged documents alike."""
+    write_runs()
+    lines = Path("now.run").read_text().splitlines(keepends=True)
+    Path("half.run").write_text("".join(line for line in lines if int(line.split()[0]) < 30))
+    call = ("evaluate", "--qrels", "j.qrels", "--metric", "ndcg@10")
+    gated = ("--fail-if-worse", "5%", "--junit", "j.xml")
+    said = "half.run has no documents for 30 of the judged queries, e.g. '30'; these queries count as 0"
+    failed = cli_here(*call, "--system", "now.run", "--system", "half.run", *gated, "--format", "markdown")
+    assert failed.code == 3
+    failure = ElementTree.parse("j.xml").getroot().find("testcase[@name='half.run']/failure")
+    assert failure is not None
+    assert said in failure.attrib["message"]
+    assert said in failed.out.replace("\\", "")
+    assert said in cli_here(*call, "--system", "half.run", "--out", "half.json").err
+    no = "For a gate, give another baseline, or leave these queries out of the judgments."
+    for systems in (
+        ("--system", "half.run", "--system", "now.run"),
+        ("--baseline", "half.json", "--system", "now.run"),
+    ):
+        assert cli_here(*call, *systems).code == 0
+        refused = cli_here(*call, *systems, *gated)
+        assert (refused.code, refused.out) == (1, "")
+        assert said in refused.err
+        assert no in refused.err
+        assert not Path("j.xml").exists()
+    # Judged documents with ids.
+    rows = [line.split() for line in Path("j.qrels").read_text().splitlines()]
+    frame = pd.DataFrame(
+        {"qid": [r[0] for r in rows], "docno": [r[2] for r in rows], "label": [int(r[3]) for r in rows]}
+    )
+    frame.assign(f=1.0).to_parquet("d.parquet")
+    judged = ("evaluate", "d.parquet", "--convention", "trec", "--metric", "ndcg@10")
+    failed = cli_here(*judged, "--system", "now.run", "--system", "half.run", *gated)
+    assert (failed.code, said in " ".join(failed.out.split())) == (3, True)
+    assert no in cli_here(*judged, "--system", "half.run", "--system", "now.run", *gated).err
+
+
+def test_an_old_report_does_not_stay_after_an_error(cli_here: Cli) -> None:
+    write_runs()
+    call = ("evaluate", "--qrels", "j.qrels", "--system", "now.run", "--system")
+    gated = ("--fail-if-worse", "1%", "--junit", "j.xml")
+    for wrong in (
+        ("no.run", *gated),
+        ("bad.run", "--fail-if-worse", "100%", "--junit", "j.xml"),
+        ("bad.run", *gated[2:]),
+    ):
+        assert cli_here(*call, "same.run", *gated).code == 0
+        assert Path("j.xml").exists()
+        assert cli_here(*call, *wrong).code in (1, 2)
+        assert not Path("j.xml").exists()
+
+
+def test_another_convention_is_named(cli_here: Cli) -> None:
+    write_runs()
+    call = ("evaluate", "--qrels", "j.qrels", "--system")
+    assert cli_here(*call, "now.run", "--out", "now.json").code == 0
+    refused = cli_here(*call, "same.run", "--baseline", "now.json", "--convention", "default", "--fail-if-worse", "1%")
+    assert_refused(refused, 1, "has no values of ndcg@10, but another convention, trec:ndcg@10;")
+    assert_refused(refused, 1, "or ask for --metric trec:ndcg@10")
+    remedy = ("--convention", "default", "--metric", "trec:ndcg@10", "--fail-if-worse", "1%")
+    assert cli_here(*call, "same.run", "--baseline", "now.json", *remedy).code == 0
+
+
+def test_a_baseline_that_finds_nothing_is_none(cli_here: Cli) -> None:
+    write_runs()
+    Path("none.run").write_text("".join(f"{q} Q0 no{q} 1 1.0 x\n" for q in range(60)))
+    call = ("evaluate", "--qrels", "j.qrels", "--metric", "ndcg@10")
+    assert cli_here(*call, "--system", "none.run", "--out", "none.json").code == 0
+    told = "none.run has a mean trec:ndcg@10 of 0.0000, so nothing is worse; give another baseline."
+    for first in (("--baseline", "none.json"), ("--system", "none.run")):
+        refused = cli_here(*call, *first, "--system", "now.run", "--fail-if-worse", "1%")
+        assert (refused.code, refused.out, told in refused.err) == (1, "", True)
 
 
 def test_any_name_of_a_system_can_be_read_back(cli_here: Cli) -> None:

@@ -1,6 +1,8 @@
 """Drift: the values of a model's features in new documents, beside those of training."""
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
+from sparserank.data.derived import Derived
 from sparserank.errors import DataError
-from sparserank.model.training_record import DISTANCE, VALUES, drift, with_training_record
+from sparserank.model.training_record import FALSE_ALARMS, RISES, VALUES, _Sample, drift, with_training_record
 from tests.oracles import drift as oracle
 from tests.support.command_line import Cli, assert_refused
 
@@ -43,8 +46,13 @@ def test_each_number_is_that_of_plain_python(model: sr.RankingModel) -> None:
     scores = model.score_dataset(new)
     for r in rows:
         j = model.feature_names.index(r["feature"])
-        x, old, known = X[:, j].tolist(), before[:, j].tolist(), model.metadata[VALUES]["features"][r["feature"]]
-        assert known["shares"] == pytest.approx([oracle.share_up_to(old, p) for p in known["points"]])
+        x, old, known = X[:, j].tolist(), before[:, j].tolist(), model.metadata[VALUES][r["feature"]]
+        assert known["distance"]["shares"] == pytest.approx([oracle.share_up_to(old, p) for p in known["points"]])
+        alike = oracle.correlation([[v <= p + 1e-9 for v in old] for p in known["points"]], list(train.qid))
+        assert known["distance"]["correlation"] == pytest.approx(alike)
+        of_each = [1 / oracle.independent(np.diff(data.query_ptr).tolist(), alike) for data in (train, new)]
+        noise = math.sqrt(math.log(2 * 3 * len(rows) / FALSE_ALARMS) / 2 * sum(of_each))
+        assert r["distance_limit"] == pytest.approx(max(RISES["distance"], noise))
         assert known["points"] == pytest.approx(np.unique(np.quantile(old, np.linspace(0, 1, 21))).tolist())
         assert r["distance"] == pytest.approx(oracle.distance(old, x, known["points"]))
         assert r["outside"] == pytest.approx(oracle.outside(old, x))
@@ -62,20 +70,96 @@ def test_each_number_is_that_of_plain_python(model: sr.RankingModel) -> None:
     assert max(r["distance"] for r in drift(model, train)) == 0.0
 
 
-def test_new_queries_alone_are_no_drift() -> None:
-    """A feature that is nearly the same within a query differs by chance in few queries: the wrong variant, a limit
-    that ignores what halves show, finds drift in most of these sets."""
-    scaling = sr.FeatureScaling("none", np.zeros(3), np.ones(3))
-    plain = sr.RankingModel(np.array([1.0, 0.0, 0.0]), ("a", "b", "c"), scaling, medians=np.zeros(3))
+def world(rng: np.random.Generator, n_queries: int, effect: float, *, uneven: bool = False) -> sr.RankingDataset:
+    """Three numbers, of which one is often missing, and a category with a flag and seldom another level; all differ
+    between queries with this effect."""
+    lengths = rng.geometric(0.1, n_queries) if uneven else np.full(n_queries, 12)
+    qid = np.repeat(np.arange(n_queries), lengths)
+    X = rng.standard_normal((len(qid), 5)) + effect * rng.standard_normal((n_queries, 5))[qid]
+    own, missing = X[:, :3].copy(), X[:, 3] < -0.8 * np.hypot(1, effect)
+    own[missing, 0] = np.nan
+    code = np.digitize(X[:, 4] / np.hypot(1, effect), [-0.5, 0.2, 0.9, 2.2])  # 3: missing, 4: without a feature
+    levels = np.column_stack([code == level for level in range(4)])
+    made = {f"brand={level}": Derived("brand", level) for level in "xyz"} | {"brand is missing": Derived("brand", "")}
+    return sr.RankingDataset(
+        np.column_stack([own, levels]),
+        np.zeros(len(qid)),
+        qid,
+        feature_names=["a", "b", "c", *made],
+        fill_values=np.zeros(7),
+        derived=made,
+    )
+
+
+def of_world(data: sr.RankingDataset) -> sr.RankingModel:
+    """A model that uses each column of a world, but not each level, with its record."""
+    weights, names = np.array([4.0, 3.0, 2.0, 0.0, 1.0, 0.0, 0.0]), tuple(data.feature_names or ())
+    scaling = sr.FeatureScaling("none", np.zeros(7), np.ones(7))
+    plain = sr.RankingModel(weights, names, scaling, medians=np.zeros(7), derived=data.derived or {})
+    (model,) = with_training_record([plain], data)
+    return model
+
+
+FEW_AND_MANY = [
+    (40, 40, 1.0, False),
+    (60, 60, 3.0, False),
+    (60, 600, 3.0, False),
+    (200, 5, 3.0, False),
+    (200, 1, 1.0, False),
+    (60, 60, 30.0, False),
+    (60, 60, 1.0, True),
+]
+
+
+@pytest.mark.parametrize(("n_before", "n_new", "effect", "uneven"), FEW_AND_MANY)
+@pytest.mark.parametrize("n_worlds", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_new_queries_alone_are_drift_in_5_of_100_comparisons_at_most(
+    n_worlds: int, n_before: int, n_new: int, effect: float, uneven: bool
+) -> None:
+    """Of all columns and rules together; with limits that ignore queries, nearly all of these worlds drift."""
     found, wrong = 0, 0
-    for seed in range(4):
-        (model,) = with_training_record([plain], made(seed, 30, by_query=True))
-        for other in range(15):
-            (row,) = drift(model, made(100 + 15 * seed + other, 15, by_query=True))
-            found += "distance" in row["drift"]
-            wrong += row["distance"] > DISTANCE
-    assert found <= 5
-    assert wrong > 30
+    for seed in range(n_worlds):
+        rng = np.random.default_rng([seed, n_before, n_new])
+        model = of_world(world(rng, n_before, effect, uneven=uneven))
+        rows = drift(model, world(rng, n_new, effect, uneven=uneven))
+        assert [r["feature"] for r in rows] == ["a", "b", "c", "brand"]
+        found += any(r["drift"] for r in rows)
+        wrong += any(r[rule] - r[f"training_{rule}"] > rise for r in rows for rule, rise in RISES.items())
+    assert found / n_worlds <= FALSE_ALARMS + 2 * math.sqrt(FALSE_ALARMS / n_worlds)
+    assert wrong / n_worlds > 0.2
+
+
+@pytest.mark.parametrize("effect", [0.0, 1.0, 3.0])
+def test_impossible_values_are_found(effect: float) -> None:
+    """10% of values far outside of those of training, on a side; whole queries alone are drift only where too many of
+    them are beyond those of training."""
+    for seed in range(25):
+        rng = np.random.default_rng([seed, 1])
+        model, new = of_world(world(rng, 60, effect)), world(rng, 60, effect)
+        X = np.where(rng.random((new.n_docs, 7)) < [0.0, 0.1, 0, 0, 0, 0, 0], 50.0, np.asarray(new.X))
+        rows = {r["feature"]: r for r in drift(model, replace(new, X=X, filled=new.filled))}
+        assert "outside" in rows["b"]["drift"]
+        assert rows["b"]["outside"] > 0.05
+        assert "outside" not in rows["c"]["drift"]
+
+
+@pytest.mark.parametrize(("n_before", "n_new"), [(60, 60), (60, 8), (600, 3), (30, 300)])
+def test_values_that_training_never_had_count_by_query(n_before: int, n_new: int) -> None:
+    none = _Sample([0.0], n_before, 0, 12.0 * n_before, 1 / n_before, 1.0)
+    for k in range(n_new + 1):
+        share, before, noise = none.rise(_Sample([0.3], n_new, k, 12.0 * n_new, 1 / n_new, 1.0), 0.01)
+        assert (share, before) == (0.3, 0.0)
+        assert noise == (0.0 if (k + 1) * oracle.all_new(k, n_before, n_new) <= 0.01 else math.inf)
+
+
+def test_a_share_is_compared_by_the_inequality_of_bernstein() -> None:
+    """Below the limit, the bound on the chance is larger than the chance asked for; above, smaller."""
+    old, new = (_Sample([0.2], n, n // 2, 10.0 * n, 1 / n, 0.3) for n in (40, 25))
+    of_each = [1 / oracle.independent([10] * n, 0.3) for n in (40, 25)]
+    _, _, noise = old.rise(new, 0.004)
+    for rise, less in ((0.99 * noise, False), (1.01 * noise, True)):
+        bound = math.exp(-(rise**2) / (2 * sum(of_each) * (0.2 * 0.8 + rise / 3)))
+        assert (bound < 0.004) == less
 
 
 def test_missing_values_and_values_beyond_those_of_training(tmp_path: Path, cli_here: Cli) -> None:
@@ -100,8 +184,41 @@ def test_missing_values_and_values_beyond_those_of_training(tmp_path: Path, cli_
     assert rows["b"]["outside"] == pytest.approx((worse["b"] == 1000.0).mean())
     shown = cli_here("inspect", "run", "new.parquet")
     assert shown.code == 0
-    assert "5% more values missing; 5% outside" in shown.out
+    assert "5% more values missing; 5% more outside of those of training" in shown.out
+    assert "in at most 5 of 100 comparisons with such queries, any column drifts" in shown.out
     assert_refused(cli_here("inspect", "new.parquet", "--fail-if-drift"), 2, "needs a model, then data")
+
+
+def test_a_table_is_compared_by_its_columns(tmp_path: Path, cli_here: Cli) -> None:
+    """A category and a number with a flag are one row each; levels that training never had count, and small pieces of
+    the training data are never drift."""
+    rng, n = np.random.default_rng(3), 600
+    brand, bm25 = rng.choice(["acme", "bolt", "zeta"], n), rng.gamma(2.0, 1.0, n)
+    rating = np.where(rng.random(n) < 0.2, np.nan, rng.random(n))
+    gain = bm25 + (brand == "acme") + np.nan_to_num(rating, nan=-0.5) + rng.normal(0, 0.3, n)
+    frame = pd.DataFrame({"qid": np.arange(n) // 10, "bm25": bm25, "brand": brand, "rating": rating})
+    frame.assign(label=np.digitize(gain, [2.0, 3.0])).to_parquet("train.parquet")
+    options = ["--fast", "--rival", "none", "--transform", "none", "--half-samples", "0", "--margin", "0", "-q"]
+    assert cli_here("select", "train.parquet", "--out", "run", *options).code == 0
+
+    def compared(new: pd.DataFrame) -> tuple[int, dict[str, list[str]]]:
+        new.to_parquet("new.parquet")
+        told = cli_here("inspect", "run", "new.parquet", "--fail-if-drift", "--format", "json")
+        return told.code, {r["feature"]: r["drift"] for r in json.loads(told.out)}
+
+    no = {"bm25": [], "brand": [], "rating": []}  # type: ignore[var-annotated]
+    assert compared(frame) == (0, no)
+    for rows in (1, 8, 20, 50):
+        assert [compared(frame.iloc[lo : lo + rows]) for lo in range(0, 560, 140)] == [(0, no)] * 4
+    third = np.arange(n) % 3 == 0
+    unknown = frame.assign(brand=np.where(third, "new", brand))
+    assert compared(unknown) == (3, {**no, "brand": ["outside", "distance"]})
+    assert "33.3% of 5%" in cli_here("inspect", "run", "new.parquet").out
+    assert compared(frame.assign(brand=np.where(third, None, brand))) == (3, {**no, "brand": ["outside", "distance"]})
+    turned = frame.assign(brand=frame.brand.map({"acme": "bolt", "bolt": "zeta", "zeta": "zeta"}))
+    assert compared(turned) == (3, {**no, "brand": ["distance"]})
+    assert compared(frame.assign(rating=np.nan)) == (3, {**no, "rating": ["missing"]})
+    assert compared(frame.assign(rating=frame.rating.fillna(-1))) == (3, {**no, "rating": ["outside", "distance"]})
 
 
 def test_values_in_single_precision_are_the_same(model: sr.RankingModel) -> None:
@@ -114,14 +231,18 @@ def test_a_model_without_a_record_says_what_to_do(tmp_path: Path, model: sr.Rank
     content = model.to_json()
     del content["metadata"][VALUES]
     Path("old.json").write_text(json.dumps(content))
-    with pytest.raises(DataError, match="no usable record of its training values, which select and fit save"):
+    with pytest.raises(
+        DataError, match="no usable record of its training values, which select and fit of this version"
+    ):
         drift(sr.load_model("old.json"), made(1))
     sr.write_letor(made(1), "new.txt")
     assert_refused(cli_here("inspect", "old.json", "new.txt"), 1, "no usable record of its training values")
-    whole = model.metadata[VALUES]["features"]
-    broken = [{**whole, "a": {**whole["a"], **part}} for part in ({"points": ["x"]}, {"shares": []}, {"halves": None})]
-    few = {"queries": 1}, {"queries": 1, "features": {"a": 3}}, 7, {"queries": "x", "features": {}}
-    for damaged in (*few, *({"queries": 40, "features": features} for features in broken)):
+    whole = model.metadata[VALUES]
+    sample = whole["a"]["distance"]
+    parts = [{"points": ["x"]}, {"points": [1.0]}, {"distance": {**sample, "shares": []}}, {"missing": {"shares": [0]}}]
+    broken = [{**whole, "a": {**whole["a"], **part}} for part in parts]
+    earlier = {"queries": 40, "features": {name: {"points": [0], "shares": [1], "halves": 0.1} for name in "abc"}}
+    for damaged in ({"queries": 1}, earlier, {"a": 3}, 7, {**whole, "a": {}}, *broken):
         content["metadata"][VALUES] = damaged
         Path("damaged.json").write_text(json.dumps(content))
         assert_refused(cli_here("inspect", "damaged.json", "new.txt"), 1, "no usable record of its training values")
@@ -135,7 +256,7 @@ def test_models_of_every_size_and_of_fit_have_a_record(tmp_path: Path, cli_here:
     fitted = cli_here("fit", "train.txt", "--k", "2", "--out", "again.json", "--format", "json")
     assert VALUES not in json.loads(fitted.out)
     for file in (sr.load_model("run", k=2), sr.load_model("fitted.json")):
-        assert set(file.metadata[VALUES]["features"]) == set(file.weights)
+        assert set(file.metadata[VALUES]) == set(file.weights)
     assert VALUES not in cli_here("inspect", "fitted.json").out
     assert cli_here("inspect", "fitted.json", "train.txt", "--fail-if-drift").code == 0
 
@@ -155,10 +276,10 @@ def test_a_sample_of_the_queries_keeps_the_extremes_of_all(monkeypatch: pytest.M
     ]
     X, rows = np.asarray(data.X), np.repeat(np.arange(40) % 4 == 0, 12)
     for record in found:
-        assert record["queries"] == 10
+        assert record["a"]["distance"]["queries"] == 10
         for j, name in ((0, "a"), (2, "c")):
-            known = record["features"][name]
+            known = record[name]
             assert (known["points"][0], known["points"][-1]) == pytest.approx((X[:, j].min(), X[:, j].max()))
             assert known["median"] == pytest.approx(oracle.quantile(X[rows, j].tolist(), 0.5))
             shares = [oracle.share_up_to(X[rows, j].tolist(), p + 1e-6 * abs(p)) for p in known["points"]]
-            assert known["shares"] == pytest.approx(shares)
+            assert known["distance"]["shares"] == pytest.approx(shares)

@@ -32,3 +32,31 @@ def changed(scores: Sequence[float], others: Sequence[float], qid: Sequence[obje
         first, other = (sorted(rows, key=lambda i: -s[i])[:top] for s in (scores, others))
         n += set(first) != set(other)
     return n / len(set(qid))
+
+
+def independent(lengths: Sequence[float], correlation: float) -> float:
+    """1 over the variance of the mean of values of variance 1, of which two of one query have this correlation."""
+    n = sum(lengths)
+    pairs = sum(length * (length - 1) for length in lengths)
+    return n**2 / (n + correlation * pairs)
+
+
+def correlation(kinds: Sequence[Sequence[bool]], qid: Sequence[object]) -> float:
+    """The correlation within queries with which the variance of the shares of each kind is, in sum, that of the sums
+    over queries."""
+    queries = list(dict.fromkeys(qid))
+    lengths = [sum(q == own for own in qid) for q in queries]
+    n, alone, spread = len(qid), 0.0, 0.0
+    for kind in kinds:
+        share = sum(kind) / n
+        alone += share * (1 - share)
+        for q in queries:
+            spread += sum(has - share for has, own in zip(kind, qid, strict=True) if own == q) ** 2
+    variance = spread / n**2 * len(queries) / (len(queries) - 1)
+    pairs = sum(length * (length - 1) for length in lengths)
+    return min(max((variance / alone - 1 / n) * n**2 / pairs, 0.0), 1.0)
+
+
+def all_new(k: int, n_before: int, n_new: int) -> float:
+    """Probability that k of all queries, drawn at random, are all new."""
+    return math.comb(n_new, k) / math.comb(n_before + n_new, k)

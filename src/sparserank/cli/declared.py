@@ -190,7 +190,7 @@ INSPECT = Command(
         of_data.CATEGORIES,
         of_data.QRELS,
         switch("verify", "Read the whole store and compare every checksum."),
-        switch("fail_if_drift", "With a model and new data: exit with code 3 if a feature has drifted."),
+        switch("fail_if_drift", "With a model and new data: exit with code 3 if a column has drifted."),
     ],
 )
 EXPLAIN = Command(

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sparserank.data.runs import Run
-    from sparserank.evaluation import Comparison
     from sparserank.metrics import Metric
 
 HELP = """Evaluate one or several systems on judged documents, with intervals, paired tests and Holm correction.
@@ -70,10 +69,16 @@ def run(
     """Options are those of `Reading`."""
     from sparserank.data.run_reader import read_qrels, read_run
     from sparserank.evaluation import compare_systems as compare
+    from sparserank.evaluation import gate as gates
     from sparserank.evaluation.compare import most_changed
-    from sparserank.evaluation.gate import EVALUATION, JUNIT, against, evaluation_of, hash_of, limit_of
+    from sparserank.evaluation.gate import EVALUATION, JUNIT
     from sparserank.metrics import parse_convention, parse_metric
 
+    for target, begins in ((out, EVALUATION), (junit, JUNIT)):
+        if target is not None:
+            refuse_other(target, begins)
+    if junit is not None:
+        junit.unlink(missing_ok=True)  # after an error, there is none
     require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
     if qrels is not None:
         require_no_reading("TREC judgments", **options, n_features=n_features, missing=missing)
@@ -83,15 +88,12 @@ def run(
     reading = reading_of(options, n_features=n_features, missing=of_reading(missing))
     rules = parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
     metrics = [parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
-    limit = None if fail_if_worse is None else parsed("--fail-if-worse", limit_of, fail_if_worse)
+    limit = None if fail_if_worse is None else parsed("--fail-if-worse", gates.limit_of, fail_if_worse)
     require(limit is not None or not fail_if_shown, "--fail-if-shown", "needs --fail-if-worse.")
     require(limit is not None or junit is None, "--junit", "needs --fail-if-worse.")
     alone = baseline is None and len(system) == 1
     require(limit is None or not alone, "--fail-if-worse", "needs a second --system, or --baseline.")
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
-    for target, begins in ((out, EVALUATION), (junit, JUNIT)):
-        if target is not None:
-            refuse_other(target, begins)
     same = None not in (out, baseline) and os.path.realpath(out or "") == os.path.realpath(baseline or "")
     require(not same, "--out", "is the file of --baseline.")
     kinds = {path: _kind_of(path) for path in system}
@@ -100,15 +102,9 @@ def run(
     if qrels is not None:
         judgments = read_qrels(qrels)
         lists = {str(path): _lists_of(path, kind, runs) for path, kind in kinds.items()}
-        for name, run in lists.items():
-            absent = sorted({q for q, _ in judgments} - {q for q, _ in run})
-            if absent:
-                note(
-                    f"note: {name} has no documents for {len(absent)} of the judged queries, e.g. {brief(absent[0])}; "
-                    "these queries count as 0 (as in trec_eval -c)."
-                )
         found, judged = compare(lists, judgments, metrics), judgments.documents(list(lists.values()))
     else:
+        lists = {}
         models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
         widths = {m.n_features for m in models.values()}
         width = n_features or (max(widths) if widths else None)
@@ -117,39 +113,37 @@ def run(
         scores: dict[str, Any] = {}
         for path in system:
             if kinds[path] == "run":
-                scores[str(path)] = read_run(path)
+                lists[str(path)] = scores[str(path)] = read_run(path)
             else:
                 scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
         found = compare(scores, judged, metrics)
         judgments = None
+    lacks = {name: gates.lacking(name, run, judged.query_ids) for name, run in lists.items()}
+    for lacking in filter(None, lacks.values()):
+        note(f"note: {lacking}")
     if out is not None or baseline is not None:
-        own, judged_by = found, hash_of(judged if judgments is None else judgments)
+        own, judged_by = found, gates.hash_of(judged if judgments is None else judgments)
         if baseline is not None:
-            found = against(baseline, found, judged_by, judged.query_ids)
+            found, before = gates.against(baseline, found, judged_by, judged.query_ids)
+            lacks[found.baseline] = before
         if out is not None:
-            write_beside(out, evaluation_of(own, judged_by, judged.query_ids))
+            write_beside(out, gates.evaluation_of(own, judged_by, judged.query_ids, lacks.get(own.baseline, "")))
+    judged_gates = {} if limit is None else gates.gates_of(found, metrics[0], limit, lacks.get(found.baseline, ""))
     show_comparison(found.rows(), judged, metrics)
     for name in (n for n in found.values if n != found.baseline and (answer.format == MARKDOWN or answer.verbose)):
         first = repr(metrics[0])
         rows = most_changed(found.values[found.baseline][first], found.values[name][first], judged.query_ids)
         show_queries(f"{name}: queries whose {first} changed most", rows)
-    if limit is not None:
-        _gate(found, metrics[0], limit, fail_if_shown, junit)
-
-
-def _gate(found: Comparison, metric: Metric, limit: tuple[float, bool], only_shown: bool, junit: Path | None) -> None:
-    """Say whether a system loses more than the limit; the exit code is then FAILED_CHECK."""
-    from sparserank.evaluation import gate as gates
-
-    sign, verdicts = 1 if metric.higher_is_better else -1, []
-    for name in (n for n in found.values if n != found.baseline):
-        judged = gates.gate(found.values[name][repr(metric)], found.values[found.baseline][repr(metric)], limit, sign)
-        verdicts.append((name, judged.sentence(name, found.baseline, repr(metric)), judged.fails(only_shown)))
-        say(verdicts[-1][1])
+    verdicts = []
+    for name, one in judged_gates.items():
+        said = one.sentence(name, found.baseline, repr(metrics[0]), fail_if_shown)
+        said = f"{said} {lacks.get(name, '')}".rstrip()
+        verdicts.append((name, said, one.fails(fail_if_shown)))
+        say(said)
         if answer.format != TEXT:
-            note(verdicts[-1][1])
-        for row in (r for r in answer.document if (r["system"], r["metric"]) == (name, repr(metric))):
-            row |= {"limit": judged.limit, "above_limit": judged.fails(), "shown": judged.fails(shown=True)}
+            note(said)
+        for row in (r for r in answer.document if (r["system"], r["metric"]) == (name, repr(metrics[0]))):
+            row |= {"limit": one.limit, "above_limit": one.fails(), "shown": one.fails(shown=True)}
     answer.code = FAILED_CHECK if any(fails for *_, fails in verdicts) else 0
     if junit is not None:
         write_beside(junit, gates.junit(verdicts))

@@ -41,7 +41,7 @@ Of a search request without names, it prints the request with names:
 
   sparserank inspect search.json > named.json
 
-With a model and new data, it compares the values of the model's features with those of training:
+With a model and new data, it compares the columns that the model uses with those of training:
 
   sparserank inspect run/model.json new.parquet --fail-if-drift
 """
@@ -182,33 +182,48 @@ def _request(path: Path) -> None:
 
 
 def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool) -> None:
-    """How the values of the model's features in new data differ from those of training."""
-    from sparserank.model.training_record import DISTANCE, MISSING_RISE, OUTSIDE, TOP, drift
+    """How the values of the model's columns in new data differ from those of training."""
+    from sparserank.model.training_record import FALSE_ALARMS, RISES, TOP, drift, of_whole_columns
 
     odd = {name: options.get(name) for name in ("missing", "n_features", "categories")}
     require_no_reading("a comparison with training", **odd)
     model, index_base = model_of(path, None), options.get("index_base")
     options = {"unjudged": "zero", **options, **columns_of_run([path], data, options)}
     reading = reading_of(options, labelled=False, grouped=True, n_features=model.n_features)
-    documents = read_for_models(reading, [model], data, index_base)
+    documents = read_for_models(reading, [of_whole_columns(model)], data, index_base)
     rows = drift(model, documents)
     give(rows, [{**row, "drift": " ".join(row["drift"])} for row in rows])
     cells = []
     for r in rows:
-        missing = "-" if r["training_missing"] is None else f"{r['training_missing']:.1%}"
-        spans = (f"{r[f'{of}median']:.4g} ({r[f'{of}low']:.4g} to {r[f'{of}high']:.4g})" for of in ("", "training_"))
-        shares = f"{r['outside']:.1%}", f"{r['distance']:.2f} of {r['distance_limit']:.2f}", f"{r['changed']:.0%}"
-        cells.append([r["feature"], f"{r['missing']:.1%}", missing, *spans, *shares, ", ".join(r["drift"]) or "no"])
+        missing, outside, distance = (_compared(r, rule, RISES[rule]) for rule in RISES)
+        of_training = f"{r['training_missing']:.1%}" if "missing" in r else "-"
+        spans = ["-", "-"]
+        if "median" in r:
+            spans = [
+                f"{r[f'{of}median']:.4g} ({r[f'{of}low']:.4g} to {r[f'{of}high']:.4g})" for of in ("", "training_")
+            ]
+        word = ", ".join(r["drift"]) or "no"
+        cells.append([r["feature"], missing, of_training, *spans, outside, distance, f"{r['changed']:.0%}", word])
     head = f"{path}: {documents.n_queries:,} queries, {documents.n_docs:,} documents, beside those of training"
     before = ["missing in training", "median (5 to 95%)", "median in training"]
     table(head, ["feature", "missing", *before, "outside", "distance", "top 10s", "drift"], cells)
+    more, beyond, apart = (f"{rise:.0%}" for rise in RISES.values())
     say(
-        f"drift: {MISSING_RISE:.0%} more values missing; {OUTSIDE:.0%} outside of those of training, or values in "
-        f"other proportions (distance above {DISTANCE:g}), and more than halves of the training queries do by chance. "
-        f"top 10s: share of queries with other documents among the first {TOP} if the feature is held at its training "
-        "median."
+        f"drift: {more} more values missing; {beyond} more outside of those of training (of a category: levels without "
+        f"a feature); or proportions that differ by {apart} (distance). Each must be beyond what queries like those of "
+        f"training show by chance ('of': this limit): in at most {100 * FALSE_ALARMS:.0f} of 100 comparisons with such "
+        f"queries, any column drifts. top 10s: share of queries with other documents among the first {TOP} if the "
+        "column is held at one value."
     )
     answer.code = FAILED_CHECK if fail and any(r["drift"] for r in rows) else 0
+
+
+def _compared(row: dict[str, Any], rule: str, rise: float) -> str:
+    """A share of new values, and the limit if it is only noise that may keep it from being drift."""
+    if rule not in row:
+        return "-"
+    beyond = row[rule] - row[f"training_{rule}"] > rise
+    return f"{row[rule]:.1%}" + (f" of {row[f'{rule}_limit']:.0%}" if beyond else "")
 
 
 def _formula(path: Path, formula: FusionFormula, metadata: Mapping[str, Any]) -> None:

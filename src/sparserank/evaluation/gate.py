@@ -11,15 +11,18 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import stdtr, stdtrit
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.runs import Run
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.evaluation.compare import Comparison
+from sparserank.metrics import Metric
+from sparserank.options import option
 from sparserank.strict_json import read_json
-from sparserank.text import brief, visible
+from sparserank.text import brief, figure, visible
 
-CONFIDENCE, EQUAL_FAIL = 0.95, 0.05  # of the bound; share of equal systems that should fail at most
+CONFIDENCE = 0.95  # of the bounds; the share of equally good systems that should pass
 FORMAT, EXPECTED = "sparserank-evaluation", "values of an earlier system, as 'evaluate --out' writes them"
 EVALUATION = f'{{\n "format": "{FORMAT}"'  # how our files begin
 JUNIT = "<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"sparserank evaluate\""
@@ -59,56 +62,91 @@ class Gate:
 
     @property
     def half(self) -> float:
-        """Distance of the one-sided bounds from the loss."""
+        """Distance of the one-sided bounds from the loss; also the limit that these queries bear, which the estimated
+        loss of 5 in 100 equally good systems exceeds."""
         return float(stdtrit(self.n_queries - 1, CONFIDENCE) * self.error)
 
     def fails(self, shown: bool = False) -> bool:
         """Whether the loss, or if `shown` its lower bound, is above the limit."""
         return self.loss - (self.half if shown else 0.0) > self.limit + ROUNDING * self.unit
 
-    @property
-    def equal_fail(self) -> float:
-        """How often the estimated loss of an equally good system would be above the limit with as many queries."""
-        return float(ndtr(-self.limit / self.error)) if self.error > 0 else 0.0
+    def failing(self, loss: float, limit: float) -> float:
+        """How often the estimated loss of a system with this true loss would exceed a limit with as many queries."""
+        return float(stdtr(self.n_queries - 1, (loss - limit) / self.error)) if self.error > 0 else float(loss > limit)
 
     @property
     def needed(self) -> float:
-        """Number of queries with which that of at most EQUAL_FAIL of equally good systems would."""
-        if self.limit == 0:
-            return math.inf
-        return math.ceil(self.n_queries * (ndtri(1 - EQUAL_FAIL) * self.error / self.limit) ** 2)
+        """Number of queries that bear the limit."""
+        return math.ceil(self.n_queries * (self.half / self.limit) ** 2) if self.limit > 0 else math.inf
 
-    def sentence(self, name: str, baseline: str, metric: str) -> str:
-        """The loss, what is known of it, and what these queries can tell."""
+    def sentence(self, name: str, baseline: str, metric: str, shown: bool = False) -> str:
+        """The loss, what is known of it, and what these queries can tell; shown: as in `fails`."""
 
         def share(value: float) -> str:
             return f"{100 * value / self.unit:.1f}%" if self.unit else f"{value:.4f}"
+
+        def rates(limit: float) -> str:
+            """How many of 100 systems would fail that are equally good, and pass that are worse by the limit."""
+            equal, worse = (100 * self.failing(loss, limit) for loss in (0.0, self.limit))
+            return (
+                f"{equal:.0f} in 100 false alarms, and {100 - worse:.0f} in 100 real losses of {share(self.limit)} pass"
+            )
 
         word = "shown" if self.fails(shown=True) else "likely, not shown" if self.fails() else "not above the limit"
         if not self.fails() and self.loss + self.half > self.limit:
             word = "not above the limit, but these queries cannot tell"
         bounds = f"one-sided 95% bounds {share(self.loss - self.half)} and {share(self.loss + self.half)}"
         loss = f"estimated loss of {metric} {share(self.loss)} ({bounds}), limit {share(self.limit)}: {word}"
-        equal = f"{100 * self.equal_fail:.0f} in 100 equally good systems"
-        said = (
-            f"{name} against {baseline}: {loss}. With these {self.n_queries:,} queries, {equal} would exceed the limit"
-        )
-        more = self.equal_fail > EQUAL_FAIL and math.isfinite(self.needed)
-        return f"{said}; with {self.needed:,}, {100 * EQUAL_FAIL:.0f}." if more else f"{said}."
+        said = f"{name} against {baseline}: {loss}. With these {self.n_queries:,} queries, "
+        if shown:
+            return f"{said}a gate for what is shown has {rates(self.limit + self.half)}."
+        said += f"this limit has {rates(self.limit)}"
+        if self.error > 0:
+            said += f"; a limit of {share(self.half)} has {rates(self.half)}"
+        more = self.limit < self.half and math.isfinite(self.needed)
+        return f"{said}. With {self.needed:,} queries, this limit would have 5." if more else f"{said}."
 
 
-def gate(values: np.ndarray, baseline: np.ndarray, limit: tuple[float, bool], sign: int = 1) -> Gate:
-    """Judge the values (n_queries,) of a metric of a system; sign: -1 if lower values are better.
+def gates_of(found: Comparison, metric: Metric, limit: tuple[float, bool], lacking: str) -> dict[str, Gate]:
+    """{system: what it loses against the baseline}; lacking: what `lacking` says of the baseline.
 
     Raises
-        DataError   fewer than two queries have a value
+        DataError        the baseline lacks queries, or as `gate`
+        ParameterError   as `gate`
+    """
+    if lacking:
+        raise DataError(f"{lacking} For a gate, give another baseline, or leave these queries out of the judgments.")
+    values = {name: of_metric[repr(metric)] for name, of_metric in found.values.items()}
+    base = values.pop(found.baseline)
+    return {name: gate(own, base, limit, metric, found.baseline) for name, own in values.items()}
+
+
+def gate(
+    values: np.ndarray, baseline: np.ndarray, limit: tuple[float, bool], metric: Metric, name: str = "the baseline"
+) -> Gate:
+    """Judge the values (n_queries,) of a metric of a system against those of a baseline of this name.
+
+    Raises
+        DataError        fewer than two queries have a value, or nothing can be worse than the baseline
+        ParameterError   no system can lose more than the limit
     """
     known = np.isfinite(values) & np.isfinite(baseline)
+    sign = 1 if metric.higher_is_better else -1
     lost, n = sign * (baseline - values)[known], int(known.sum())
     if n < 2:
         raise DataError(f"a gate needs at least 2 queries with a value of the metric; got {n}.")
-    unit, error = abs(float(baseline[known].mean())), float(lost.std(ddof=1) / math.sqrt(n))
-    return Gate(float(lost.mean()), error, limit[0] * (unit if limit[1] else 1.0), unit, n)
+    mean, error = float(baseline[known].mean()), float(lost.std(ddof=1) / math.sqrt(n))
+    unit, (number, is_share) = abs(mean), limit
+    absolute = number * unit if is_share else number
+    largest = sign * (mean - metric.limits[0 if metric.higher_is_better else 1])
+    if largest <= 0:
+        raise DataError(f"{name} has a mean {metric!r} of {figure(mean)}, so nothing is worse; give another baseline.")
+    if absolute >= largest:
+        got = f"{100 * number:g}%" if is_share else f"{number:g} (a share is written {number:g}%)"
+        raise ParameterError(
+            "fail_if_worse", f"must be below {figure(largest)}, because no loss of {metric!r} is larger; got {got}."
+        )
+    return Gate(float(lost.mean()), error, absolute, unit, n)
 
 
 # -- an earlier system -------------------------------------------------------------------------------------------------
@@ -125,18 +163,30 @@ def hash_of(judgments: Mapping[tuple[str, str], float] | RankingDataset) -> str:
     return hashlib.sha256(repr(sorted(graded)).encode()).hexdigest()
 
 
-def evaluation_of(found: Comparison, judged_by: str, query_ids: np.ndarray) -> str:
-    """JSON with the values of the first system on each query, and the hash of the judgments."""
+def lacking(name: str, run: Run, query_ids: np.ndarray) -> str:
+    """A sentence about the judged queries for which a run has no documents; "" if there is none."""
+    answered = {q for q, _ in run}
+    absent = [str(q) for q in query_ids if str(q) not in answered]
+    if not absent:
+        return ""
+    queries = f"{len(absent):,} of the judged queries, e.g. {brief(absent[0])}"
+    return f"{name} has no documents for {queries}; these queries count as 0 (as in trec_eval -c)."
+
+
+def evaluation_of(found: Comparison, judged_by: str, query_ids: np.ndarray, lacking: str) -> str:
+    """JSON with the values of the first system on each query, the hash of the judgments, and what `lacking` says."""
     values = {
         metric: {str(q): None if math.isnan(v) else v for q, v in zip(query_ids, own.tolist(), strict=True)}
         for metric, own in found.values[found.baseline].items()
     }
     content = {"format": FORMAT, "judgments": judged_by, "system": visible(found.baseline), "values": values}
+    if lacking:
+        content["lacking"] = visible(lacking)
     return json.dumps(content, indent=1)
 
 
-def against(path: Any, found: Comparison, judged_by: str, query_ids: np.ndarray) -> Comparison:
-    """The comparison of the same systems with that of an evaluation, which `evaluation_of` wrote.
+def against(path: Any, found: Comparison, judged_by: str, query_ids: np.ndarray) -> tuple[Comparison, str]:
+    """(the comparison of the same systems with that of an evaluation, which `evaluation_of` wrote; what it lacks).
 
     Raises
         DataFormatError   it is no evaluation, or one with other judgments or metrics
@@ -150,14 +200,20 @@ def against(path: Any, found: Comparison, judged_by: str, query_ids: np.ndarray)
     earlier = {}
     for metric in found.values[found.baseline]:
         if metric not in values:
-            raise DataFormatError(f"{path}: has no values of {metric}; evaluate the earlier system by this metric too.")
+            # The name of a metric is that of its convention, and its own.
+            alike = [other for other in values if other.rpartition(":")[2] == metric.rpartition(":")[2]]
+            has = f"another convention, {alike[0]}" if alike else f"other metrics, {', '.join(values)}"
+            remedy = (
+                f"evaluate the earlier system by this metric too, or ask for {option('metric', [*alike, *values][0])}"
+            )
+            raise DataFormatError(f"{path}: has no values of {metric}, but {has}; {remedy}.")
         try:
             earlier[metric] = np.array([_value(values[metric][str(q)]) for q in query_ids])
         except (KeyError, TypeError) as error:
             raise DataFormatError(f"{path}: is damaged: it needs a number for each query; write it again.") from error
     while system in found.values:
         system += " before"
-    return Comparison({system: earlier, **found.values}, system)
+    return Comparison({system: earlier, **found.values}, system), str(content.get("lacking", ""))
 
 
 def _value(value: Any) -> float:

@@ -1,13 +1,13 @@
 """What a model file records of the training documents: its lowest score, for engines without negative scores, and the
-values of its features, with which those of new documents are compared."""
+values of its columns, with which those of new documents are compared."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,41 +21,50 @@ LOWEST, VALUES = "lowest_score", "training_values"  # in the metadata of a model
 ROWS_AT_ONCE = 1 << 16
 SHARES = np.linspace(0.0, 1.0, 21)  # the recorded quantiles
 SAMPLE_VALUES, SAMPLE_QUERIES = 4_000_000, 20_000  # with more, those of evenly spaced queries are recorded
-N_HALVES = 50  # random halves of the queries, whose distance is noise
 SAME = 1e-6  # relative: values in single and in double precision
-# Drift: the share of missing values rises by so much; or so many values are outside of those of training, or the
-# distributions are so far apart, and both more than noise.
-MISSING_RISE, OUTSIDE, DISTANCE = 0.05, 0.05, 0.1
+# Drift: the share of missing values rises by so much; or that of values which training did not have; or the
+# distributions are so far apart; and each of them by more than noise.
+RISES = {"missing": 0.05, "outside": 0.05, "distance": 0.1}
+FALSE_ALARMS = 0.05  # largest share of comparisons with queries like those of training that find drift in any column
 TOP = 10  # ranks
 QUANTILES = {"low": 0.05, "median": 0.5, "high": 0.95}
 
 
 def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -> list[RankingModel]:
     """The models with, in their metadata, their lowest score on these documents, on which they were trained, and the
-    values of their features. The features are read once. A model has no lowest score if its scores depend on the other
+    values of their columns. The features are read once. A model has no lowest score if its scores depend on the other
     documents of a query, or if a document has none."""
     lowest = {i: math.inf for i, m in enumerate(models) if not m.per_query and len(m.support)}
-    used = np.unique(np.concatenate([m.support for m in models]))
+    wholes = [of_whole_columns(m) for m in models]
+    used = np.unique(np.concatenate([m.support for m in wholes]))
     step = max(-(-data.n_docs * len(used) // SAMPLE_VALUES), -(-data.n_queries // SAMPLE_QUERIES), 1)
     of_query = np.diff(data.query_ptr)
     taken = np.repeat(np.arange(data.n_queries) % step == 0, of_query)
-    ends, kept, at = [], [], 0
+    lows, highs, kept, at = [], [], [], 0
     for block in _blocks(data.X):
         for i in list(lowest):
             try:
                 lowest[i] = min(lowest[i], float(models[i].predict(block).min()))
             except DataError:
                 del lowest[i]
-        # The extremes of all rows, and the values of those in the sample.
-        x = columns_dense(block, used)
-        ends.append((x.min(axis=0), x.max(axis=0)))
-        kept.append(x[taken[at : at + len(x)]])
+        # The extremes of all rows, and the values of those in the sample; NaN in place of filled-in values.
+        x = columns_dense(block, used).astype(np.float64)
+        rows = slice(at, at + len(x))
+        if data.filled is not None:
+            x[data.filled[rows][:, used]] = np.nan
+        lows.append(np.fmin.reduce(x))
+        highs.append(np.fmax.reduce(x))
+        kept.append(x[taken[rows]])
         at += len(x)
-    lengths = of_query[::step]
-    known = _values(used, np.concatenate(kept), np.array(ends), lengths, data)
+    sample, lengths = np.concatenate(kept), of_query[::step]
+    ends = np.column_stack([np.fmin.reduce(lows), np.fmax.reduce(highs)])
+    knows_missing = data.filled is not None or data.fill_values is None
     out = []
     for i, m in enumerate(models):
-        record = {"queries": len(lengths), "features": {m.feature_names[j]: known[j] for j in m.support.tolist()}}
+        own = np.searchsorted(used, wholes[i].support)
+        table = _table(wholes[i], sample[:, own])
+        extremes = dict(zip((m.feature_names[j] for j in wholes[i].support), ends[own], strict=True))
+        record = {name: _record(x, extremes.get(name, ()), lengths, knows_missing) for name, x in table.items()}
         low = {LOWEST: lowest[i]} if math.isfinite(lowest.get(i, math.nan)) else {}
         out.append(replace(m, metadata={**m.metadata, **low, VALUES: record}))
     return out
@@ -73,120 +82,175 @@ def _blocks(X: Any) -> Iterator[Any]:
             yield part[lo : lo + ROWS_AT_ONCE]
 
 
-# -- values of the features --------------------------------------------------------------------------------------------
+# -- columns of the table ----------------------------------------------------------------------------------------------
 
 
-def _values(
-    used: np.ndarray, columns: np.ndarray, ends: np.ndarray, lengths: np.ndarray, data: RankingDataset
-) -> dict[int, dict[str, Any]]:
-    """{feature: quantiles, with the share of values up to each; the share that was missing (None: unknown); the largest
-    distance of random halves of the queries}
+def of_whole_columns(model: RankingModel) -> RankingModel:
+    """A model that reads all levels and flags of the columns that this one uses."""
+    used = model.columns
+    made = [(d := model.derived_of(j)) is not None and d.source in used for j in range(model.n_features)]
+    return replace(model, coef=np.where(made, 1.0, model.coef))
 
-    Parameters
-        columns   (n, len(used)) values of the features `used` in queries of these lengths
-        ends      (n_blocks, 2, len(used)) the extremes of all their values
+
+def _table(whole: RankingModel, features: np.ndarray) -> dict[str, np.ndarray]:
+    """{column of the table: (n_docs,) its values, NaN where missing; of a category the number of the level, infinite if
+    it has no feature}, of a model `of_whole_columns` and its selected features (n_docs, n), NaN where missing."""
+    values = dict(zip(whole.support.tolist(), features.T, strict=True))
+    out = {}
+    for name, columns in whole.columns.items():
+        parts = {d.level or "" if (d := whole.derived_of(j)) else None: values[j] for j in columns}
+        number, flag = parts.pop(None, None), parts.pop("", None)
+        x = np.full(len(features), np.inf if parts else 0.0) if number is None else number.copy()
+        for level, has in enumerate(parts.values()):
+            x[has > 0] = level
+        if flag is not None:
+            x[flag > 0] = np.nan
+        out[name] = x
+    return out
+
+
+# -- values of a column ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Shares of values, and how well they are known. Values of one query resemble each other: with the correlation r of
+    two of them, a share of n values is known as well as that of 1 / (r * clumps + (1 - r) / n) independent ones.
+
+    shares   of the values that are of each kind
+    queries, found_in   numbers of queries, and of those with a value of any kind
+    n, clumps   number of values; sum of the squares of the share that each query has of them
     """
-    starts = np.cumsum(lengths) - lengths
-    half = np.tile(np.arange(len(lengths)) % 2 == 0, (N_HALVES, 1))
-    half = np.random.default_rng(0).permuted(half, axis=1).astype(np.float64)
-    n_of_half = np.maximum((half @ lengths)[:, None], 1.0)
-    n_of_other = np.maximum(lengths.sum() - n_of_half, 1.0)
-    filled = 0.0 if data.fill_values is None else None
-    known = {}
-    for k, j in enumerate(used.tolist()):
-        x = columns[:, k]
-        points = np.unique([*np.quantile(x, SHARES), ends[:, 0, k].min(), ends[:, 1, k].max()])
-        n_below = np.add.reduceat(_up_to(x, points), starts, axis=0, dtype=np.float64)
-        # The largest distance of the distributions of two halves.
-        of_half, of_all = half @ n_below, n_below.sum(axis=0)
-        distances = np.abs(of_half / n_of_half - (of_all - of_half) / n_of_other)
-        known[j] = {
-            "points": points.tolist(),
-            "shares": (of_all / len(x)).tolist(),
-            **{name: float(np.quantile(x, q, method="inverted_cdf")) for name, q in QUANTILES.items()},
-            "halves": float(distances.max()),
-            "missing": filled if data.filled is None else float(data.filled[:, j].mean()),
-        }
-    return known
 
-
-def _up_to(x: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """(n, n_points) bool: which values are at most each point."""
-    return np.asarray(x[:, None] <= points + SAME * np.abs(points))
-
-
-class _Record(NamedTuple):
-    """The values of a feature in training: points, with the shares of values up to them; the largest distance of random
-    halves; the share that was missing, and quantiles."""
-
-    points: np.ndarray
-    shares: np.ndarray
-    halves: float
-    before: dict[str, float | None]
+    shares: Sequence[float]
+    queries: int
+    found_in: int
+    n: float
+    clumps: float
+    correlation: float
 
     @classmethod
-    def of(cls, known: Any) -> _Record:
-        points, shares = (np.array(known[name], dtype=np.float64) for name in ("points", "shares"))
-        halves, missing = float(known["halves"]), known["missing"]
-        rise = np.isfinite(points).all() and (np.diff(points) > 0).all()
-        if points.shape != shares.shape or not rise or not halves >= 0:
-            raise ValueError("points that do not rise, or not one share for each")
-        before = {name: float(known[name]) for name in QUANTILES}
-        return cls(points, shares, halves, {"missing": missing and float(missing), **before})
+    def of(cls, kinds: np.ndarray, counted: np.ndarray, lengths: np.ndarray) -> _Sample:
+        """kinds (n_docs, n_kinds) bool, of the rows that are counted (n_docs,) bool, in queries of these lengths."""
+        starts = np.cumsum(lengths) - lengths
+        of_query = np.add.reduceat(counted, starts, dtype=np.float64)
+        found = np.add.reduceat(kinds & counted[:, None], starts, axis=0, dtype=np.float64)
+        n, n_queries = float(of_query.sum()), len(lengths)
+        shares = found.sum(axis=0) / max(n, 1.0)
+        clumps = float(((of_query / max(n, 1.0)) ** 2).sum())
+        # The variance of the shares, relative to that of independent values, is 1 + r (n clumps - 1).
+        alone = float((shares * (1.0 - shares)).sum()) * n
+        spread = float(((found - np.outer(of_query, shares)) ** 2).sum()) * n_queries / max(n_queries - 1, 1)
+        more = alone * (n * clumps - 1.0)  # 0: nothing is known of r
+        correlation = min(max((spread - alone) / more, 0.0), 1.0) if more > SAME and n_queries > 1 else 1.0
+        return cls(shares.tolist(), n_queries, int(found.any(axis=1).sum()), n, clumps, correlation)
+
+    def rise(self, new: _Sample, chance: float) -> tuple[float, float, float]:
+        """What new values show, the same of these, and how much more they may show by noise, but for this chance.
+
+        Of a single kind, its share; of several, the largest difference of a share, here 0. Infinite: nothing is known.
+        """
+        if not self.found_in:
+            # Among all queries in random order, the k most extreme ones would all be new with the probability
+            # n / (N + n) * (n - 1) / (N + n - 1) * ...; and there are k + 1 ways to be extreme at two ends.
+            left = new.queries - np.arange(new.found_in)
+            log = float(np.log(left / (self.queries + left)).sum()) + math.log(new.found_in + 1)
+            return new.shares[0], 0.0, 0.0 if log <= math.log(chance) else math.inf
+        variances = (self.correlation * s.clumps + (1.0 - self.correlation) / s.n for s in (self, new))
+        independent = 1.0 / sum(variances)
+        if len(self.shares) > 1:  # the inequality of Dvoretzky, Kiefer and Wolfowitz
+            apart = np.abs(np.subtract(new.shares, self.shares)).max()
+            return float(apart), 0.0, math.sqrt(0.5 * math.log(2.0 / chance) / independent)
+        (share,), third = self.shares, math.log(1.0 / chance) / independent / 3.0
+        # Bernstein's inequality
+        noise = third + math.sqrt(third**2 + 6.0 * share * (1.0 - share) * third)
+        return new.shares[0], share, noise
+
+
+def _samples(x: np.ndarray, points: np.ndarray, lengths: np.ndarray) -> dict[str, _Sample]:
+    """{rule: missing values; of the others those outside of the points; and those up to each point}"""
+    known, everywhere = ~np.isnan(x), np.ones(len(x), dtype=bool)
+    slack = SAME * np.abs(points)
+    outside = (x < points[0] - slack[0]) | (x > points[-1] + slack[-1])
+    up_to = x[:, None] <= points + slack
+    kinds = {"missing": (~known[:, None], everywhere), "outside": (outside[:, None], known), "distance": (up_to, known)}
+    return {rule: _Sample.of(*held, lengths) for rule, held in kinds.items()}
+
+
+def _record(x: np.ndarray, extremes: Sequence[float], lengths: np.ndarray, knows_missing: bool) -> dict[str, Any]:
+    """What is recorded of a column; extremes: the smallest and the largest of all values of a number, beyond this
+    sample."""
+    finite = x[np.isfinite(x)] if np.isfinite(x).any() else np.zeros(1)
+    points = np.unique([*np.quantile(finite, SHARES), *extremes])
+    samples: dict[str, Any] = {rule: vars(s) for rule, s in _samples(x, points, lengths).items()}
+    # A missing category without a feature of its own is like a level without one.
+    if not (knows_missing and len(extremes)) and not np.isnan(x).any():
+        samples["missing"] = None
+    return {"points": points.tolist(), **samples, **_quantiles(finite)}
+
+
+def _quantiles(x: np.ndarray) -> dict[str, float]:
+    return {name: float(np.quantile(x, q, method="inverted_cdf")) for name, q in QUANTILES.items()}
+
+
+def _records_of(model: RankingModel) -> dict[str, dict[str, Any]]:
+    """{column: what `_record` says of it}"""
+    try:
+        out = {name: dict(model.metadata[VALUES][name]) for name in model.columns}
+        for known in out.values():
+            known |= {rule: known[rule] and _Sample(**known[rule]) for rule in RISES}
+            known["points"] = np.array(known["points"], dtype=np.float64)
+            if known["points"].shape != np.array(known["distance"].shares, dtype=np.float64).shape:
+                raise ValueError("not one share for each point")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(
+            "the model has no usable record of its training values, which select and fit of this version save (but not "
+            "on a cluster); train it again."
+        ) from error
+    return out
 
 
 def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
-    """The values of the selected features in new documents, beside those of training, the largest weight first.
+    """The values of the columns of the table that a model uses in new documents, beside those of training, the largest
+    weight first. With queries like those of training, any of them drifts in at most FALSE_ALARMS of the comparisons.
 
     Parameters
-        data   new documents; missing values may have been kept
+        data   new documents, read for `of_whole_columns(model)`; missing values may have been kept
     Returns
-        one row per feature: `missing`, `low`, `median`, `high` (quantiles 5, 50 and 95%), each also as `training_...`;
-        `outside`: share of values outside of those of training; `distance`: the largest difference of the shares of
-        values up to a quantile of training; their limits; `changed`: share of the queries whose top 10 has other
-        documents if the feature is held at its training median; `drift`: which of these count as drift
+        one row per column, with what both documents and the record have: the shares `missing` and `outside` of the
+        values of training (of a category: of levels without a feature), `low`, `median`, `high` (quantiles 5, 50 and
+        95% of a number), each also as `training_...`; `distance`: the largest difference of the shares of values up to
+        a quantile of training, or up to a level; ..._limit: above it, each of these is drift; `changed`: share of the
+        queries whose top 10 has other documents if the column is held at one value; `drift`: what is above its limit
     Raises
         DataError   the model has no record of its training values
     """
-    try:
-        n_before, known = int(model.metadata[VALUES]["queries"]), model.metadata[VALUES]["features"]
-        if n_before < 1:
-            raise ValueError("no query")
-        records = [_Record.of(known[model.feature_names[j]]) for j in model.support]
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise DataError(
-            "the model has no usable record of its training values, which select and fit save since version 0.4 (but "
-            "not on a cluster); train it again."
-        ) from error
+    records = _records_of(model)
     model = model.with_missing(OF_MODEL)
-    missing = is_missing(replace(model, fill_values=None).selected_values(data))
-    columns, query_ptr = model.selected_values(data), data.query_ptr
+    whole, lengths = of_whole_columns(model), np.diff(data.query_ptr)
+    filled = whole.selected_values(data)
+    given = replace(whole, fill_values=None).selected_values(data.unfilled())
     parts = model.contributions(data)
     scores = parts.sum(axis=1)
-    top, query = _top(scores, query_ptr)
-    noise = 0.5 * math.sqrt(1.0 + n_before / data.n_queries)  # of these queries, relative to that of halves
+    top, query = _top(scores, data.query_ptr)
+    chance = FALSE_ALARMS / (len(RISES) * len(records))
+    tables = _table(whole, filled), _table(whole, np.where(is_missing(given), np.nan, given))
     rows = []
-    for k, (points, shares, halves, before) in enumerate(records):
-        x, j = columns[:, k], int(model.support[k])
-        # Held at one value, whichever, a feature adds the same to all documents of a query.
-        changed, _ = _top(scores - parts[:, k], query_ptr)
-        slack = SAME * np.abs(points[[0, -1]])
-        row: dict[str, Any] = {
-            "feature": model.feature_names[j],
-            "missing": float(missing[:, k].mean()),
-            **{name: float(np.quantile(x, q, method="inverted_cdf")) for name, q in QUANTILES.items()},
-            **{f"training_{name}": value for name, value in before.items()},
-            "outside": float(((x < points[0] - slack[0]) | (x > points[-1] + slack[1])).mean()),
-            "outside_limit": max(OUTSIDE, halves * noise),
-            "distance": float(np.abs(_up_to(x, points).mean(axis=0) - shares).max()),
-            "distance_limit": max(DISTANCE, halves * noise),
-            "changed": len(np.unique(query[top != changed])) / data.n_queries,
-        }
-        rises = before["missing"] is not None and row["missing"] - before["missing"] > MISSING_RISE
-        beyond = (name for name in ("outside", "distance") if row[name] > row[f"{name}_limit"])
-        rows.append({**row, "drift": [*(["missing"] if rises else []), *beyond]})
-    order = np.argsort(-np.abs(model.coef[model.support]), kind="stable")
-    return [rows[k] for k in order.tolist()]
+    for name in model.weights:
+        before = records[name]
+        x = tables[before["missing"] is not None][name]
+        new, finite = _samples(x, before["points"], lengths), x[np.isfinite(x)]
+        # Held at one value, whichever, a column adds the same to all documents of a query.
+        changed, _ = _top(scores - parts[:, np.isin(model.support, model.columns[name])].sum(axis=1), data.query_ptr)
+        row: dict[str, Any] = {"feature": name, "changed": len(np.unique(query[top != changed])) / data.n_queries}
+        if any(model.derived_of(j) is None for j in model.columns[name]) and len(finite):
+            row |= _quantiles(finite) | {f"training_{q}": before[q] for q in QUANTILES}
+        for rule, rise in RISES.items():
+            if before[rule] and before[rule].n and new[rule].n:
+                row[rule], start, noise = before[rule].rise(new[rule], chance)
+                row |= {f"training_{rule}": start, f"{rule}_limit": min(start + max(rise, noise), 1.0)}
+        rows.append({**row, "drift": [rule for rule in RISES if rule in row and row[rule] > row[f"{rule}_limit"]]})
+    return rows
 
 
 def _top(scores: np.ndarray, query_ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
