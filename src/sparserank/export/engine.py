@@ -56,6 +56,7 @@ class Engine:
     trees       format of steps as trees that it loads, "": none
     boosts      whether a model is a search request: weights >= 0 of unchanged features, with two significant digits
     negative    consequence of negative scores in this engine, as a sentence that ends in ';'; "": none
+    forbidden   characters that its format does not allow in the name of a feature
     """
 
     name: str
@@ -68,6 +69,11 @@ class Engine:
     trees: str = ""
     boosts: bool = False
     negative: str = ""
+    forbidden: str = ""
+
+    def takes(self, name: str) -> bool:
+        """Whether a feature may have this name in the format."""
+        return bool(name) and not any(c in self.forbidden for c in name)
 
     def lacks(
         self, transforms: Collection[str] = (), *, curves: bool = False, steps: bool = False, lists: bool = False

@@ -39,6 +39,7 @@ from sparserank.model.training_record import with_training_record
 from sparserank.options import option
 from sparserank.options.jobs import RIVAL_TIME
 from sparserank.paths.refits import NamedFormulas
+from sparserank.penalties.rules import ALPHA
 from sparserank.selection.ablation import Ablation, ablates_sizes, ablation_of_sizes
 from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
@@ -192,6 +193,7 @@ class SelectionJob:
             *notes_of_round(plan),
             *notes_of_loss(plan, cv.data, self.problem.query_weight is not None, on_steps),
             *notes_of_rules(plan, cv.data),
+            *([cv.first.transform.said] if cv.first.transform.said else []),
             *notes_of_curves(plan, cv.data, cv.first.client),
             *notes_of_steps(plan, cv.data),
             *([short] if short else []),
@@ -339,8 +341,8 @@ class SelectionJob:
         path, alpha = candidate_set.path(chosen.penalty), candidate_set.alpha(chosen)
         learned = {
             "loss": path.penalty.lowers or loss_name(self.plan.path_plan.loss),
-            "penalty": repr(path.penalty.with_alpha(alpha)),
-            "alpha_fraction": alpha / path.alpha_max,
+            "penalty": repr(self.plan.as_written(path.penalty, chosen.penalty).with_alpha(alpha)),
+            **({"alpha_fraction": alpha / path.alpha_max} if path.penalty.along == ALPHA else {}),
             "relax": chosen.relax,
             "transform": candidate_set.transform(chosen).name,
         }
