@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from sparserank.curves import StepCurve
 from sparserank.errors import DataError
@@ -17,6 +21,17 @@ from sparserank.transforms import KINDS, NONE
 
 EXPECTED = 'a JSON object {"feature name": definition in the engine, ...}'
 Files = dict[str, str | bytes]  # name: content
+
+
+# The value of a missing field in a template of Elasticsearch, unless a function of it is taken, or in a feature of Solr.
+MISSING = re.compile(r'(?:missing|defaultValue)\\*":\s*\\*"?(-?\d[-+.\dEe]*)')
+FUNCTION = re.compile(r'(?:modifier|factor)\\*":')
+
+
+def missing_of(definition: Any) -> list[float]:
+    """The numbers that the definition of a feature returns for a missing value, as far as it says so."""
+    text = json.dumps(definition, default=str)
+    return [] if FUNCTION.search(text) else [float(v) for v in MISSING.findall(text)]
 
 
 @dataclass(frozen=True)
@@ -73,7 +88,11 @@ class Engine:
 
     def takes(self, name: str) -> bool:
         """Whether a feature may have this name in the format."""
-        return bool(name) and not any(c in self.forbidden for c in name)
+        return name == self.allowed(name)
+
+    def allowed(self, name: str) -> str:
+        """A name with _ in place of what the format does not allow."""
+        return "".join("_" if c in self.forbidden else c for c in name) or "_"
 
     def lacks(
         self, transforms: Collection[str] = (), *, curves: bool = False, steps: bool = False, lists: bool = False
@@ -118,6 +137,15 @@ class Engine:
                 f"0. Let the engine's feature return {odd.fill!r} for a missing value and declare this with "
                 f"{option('filled', True)}, or train with {option('missing', 'zero')}."
             )
+
+        for term in of.terms if self.takes_zero else ():
+            given = missing_of((options.features or {}).get(term.name))
+            wrong = [v for v in given if term.fill is not None and np.float32(v) != np.float32(term.fill)]
+            if wrong:
+                raise DataError(
+                    f"features: the definition of {brief(term.name)} returns {wrong[0]} for a missing value, but the "
+                    f"model takes {term.fill!r}; write {term.fill!r} there."
+                )
 
     def _refuse(self, term: Term) -> None:
         if not self.transforms:

@@ -154,6 +154,8 @@ class SelectionPlan:
 
     def _refuse_what_the_engine_lacks(self, engine: Engine) -> None:
         """Raise ParameterError for a requested transform, curve or scaling that the engine cannot run."""
+        if engine.name in of_selection.TREES and not all(p.on_steps for p in self.penalties):
+            raise ParameterError("engine", f"{engine.name} takes steps only; add {option('penalties', 'steps')}.")
         scaling = FeatureScaling(self.path_plan.scaling)
         asked = [
             (
