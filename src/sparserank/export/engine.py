@@ -23,7 +23,7 @@ EXPECTED = 'a JSON object {"feature name": definition in the engine, ...}'
 Files = dict[str, str | bytes]  # name: content
 
 
-# The value of a missing field in a template of Elasticsearch, unless a function of it is taken, or in a feature of Solr.
+# The value of a missing field in a template of Elasticsearch, unless a function of it is taken, and in one of Solr.
 MISSING = re.compile(r'(?:missing|defaultValue)\\*":\s*\\*"?(-?\d[-+.\dEe]*)')
 FUNCTION = re.compile(r'(?:modifier|factor)\\*":')
 

@@ -13,7 +13,6 @@ from sparserank import __version__
 from sparserank.crossval.choice import FEATURE, TOTAL_COST, Candidate, Choice, Rule, choose
 from sparserank.crossval.feature_groups import MAX, FeatureGroups
 from sparserank.crossval.feature_rules import FeatureOptions, complete_penalties
-from sparserank.crossval.feature_transforms import Rules
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import Derived, with_sources
@@ -26,7 +25,7 @@ from sparserank.options import paths as of_paths
 from sparserank.options import selection as of_selection
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.paths import BestK, PathPlan, SizedMaker, maker_of, parse_maker
-from sparserank.penalties import Penalty, Ridge
+from sparserank.penalties import Penalty
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import brief
 from sparserank.transforms import AUTO, CURVES, DISTILLED, LOG, NONE
@@ -77,7 +76,6 @@ class SelectionPlan:
     most       models with more features are not chosen
     with_steps   boosted steps, models distilled from them, and a search on the metric are tried too, where `menu` says
     noun       word for a feature in sentences
-    written    the penalties as they were given, without the rules of options
     feature_groups  groups of features that are computed together, enter the penalties together and are paid for once
 
     Raises
@@ -108,7 +106,6 @@ class SelectionPlan:
     prefer: Earlier | None = None
     most: int | None = None
     noun: str = FEATURE
-    written: tuple[Penalty | SizedMaker, ...] = ()
 
     def __post_init__(self) -> None:
         dense = next((p.name for p in self.penalties if not maker_of(p).selects), None if self.penalties else "ridge")
@@ -244,12 +241,6 @@ class SelectionPlan:
             out[f"{penalty.label} #{same + 1}" if same else penalty.label] = penalty
         return out
 
-    def as_written(self, penalty: Rules, label: str) -> Rules:
-        """A penalty of the path of this label, with its own rules instead of those of options."""
-        given = zip(self.labelled, self.written, strict=False)
-        own = [p for name, p in given if label.removeprefix("distilled ").startswith(name)]
-        return penalty.with_rules_of(own[-1] if own else Ridge())
-
     def identity(
         self, train: RankingDataset, valid: RankingDataset | None, query_weight: Sequence[float] | None = None
     ) -> dict[str, Any]:
@@ -308,7 +299,6 @@ def make_plan(
         tuple(parse_option("report_metrics", lambda m: parse_metric(m, rules), m) for m in reported),
         path_plan or PathPlan(),
         with_steps=with_steps,
-        written=tuple(parsed),
         **choices,
     )
 
