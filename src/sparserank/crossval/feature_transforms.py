@@ -16,7 +16,7 @@ from sparserank.export import Engine
 from sparserank.model.ranking_model import RankingModel, curve_model, step_model
 from sparserank.options.paths import DEFAULT_KNOTS
 from sparserank.paths import BoostedSteps, CurvePath, PathMaker, RuledMaker
-from sparserank.paths.equal_columns import equal_columns, said_of_equal
+from sparserank.paths.equal_columns import equal_columns
 from sparserank.penalties import FeatureRules, Ridge
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import CURVES, DISTILLED, LOG, NONE, STEPS, Transform
@@ -118,7 +118,7 @@ def feature_transforms(
     directions   (n_features,) allowed directions of curves: 1, -1, or 0 for both
     rules        of teachers, and by which one of equal columns is chosen; last: columns that are chosen last
     """
-    equal = equal_columns(data, rules, last=last)
+    equal, said = equal_columns(data, rules, last=last)
 
     @cache
     def learned(kind: str) -> Transform | None:
@@ -139,10 +139,10 @@ def feature_transforms(
             found = FeatureTransform(name, knots=bins())
         else:
             found = FeatureTransform(name, learned(name))
-        if equal:  # of columns that are equal as they are, those that are equal under the transform
+        if said:  # of columns that are equal as they are, those that are equal under the transform
             seen = transformed(data, found.transform)
-            stands = equal_columns(seen, rules, per_query=not found.knots.curved, last=last)
-            found = replace(found, left_out=tuple(stands), said=said_of_equal(stands, data))
+            equal, _ = equal_columns(seen, rules, per_query=not found.knots.curved, last=last)
+            found = replace(found, left_out=equal, said=said)
         out.append(found)
     return out
 

@@ -23,15 +23,8 @@ EXPECTED = 'a JSON object {"feature name": definition in the engine, ...}'
 Files = dict[str, str | bytes]  # name: content
 
 
-# The value of a missing field in a template of Elasticsearch, unless a function of it is taken, and in one of Solr.
-MISSING = re.compile(r'(?:missing|defaultValue)\\*":\s*\\*"?(-?\d[-+.\dEe]*)')
-FUNCTION = re.compile(r'(?:modifier|factor)\\*":')
-
-
-def missing_of(definition: Any) -> list[float]:
-    """The numbers that the definition of a feature returns for a missing value, as far as it says so."""
-    text = json.dumps(definition, default=str)
-    return [] if FUNCTION.search(text) else [float(v) for v in MISSING.findall(text)]
+# The value of a missing field in a template of Elasticsearch, and in a feature of Solr.
+MISSING = re.compile(r'(?:missing|defaultValue)\\*": *\\*"?(-?\d[-+.\dEe]*)')
 
 
 @dataclass(frozen=True)
@@ -139,12 +132,13 @@ class Engine:
             )
 
         for term in of.terms if self.takes_zero else ():
-            given = missing_of((options.features or {}).get(term.name))
-            wrong = [v for v in given if term.fill is not None and np.float32(v) != np.float32(term.fill)]
-            if wrong:
+            text = json.dumps((options.features or {}).get(term.name), default=str)
+            given = [] if term.fill is None or "modifier" in text or "factor" in text else MISSING.findall(text)
+            wrong = next((value for value in given if np.float32(value) != np.float32(term.fill)), None)
+            if wrong is not None:
                 raise DataError(
-                    f"features: the definition of {brief(term.name)} returns {wrong[0]} for a missing value, but the "
-                    f"model takes {term.fill!r}; write {term.fill!r} there."
+                    f"features: the definition of {brief(term.name)} gives {wrong} for a missing value, but the model "
+                    f"takes {term.fill!r}; write {term.fill!r} there."
                 )
 
     def _refuse(self, term: Term) -> None:

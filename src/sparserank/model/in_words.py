@@ -9,7 +9,7 @@ import numpy as np
 
 from sparserank.curves import StepCurve
 from sparserank.model.ranking_model import RankingModel
-from sparserank.model.training_record import LOST, SAME, record_of
+from sparserank.model.training_record import LOST, SHARES, record_of
 from sparserank.text import percent, visible
 from sparserank.transforms import ASINH, LOG, NONE
 
@@ -94,13 +94,13 @@ def _sentence(model: RankingModel, j: int) -> str:
 
 
 def _known_range(model: RankingModel, j: int) -> tuple[float, float]:
-    """The range of a feature beyond which training had only the fill value, in place of missing ones; infinite where
-    it had others."""
+    """The range of a feature between the outermost recorded quantiles, if there is only the fill value of missing ones
+    beyond, up to what two quantiles are apart; infinite if there are others."""
     record, low, high = record_of(model, model.feature_names[j]), -np.inf, np.inf
     if record is None or model.fill_values is None or len(record.points) == 1:
         return low, high
     points, missing = record.points, record.before["missing"]
-    most = np.inf if missing is None else missing + SAME
+    most = np.inf if missing is None else missing + SHARES[1]
     if points[0] == model.fill_values[j] and record.shares[0] <= most:
         low = float(points[1])
     if points[-1] == model.fill_values[j] and 1.0 - record.shares[-2] <= most:

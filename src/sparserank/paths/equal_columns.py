@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 import numpy as np
 
@@ -19,10 +19,10 @@ DIGITS_OF_SINGLE = 5  # if a factor or a shift rounds values to single precision
 
 def equal_columns(
     data: RankingDataset, rules: FeatureRules, *, per_query: bool = True, last: Collection[str] = ()
-) -> dict[int, int]:
-    """{feature that is left out: a feature of the column that stands for its own}. Columns of the table are equal if
-    their features are, and have the same sign rules. Of equal columns, the one that is kept, or else the cheapest, or
-    else one that is not among `last`, or else the first stands for all.
+) -> tuple[tuple[int, ...], str]:
+    """(features of columns that are left out, because an equal one stands for them; a sentence, "" if there are none).
+    Columns of the table are equal if their features are, and have the same sign rules. Of equal columns, the one that
+    is kept, or else the cheapest, or else one that is not among `last`, or else the first stands for all.
 
     per_query   each query may have a shift of its own, which no linear ranking sees; steps and curves see it
     """
@@ -31,32 +31,26 @@ def equal_columns(
     ptr = np.unique(data.query_ptr) if per_query else np.array([0, data.n_docs])
     draws = np.random.default_rng(0).standard_normal((3, data.n_docs))
     draws -= np.repeat(np.add.reduceat(draws, ptr[:-1], axis=1) / np.diff(ptr), np.diff(ptr), axis=1)
-    rows = as_rows(data.X)
-    first, *others = (transposed_times(rows, draw) for draw in draws)
-    digits = DIGITS_OF_SINGLE if per_query and data.X.dtype == np.float32 else DIGITS
+    first, *others = (transposed_times(as_rows(data.X), draw) for draw in draws)
+    single = per_query and data.X.dtype == np.float32
     with np.errstate(all="ignore"):
-        seen = np.round(np.arctan(others / first), digits).T
+        seen = np.round(np.arctan(others / first), DIGITS_OF_SINGLE if single else DIGITS).T
     # The features of each column that may be used, in the order in which columns are preferred.
     costs, signs = rules.feature_weights(data.n_features), rules.feature_signs(data.n_features)
     names = columns_of(data)
     of_column: dict[str, list[int]] = {}
     for j in np.flatnonzero(np.isfinite(costs) & ~data.constant_features()).tolist():
         of_column.setdefault(names[j], []).append(j)
-    stands: dict[frozenset, list[int]] = {}
-    out: dict[int, int] = {}
-    for _, own in sorted(of_column.items(), key=lambda column: (costs[column[1]].max(), column[0] in last)):
-        stand = stands.setdefault(frozenset((*seen[j], signs[j]) for j in own), own)
-        if stand is not own:
-            out |= dict.fromkeys(own, stand[0])
-    return out
-
-
-def said_of_equal(equal: Mapping[int, int], data: RankingDataset) -> str:
-    """A sentence on the columns that are left out because an equal one stands for them; "" if there are none."""
-    names = columns_of(data)
-    pairs = {f"{brief(names[j])} ({brief(names[stand])} stands for it)": None for j, stand in equal.items()}
-    said = f"columns that are equal, up to a factor and a shift in each query, count as one: {listed([*pairs])}."
-    return said if pairs else ""
+    preferred = sorted(of_column, key=lambda name: (costs[of_column[name]].max(), name in last))
+    stands: dict[frozenset, str] = {}
+    out, said = [], []
+    for name in preferred:
+        stand = stands.setdefault(frozenset((*seen[j], signs[j]) for j in of_column[name]), name)
+        if stand != name:
+            out += of_column[name]
+            said.append(f"{brief(name)} ({brief(stand)} stands for it)")
+    sentence = f"columns that are equal, up to a factor and a shift in each query, count as one: {listed(said)}."
+    return tuple(out), sentence if said else ""
 
 
 def columns_of(data: RankingDataset) -> tuple[str, ...]:

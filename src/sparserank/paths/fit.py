@@ -206,7 +206,7 @@ def fit_path(
     sums_of = None if client is None else sums_on(client, data.X)
     names = tuple(data.feature_names or ())
     made = made.for_features(names)
-    equal = equal_columns(data, made, per_query=not made.on_steps)
+    equal, _ = equal_columns(data, made, per_query=not made.on_steps)
     made = replace(made, drop=(*made.drop, *equal))
     scale = None if made.on_steps else feature_scale(data, scaling, query_weight, sums_of)
     objective = PairwiseObjective(
