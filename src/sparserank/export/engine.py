@@ -24,7 +24,7 @@ Files = dict[str, str | bytes]  # name: content
 
 
 # The value of a missing field in a template of Elasticsearch, and in a feature of Solr.
-MISSING = re.compile(r'(?:missing|defaultValue)\\*": *\\*"?(-?\d[-+.\dEe]*)')
+MISSING = re.compile(r'(?:missing|defaultValue)\\*": *\\*"?(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)')
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def in_words(model: RankingModel) -> dict[str, str]:
     less than SMALL of the range of a curve are left out, and so is what only missing values reach."""
     said = {name: _of_columns(model, name, model.columns[name]) for name in model.weights}
     lost = model.metadata.get(LOST)
-    if not lost:
+    if not isinstance(lost, dict) or lost.keys() != said.keys():
         return said
     without = f"Without it: {visible(model.metadata['metric'])}"
     return {name: f"{said[name]} {without} {percent(-lost[name])}." for name in sorted(said, key=lambda n: -lost[n])}
