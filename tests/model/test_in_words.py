@@ -170,19 +170,19 @@ def test_booleans_are_told_in_their_words() -> None:
     found = sr.RankingModel(model().coef, names, model().scaling, metadata=metadata)
     assert in_words(found)["in_stock"] == "A document is raised if in stock."
     stumped = replace(found, curves={0: StepCurve(np.array([0.5]), np.array([1.0, -1.0]))})
-    assert stumped.in_words()["in_stock"] == "A document is lowered if in stock."
+    assert sr.in_words(stumped)["in_stock"] == "A document is lowered if in stock."
 
 
 def test_a_selection_orders_by_what_is_lost(tmp_path: Path, cli_here: Cli) -> None:
     problem = sr.datasets.make_ranking(60, 10, 8, n_informative=3, n_redundant=1).data
     result = sr.select(problem, penalties="l1", k=3, half_samples=0, feature_transform="none", rival="none", cv=3)
     lost = {row["feature"]: row["loss"] for row in result.facts["features"]}
-    words = result.model.in_words()
+    words = sr.in_words(result.model)
     assert list(words) == sorted(words, key=lambda name: -lost[name])
     for name, sentence in words.items():
         assert sentence.endswith(f" a document. Without it: ndcg@10 {-lost[name]:+.1f}%.")
     result.save(tmp_path / "run")
     assert cli_here("explain", "run", "--plain").done.out.splitlines() == list(words.values())
     other = next(m for m in result.models if len(m.support) == 2)
-    assert sr.load_model(tmp_path / "run", k=2).in_words() == other.in_words()
-    assert all("Without it" in sentence for sentence in other.in_words().values())
+    assert sr.in_words(sr.load_model(tmp_path / "run", k=2)) == sr.in_words(other)
+    assert all("Without it" in sentence for sentence in sr.in_words(other).values())

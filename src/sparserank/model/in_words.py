@@ -10,6 +10,7 @@ import numpy as np
 from sparserank.curves import StepCurve
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.training_record import LOST, SHARES, record_of
+from sparserank.options.arguments import check_arguments
 from sparserank.text import percent, visible
 from sparserank.transforms import ASINH, LOG, NONE
 
@@ -27,9 +28,29 @@ class Part(NamedTuple):
 
 
 def in_words(model: RankingModel) -> dict[str, str]:
-    """{feature: what a larger value of it, or its level, does to a document, and the change of the metric without it},
-    largest change first, or largest weight if the changes are not known, in the units of the feature. Ups and downs of
-    less than SMALL of the range of a curve are left out, and so is what only missing values reach."""
+    """Describe a model in words, as `sparserank explain --plain` does.
+
+    Parameters
+    ----------
+    model : RankingModel
+        The model.
+
+    Returns
+    -------
+    dict
+        {feature: what a larger value of it, or its level, does to a document, and the change of the metric without it},
+        largest change first, or largest weight if the changes are not known, in the units of the feature. Ups and downs
+        of less than a tenth of the range of a curve are left out, and so is what only missing values reach.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 8, 6, n_informative=2, n_redundant=1).data
+    >>> ranker = sr.SparseRanker(k=1, penalty="mcp").fit(data.X, data.relevance, qid=data.qid)
+    >>> sr.in_words(ranker.to_model())
+    {'f1': 'A larger f1 raises a document.'}
+    """
+    check_arguments(in_words, locals())
     said = {name: _of_columns(model, name, model.columns[name]) for name in model.weights}
     lost = model.metadata.get(LOST)
     if not isinstance(lost, dict) or lost.keys() != said.keys():

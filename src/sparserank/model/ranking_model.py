@@ -480,20 +480,6 @@ class RankingModel:
 
         return export(self.with_missing(missing), to, **options)
 
-    def in_words(self) -> dict[str, str]:
-        """Describe what each feature does, as `sparserank explain --plain` does.
-
-        Returns
-        -------
-        dict
-            {feature: sentences}: the directions in which a number changes scores and where, the levels of a category
-            that raise or lower a document, and, in models of `select`, what leaving the feature out costs, largest
-            first. Ranges that only missing values reach are left out.
-        """
-        from sparserank.model.in_words import in_words
-
-        return in_words(self)
-
     def save(self, path: str | os.PathLike) -> None:
         """Write the model file (JSON), completely or not at all.
 
