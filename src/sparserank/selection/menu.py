@@ -26,7 +26,6 @@ from sparserank.options.selection import (
 )
 from sparserank.paths import PenaltyPath, SizedMaker, maker_of
 from sparserank.paths.boosting import MAX_CUTOFF, BoostedSteps
-from sparserank.paths.equal_columns import columns_of
 from sparserank.paths.metric_search import MetricSearch
 from sparserank.penalties import MCP, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
@@ -67,8 +66,8 @@ def tasks_of(
         if any(p.on_steps for p in limited.values()):
             names.append(STEPS)
         directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
-        last = [] if plan.engine is None else [c for c in columns_of(data) if not ENGINES[plan.engine].takes(c)]
-        transforms = feature_transforms(data, names, plan.n_knots, directions, plan.penalties[0], last)
+        first = plan.penalties[0]
+        transforms = feature_transforms(data, names, plan.n_knots, directions, first, plan.renamed(data))
     unasked = plan.feature_transform == (AUTO,) and any(isinstance(t.knots, Knots) for t in transforms)
     steps = {label: p for label, p in limited.items() if p.on_steps}
     limited = {label: p for label, p in limited.items() if label not in steps}
