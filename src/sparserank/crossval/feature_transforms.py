@@ -17,12 +17,12 @@ from sparserank.model.ranking_model import RankingModel, curve_model, step_model
 from sparserank.options.paths import DEFAULT_KNOTS
 from sparserank.paths import BoostedSteps, CurvePath, PathMaker, RuledMaker
 from sparserank.paths.equal_columns import equal_columns
-from sparserank.penalties import FeatureRules, Ridge
+from sparserank.penalties import L1, FeatureRules
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import CURVES, DISTILLED, LOG, NONE, STEPS, Transform
 
 Rules = TypeVar("Rules", bound=FeatureRules)
-NO_RULES = Ridge()
+NO_RULES = L1()
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def feature_transforms(
     directions   (n_features,) allowed directions of curves: 1, -1, or 0 for both
     rules        of teachers, and by which one of equal columns is chosen; last: columns that are chosen last
     """
-    equal, said = equal_columns(data, rules, last=last)
+    any_equal, _ = equal_columns(data, rules, last=last)
 
     @cache
     def learned(kind: str) -> Transform | None:
@@ -139,10 +139,10 @@ def feature_transforms(
             found = FeatureTransform(name, knots=bins())
         else:
             found = FeatureTransform(name, learned(name))
-        if said:  # of columns that are equal as they are, those that are equal under the transform
+        if any_equal:  # of columns that are equal as they are, those that are equal under the transform
             seen = transformed(data, found.transform)
-            equal, _ = equal_columns(seen, rules, per_query=not found.knots.curved, last=last)
-            found = replace(found, left_out=equal, said=said)
+            left_out, said = equal_columns(seen, rules, per_query=not found.knots.curved, last=last)
+            found = replace(found, left_out=left_out, said=said)
         out.append(found)
     return out
 
