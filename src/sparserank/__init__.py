@@ -37,6 +37,7 @@ _HOME = {
     "SparseRanker": "sparserank.rankers",
     "SparseRankerCV": "sparserank.rankers",
     "explain_query": "sparserank.export.explanation",
+    "in_words": "sparserank.model.in_words",
     "evaluate": "sparserank.evaluation",
     "Evaluation": "sparserank.evaluation",
     "compare_systems": "sparserank.evaluation",

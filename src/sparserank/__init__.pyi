@@ -23,6 +23,7 @@ from sparserank.evaluation import evaluate as evaluate
 from sparserank.export.explanation import explain_query as explain_query
 from sparserank.metrics import parse_metric as parse_metric
 from sparserank.model.fusion import FusionFormula as FusionFormula
+from sparserank.model.in_words import in_words as in_words
 from sparserank.model.ranking_model import RankingModel as RankingModel
 from sparserank.model.size_models import load_model as load_model
 from sparserank.paths import PathResult as PathResult

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +12,13 @@ import pytest
 import sparserank as sr
 from sparserank.curves import StepCurve
 from sparserank.curves.bins import edges_of
-from sparserank.errors import DataError, ModelFormatError
+from sparserank.data.derived import Derived
+from sparserank.errors import DataError, DataWarning, ModelFormatError, ParameterError
+from sparserank.options.selection import TREES
+from sparserank.paths import BoostedSteps
+from sparserank.shards.scaling import FeatureScaling
 from tests.export.test_export_engines import PLUGIN, assert_same, in_plugin, templates
+from tests.support.command_line import Cli
 from tests.support.exported_scores import python_score, rows_of
 
 N_FEATURES = 5
@@ -105,8 +111,94 @@ def test_neighbours_of_single_precision_are_on_different_sides_in_solr_or_refuse
 def test_what_a_format_cannot_express_is_refused(data: sr.RankingDataset, model: sr.RankingModel) -> None:
     with pytest.raises(DataError, match="cannot express steps"):
         model.export("ranklib")
-    with pytest.raises(DataError, match="cannot be the name of a feature"):
-        replace(model, feature_names=("f 1", "f 2", "f 3", "f 4", "f 5")).export("lightgbm")
     linear = sr.SparseRanker(k=2).fit(data.X, data.relevance, qid=QID).to_model()
     with pytest.raises(DataError, match="takes steps only, and cannot express"):
         linear.export("xgboost")
+
+
+def test_names_that_a_format_does_not_allow_are_mapped(data: sr.RankingDataset, model: sr.RankingModel) -> None:
+    used = set(model.support.tolist())
+    first, second, *_ = sorted(used)
+    names = [f"f{j}" for j in range(N_FEATURES)]
+    for j in set(range(N_FEATURES)) - used:
+        names[j] = f"un[used {j}"  # an unused feature has no say
+    assert set(replace(model, feature_names=tuple(names)).export("lightgbm")) == {"model.txt"}
+    names[first], names[second] = "price [usd]", "price__usd_"  # the second is what the first could become
+    given = replace(model, feature_names=tuple(names))
+    for to, file, name in (("lightgbm", "model.txt", "price__usd__"), ("xgboost", "model.json", "price _usd_")):
+        files = given.export(to)
+        assert set(files) == {file, "columns.json"}
+        columns = json.loads(files["columns.json"])
+        assert columns[name] == {"column": "price [usd]"}
+        assert columns["price__usd_"] == {"column": "price__usd_"}
+        assert len(columns) == len(used)
+        assert "price__usd_" in files[file]
+    lightgbm = pytest.importorskip("lightgbm")
+    trees = lightgbm.Booster(model_str=given.export("lightgbm")["model.txt"])
+    np.testing.assert_allclose(trees.predict(data.X), model.predict(data.X), rtol=1e-12, atol=1e-12)
+
+
+def test_made_names_are_mapped_to_columns_levels_and_missing_values() -> None:
+    names = ("brand=New Balance", "brand is missing", "rating", "rating is missing")
+    derived = {
+        names[0]: Derived("brand", "New Balance"),
+        names[1]: Derived("brand", ""),
+        names[3]: Derived("rating", None),
+    }
+    curves = {j: StepCurve(np.array([0.5]), np.array([0.0, 1.0])) for j in range(4)}
+    none = FeatureScaling("none", np.zeros(4), np.ones(4))
+    made = sr.RankingModel(np.ones(4), names, none, curves=curves, derived=derived)
+    assert json.loads(made.export("lightgbm")["columns.json"]) == {
+        "brand=New_Balance": {"column": "brand", "level": "New Balance"},
+        "brand_is_missing": {"column": "brand", "missing": True},
+        "rating": {"column": "rating"},
+        "rating_is_missing": {"column": "rating", "missing": True},
+    }
+    assert set(made.export("xgboost")) == {"model.json"}  # which allows blanks
+
+
+def test_the_map_is_written_beside_the_model(model: sr.RankingModel, cli_here: Cli, tmp_path: Path) -> None:
+    replace(model, feature_names=tuple(f"f {j}" for j in range(N_FEATURES))).save(tmp_path / "m.json")
+    done = cli_here("export", "m.json", "--to", "lightgbm", "--out", "trees.txt")
+    assert done.code == 0
+    assert "an infinite value" in done.done.err
+    assert (tmp_path / "trees.txt").read_text().startswith("tree\n")
+    assert set(json.loads((tmp_path / "trees.columns.json").read_text())) <= {f"f_{j}" for j in range(N_FEATURES)}
+
+
+@pytest.mark.parametrize("to", ["solr-trees", "elasticsearch"])
+def test_a_declared_missing_value_must_be_that_of_the_model(model: sr.RankingModel, to: str) -> None:
+    filled = replace(model, fill_values=np.full(N_FEATURES, 0.485))
+    name = model.feature_names[int(model.support[0])]
+
+    def definitions(value: object, **more: object) -> dict[str, object]:
+        params = {"field": "x", "defaultValue": value}
+        template = {"function_score": {"field_value_factor": {"field": "x", "missing": value, **more}}}
+        one = {"class": "c", "params": params} if to == "solr-trees" else {"template": template}
+        return {**{other: {"class": "c", "template": {}} for other in model.feature_names}, name: one}
+
+    for right in (0.485, 0.485 + 1e-10):
+        assert filled.export(to, features=definitions(right), filled=True)
+    for wrong in (0, -1, 5e3):
+        with pytest.raises(DataError, match=r"a missing value, but the model takes 0[.]485; write 0[.]485 there"):
+            filled.export(to, features=definitions(wrong), filled=True)
+    if to == "elasticsearch":
+        as_text = definitions(json.dumps({"missing": 0.5}))
+        with pytest.raises(DataError, match=r"gives 0[.]5 for a missing value"):
+            filled.export(to, features=as_text, filled=True)
+        assert filled.export(to, features=definitions(3, modifier="log1p"), filled=True)  # log1p(3) may be the value
+
+
+@pytest.mark.parametrize("engine", TREES)
+def test_engines_of_trees_name_steps_and_say_what_they_cannot_hold(engine: str, data: sr.RankingDataset) -> None:
+    options = {"engine": engine, "half_samples": 0, "rival": "none", "cv": 2, "k": 2}
+    for penalties in (None, "l1", ["steps", "mcp"]):
+        with pytest.raises(ParameterError, match="takes steps only; add penalties='steps'"):
+            sr.select(data, penalties=penalties, **options)
+    named = data.rename_features(["price [usd]", *(data.feature_names or ())[1:]])
+    if engine in ("lightgbm", "xgboost"):
+        with pytest.warns(DataWarning, match="does not allow the name of 'price .usd.'. The export writes _"):
+            found = sr.select(named, penalties=BoostedSteps(rounds=5, draws=1), **options)
+    else:
+        found = sr.select(named, penalties=BoostedSteps(rounds=5, draws=1), **options)
+    assert found.model.export(engine)

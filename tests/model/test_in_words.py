@@ -1,6 +1,7 @@
 """A model in words: what is said of each feature is true of its contribution."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,9 +66,9 @@ def test_levels_and_missing_values_are_named() -> None:
     coef = np.array([20.0, -10.0, -9.0, -5.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, -0.1])
     found = sr.RankingModel(coef, names, none, curves=steps, derived=derived)
     assert in_words(found) == {
-        "brand": "brand raises a document if it is acme, and lowers a document if it is missing.",
+        "brand": "A document is raised if brand is acme, and lowered if brand is missing.",
         "clicks": "A larger clicks lowers a document. A missing value raises it, compared with the median.",
-        "color": "color raises a document if it is f, e, d, c or one of 2 others, and lowers a document if it is g.",
+        "color": "A document is raised if color is f, e, d, c or one of 2 others, and lowered if color is g.",
     }
 
 
@@ -124,3 +125,64 @@ def test_explain_names_the_step_of_each_value() -> None:
     found = sr.explain_query(model(curves={0: curve}), data, 7).pair("a", "b")
     steps = {row["feature"]: (row["above_step"], row["below_step"]) for row in found}
     assert steps == {"price": ((None, 1.0), (4.0, None)), "clicks": (None, None), "age": (None, None)}
+
+
+def recorded(points: list[float], shares: list[float], missing: float | None, fill: float) -> dict[str, object]:
+    """What a model file records of the training values of its first feature."""
+    known = {"points": points, "shares": shares, "halves": 0.1, "missing": missing, "low": 0, "median": 0.5, "high": 1}
+    metadata = {"training_values": {"queries": 9, "features": {"price": known}}}
+    return {"metadata": metadata, "fill_values": np.array([fill, np.nan, np.nan, np.nan])}
+
+
+def test_what_only_missing_values_reach_is_not_told() -> None:
+    points, shares = [0.1, 0.5, 0.9, 2.55], [0.01, 0.45, 0.82, 1.0]
+    line = Curve(np.array([0.1, 0.9, 2.55]), np.array([0.0, 1.0, -1.0]))
+    steps = StepCurve(np.array([0.3, 1.7]), np.array([0.0, 1.0, -1.0]))
+    medians = np.array([0.5, np.nan, np.nan, np.nan])
+    for curve, where in ((line, "between 0.1 and 0.9"), (steps, "when it passes 0.3")):
+        for missing in (0.15, None):
+            filled = recorded(points, shares, missing, fill=2.55)
+            assert in_words(model(curves={0: curve}, medians=medians, **filled))["price"] == (
+                f"A larger price raises a document {where}; elsewhere little changes. A missing value lowers it, "
+                "compared with the median."
+            )
+        known = recorded(points, shares, 0.01, fill=2.55)  # most values of 2.55 are its own
+        assert "then lowers it" in in_words(model(curves={0: curve}, **known))["price"]
+        inside = recorded(points, shares, 0.15, fill=0.5)
+        assert "then lowers it" in in_words(model(curves={0: curve}, **inside))["price"]
+    low = recorded([-1.0, 0.1, 0.9, 2.55], [0.15, 0.2, 0.9, 1.0], 0.15, fill=-1.0)
+    curve = Curve(np.array([-1.0, 0.1, 2.55]), np.array([1.0, 0.0, 1.0]))
+    assert in_words(model(curves={0: curve}, **low))["price"].startswith("A larger price raises a document between 0.1")
+
+
+def test_booleans_are_told_in_their_words() -> None:
+    names = ("in_stock", "clicks", "unused", "age")
+    known = {
+        "points": [0.0, 1.0],
+        "shares": [0.4, 1.0],
+        "halves": 0.1,
+        "missing": 0.0,
+        "low": 0,
+        "median": 1,
+        "high": 1,
+    }
+    metadata = {"training_values": {"queries": 9, "features": {"in_stock": known}}}
+    found = sr.RankingModel(model().coef, names, model().scaling, metadata=metadata)
+    assert in_words(found)["in_stock"] == "A document is raised if in stock."
+    stumped = replace(found, curves={0: StepCurve(np.array([0.5]), np.array([1.0, -1.0]))})
+    assert sr.in_words(stumped)["in_stock"] == "A document is lowered if in stock."
+
+
+def test_a_selection_orders_by_what_is_lost(tmp_path: Path, cli_here: Cli) -> None:
+    problem = sr.datasets.make_ranking(60, 10, 8, n_informative=3, n_redundant=1).data
+    result = sr.select(problem, penalties="l1", k=3, half_samples=0, feature_transform="none", rival="none", cv=3)
+    lost = {row["feature"]: row["loss"] for row in result.facts["features"]}
+    words = sr.in_words(result.model)
+    assert list(words) == sorted(words, key=lambda name: -lost[name])
+    for name, sentence in words.items():
+        assert sentence.endswith(f" a document. Without it: ndcg@10 {-lost[name]:+.1f}%.")
+    result.save(tmp_path / "run")
+    assert cli_here("explain", "run", "--plain").done.out.splitlines() == list(words.values())
+    other = next(m for m in result.models if len(m.support) == 2)
+    assert sr.in_words(sr.load_model(tmp_path / "run", k=2)) == sr.in_words(other)
+    assert all("Without it" in sentence for sentence in sr.in_words(other).values())

@@ -415,6 +415,7 @@ def test_column_transformers_fold_into_a_model_of_the_raw_columns(encoder: str, 
     assert not np.allclose(wrong, expected)
 
 
+@pytest.mark.filterwarnings("ignore:SparseRanker. columns that are equal:sparserank.errors.DataWarning")
 def test_what_a_model_cannot_say_of_columns_is_refused(problem):
     X, y, qid = problem
     X = X.assign(text=np.where(np.arange(len(X)) % 3, "a", "b"), **{"text=a": 1.0})

@@ -125,6 +125,7 @@ def _notes(
     """Print what the files do not show."""
     from sparserank.export import ranklib
     from sparserank.model.training_record import lowest_score
+    from sparserank.options.selection import TREES
 
     if "derived.json" in files:
         note(
@@ -144,6 +145,8 @@ def _notes(
         found = "" if lowest is None else f" (the lowest training document scores {lowest:.3g})"
         note(f"note: {engine.negative} --offset auto keeps scores positive{found}.")
     texts = "".join(content for content in files.values() if isinstance(content, str))
+    if engine.name in TREES:
+        note("note: trees take an infinite value as a large number, and predict takes it as missing; give NaN instead.")
     if engine.name == "ranklib" and model.index_base == 0:
         note(f"note: {ranklib.FROM_0} Add 1 to the numbers of the files that RankLib reads.")
     if engine.name == "solr" and "{!func x=" in texts and "${" in texts:
@@ -156,11 +159,13 @@ def _write_files(out: Path, files: Mapping[str, str | bytes]) -> list[str]:
     from sparserank.files import atomic_write
     from sparserank.workdir.directory import WorkDirectory
 
-    # If --out has the suffix of the format's only file, it names a file and not a folder.
+    # If --out has the suffix of the first file, it names that file and not a folder; columns.json is put beside it.
+    first = next(iter(files))
     is_file = out.suffix in {Path(file).suffix for file in files} and not out.is_dir()
-    several = len(files) > 1 and is_file
+    several = is_file and not {first, "columns.json"}.issuperset(files)
     require(not several, "--out", f"must be a folder for {' and '.join(files)}; got {str(out)!r}.")
-    places = {out if is_file else out / name: content for name, content in files.items()}
+    beside = {file: out.with_name(f"{out.stem}.{file}") for file in files} | {first: out}
+    places = {beside[name] if is_file else out / name: content for name, content in files.items()}
     with nullcontext() if is_file else WorkDirectory(out, "export"):
         there = next((place for place in places if os.path.lexists(place)), None)
         if there is not None:

@@ -162,7 +162,9 @@ def complete_penalties(
     shared: dict[str, Any] = {}
     if grouped is not None:
         _refuse_groups_of_their_own(numbered)
-        shared = {"weights": grouped.cost_of_feature, "feature_groups": grouped.of_feature}
+        shared = {"feature_groups": grouped.of_feature}
+        if set(grouped.costs) != {1.0}:
+            shared["weights"] = grouped.cost_of_feature
     elif prices is not None:
         weighted = next((p for p in numbered if p.weights is not None), None)
         if weighted is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
@@ -16,19 +16,21 @@ from sparserank.export import Engine
 from sparserank.model.ranking_model import RankingModel, curve_model, step_model
 from sparserank.options.paths import DEFAULT_KNOTS
 from sparserank.paths import BoostedSteps, CurvePath, PathMaker, RuledMaker
-from sparserank.penalties import FeatureRules, Ridge
+from sparserank.paths.equal_columns import equal_columns
+from sparserank.penalties import L1, FeatureRules
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import CURVES, DISTILLED, LOG, NONE, STEPS, Transform
 
 Rules = TypeVar("Rules", bound=FeatureRules)
-NO_RULES = Ridge()
+NO_RULES = L1()
 
 
 @dataclass(frozen=True)
 class FeatureTransform:
     """One way in which features enter. transform: of the features; None: unchanged. knots: of curves of the transformed
     features. left_out: numbers of features that do not enter. least: share of the sum of absolute weights below which
-    a weight counts as 0. teacher: linear models learn the order of its scores in place of the labels."""
+    a weight counts as 0. teacher: linear models learn the order of its scores in place of the labels. said: a sentence
+    on equal columns, which do not all enter."""
 
     name: str
     transform: Transform | None = None
@@ -36,6 +38,7 @@ class FeatureTransform:
     left_out: tuple[int, ...] = ()
     least: float = 0.0
     teacher: Teacher | None = None
+    said: str = ""
 
     def label(self, penalty: str) -> str:
         """The label of a penalty under this transform."""
@@ -108,12 +111,14 @@ def feature_transforms(
     n_knots: int = DEFAULT_KNOTS,
     directions: np.ndarray | None = None,
     rules: FeatureRules = NO_RULES,
+    last: Collection[str] = (),
 ) -> list[FeatureTransform]:
     """The transforms with these names ('none', 'log', 'curves(log)', ...), learned from training data.
 
     directions   (n_features,) allowed directions of curves: 1, -1, or 0 for both
-    rules        of teachers
+    rules        of teachers, and by which one of equal columns is chosen; last: columns that are chosen last
     """
+    any_equal, _ = equal_columns(data, rules, last=last)
 
     @cache
     def learned(kind: str) -> Transform | None:
@@ -126,14 +131,19 @@ def feature_transforms(
             own = learned(CURVES[name])
             knots = fit_knots(transformed(data, own), n_knots, directions)
             with_knots = "" if n_knots == DEFAULT_KNOTS else f" with {n_knots} knots"
-            out.append(FeatureTransform(f"{name}{with_knots}", own, knots))
+            found = FeatureTransform(f"{name}{with_knots}", own, knots)
         elif name in DISTILLED:
             teacher = Teacher(BoostedSteps(draws=1).with_rules_of(rules), bins())
-            out.append(FeatureTransform(name, learned(DISTILLED[name]), teacher=teacher))
+            found = FeatureTransform(name, learned(DISTILLED[name]), teacher=teacher)
         elif name == STEPS:
-            out.append(FeatureTransform(name, knots=bins()))
+            found = FeatureTransform(name, knots=bins())
         else:
-            out.append(RAW if name == NONE else FeatureTransform(name, learned(name)))
+            found = FeatureTransform(name, learned(name))
+        if any_equal:  # of columns that are equal as they are, those that are equal under the transform
+            seen = transformed(data, found.transform)
+            left_out, said = equal_columns(seen, rules, per_query=not found.knots.curved, last=last)
+            found = replace(found, left_out=left_out, said=said)
+        out.append(found)
     return out
 
 

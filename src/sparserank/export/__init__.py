@@ -102,11 +102,13 @@ def export(
 
     Notes
     -----
-    A value is missing if it is NULL, NaN, infinite, or at least 1.79e308 in absolute value. The model's fill value
-    takes its place. Without a fill value there is no score: python raises an error, sql returns NULL (order by score
-    DESC NULLS LAST), and onnx, vespa and lucene return NaN. Only selected features are written. Scores equal those of
-    `predict`, with two exceptions: solr, elasticsearch, opensearch and ranklib have no intercept, and the precision is
-    that of the engine (mostly float32).
+    A value is missing if it is NULL, NaN, infinite, or at least 1.79e308 in absolute value (trees take the last two as
+    numbers). The model's fill value takes its place. Without a fill value there is no score: python raises an error,
+    sql returns NULL (order by score DESC NULLS LAST), and onnx, vespa and lucene return NaN. Only selected features are
+    written; the files of lightgbm and xgboost name all of them, with _ for characters that these do not allow, and
+    columns.json then has the column of the table, and its level, behind each name. Scores equal those of `predict`,
+    with two exceptions: solr, elasticsearch, opensearch and ranklib have no intercept, and the precision is that of the
+    engine (mostly float32).
     """
     if not isinstance(to, str) or to not in ENGINES:
         raise DataError(f"there is no export to {brief(str(to))}; known formats: {', '.join(ENGINES)}.")

@@ -39,7 +39,7 @@ def elasticsearch(of: Sum, options: Options) -> Files:
     options.refuse(
         f"the plugin's model/linear has no link function; {option('offset')} keeps scores positive", "sigmoid"
     )
-    names = Names(of)
+    names = Names(t.name for t in of.terms)
     given, derived, weights, norms = [], [], {}, {}
     for t in of.terms:
         base = weighed = _base(t, names, options)

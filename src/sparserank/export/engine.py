@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from sparserank.curves import StepCurve
 from sparserank.errors import DataError
@@ -17,6 +21,10 @@ from sparserank.transforms import KINDS, NONE
 
 EXPECTED = 'a JSON object {"feature name": definition in the engine, ...}'
 Files = dict[str, str | bytes]  # name: content
+
+
+# The value of a missing field in a template of Elasticsearch, and in a feature of Solr.
+MISSING = re.compile(r'(?:missing|defaultValue)\\*": *\\*"?(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)')
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,7 @@ class Engine:
     trees       format of steps as trees that it loads, "": none
     boosts      whether a model is a search request: weights >= 0 of unchanged features, with two significant digits
     negative    consequence of negative scores in this engine, as a sentence that ends in ';'; "": none
+    forbidden   characters that its format does not allow in the name of a feature
     """
 
     name: str
@@ -68,6 +77,15 @@ class Engine:
     trees: str = ""
     boosts: bool = False
     negative: str = ""
+    forbidden: str = ""
+
+    def takes(self, name: str) -> bool:
+        """Whether a feature may have this name in the format."""
+        return name == self.allowed(name)
+
+    def allowed(self, name: str) -> str:
+        """A name with _ in place of what the format does not allow."""
+        return "".join("_" if c in self.forbidden else c for c in name) or "_"
 
     def lacks(
         self, transforms: Collection[str] = (), *, curves: bool = False, steps: bool = False, lists: bool = False
@@ -112,6 +130,16 @@ class Engine:
                 f"0. Let the engine's feature return {odd.fill!r} for a missing value and declare this with "
                 f"{option('filled', True)}, or train with {option('missing', 'zero')}."
             )
+
+        for term in of.terms if self.takes_zero else ():
+            text = json.dumps((options.features or {}).get(term.name), default=str)
+            given = [] if term.fill is None or '"modifier' in text or '"factor' in text else MISSING.findall(text)
+            wrong = next((value for value in given if np.float32(value) != np.float32(term.fill)), None)
+            if wrong is not None:
+                raise DataError(
+                    f"features: the definition of {brief(term.name)} gives {wrong} for a missing value, but the model "
+                    f"takes {term.fill!r}; write {term.fill!r} there."
+                )
 
     def _refuse(self, term: Term) -> None:
         if not self.transforms:

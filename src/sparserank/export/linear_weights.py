@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.export.terms import Sum, Term
+from sparserank.export.terms import Term
 from sparserank.text import brief
 from sparserank.transforms import LOG
 
@@ -71,10 +71,10 @@ def single_precision(weights: Mapping[str, float], norms: Iterable[float] = ()) 
 
 
 class Names:
-    """Names in a feature store: those of the model's features, and new ones."""
+    """Names in a feature store: given ones, and new ones."""
 
-    def __init__(self, of: Sum) -> None:
-        self._taken = {t.name for t in of.terms}
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = {*taken}
 
     def fresh(self, name: str) -> str:
         """This name, or a similar one that is not taken yet."""

@@ -136,7 +136,7 @@ def solr(of: Sum, options: Options) -> Files:
     options.refuse(
         "Solr's LinearModel has no constant and no link function, and accepts negative scores", "offset", "sigmoid"
     )
-    names = Names(of)
+    names = Names(t.name for t in of.terms)
     definitions: list[dict[str, Any]] = []
     entries: list[dict[str, Any]] = []
     weights: dict[str, float] = {}

@@ -11,10 +11,9 @@ import numpy as np
 from sparserank.curves import StepCurve
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
-from sparserank.export.linear_weights import json_text
+from sparserank.export.linear_weights import Names, json_text
 from sparserank.export.solr import given_definition
 from sparserank.export.terms import Sum, Term
-from sparserank.text import brief
 
 SLACK = np.float32(1e-6)  # which Solr adds to every threshold
 ADD_UP = "trees add up, and contain their features by name"
@@ -44,7 +43,7 @@ LIGHTGBM_LEFT, LIGHTGBM_RIGHT = 10, 8  # NaN is missing, and goes to the left or
 
 def lightgbm(of: Sum, options: Options) -> Files:
     """Write model.txt. LightGBM takes the left leaf for values up to the threshold, as steps do."""
-    names = _names(of, options, forbidden=' ,:"[]{}\t\n')
+    names, columns = _names(of, options, LIGHTGBM)
     for term, edge, *_ in _splits(of, options):
         if 0.0 < abs(edge) < LEAST_EDGE:
             raise DataError(f"LightGBM reads numbers below {LEAST_EDGE:g} as 0, such as {edge:g} of {term.shown}.")
@@ -66,12 +65,12 @@ def lightgbm(of: Sum, options: Options) -> Files:
         f"feature_infos={' '.join(['[-1e308:1e308]'] * of.n_features)}\n"
         f"tree_sizes={' '.join(str(len(tree.encode())) for tree in trees)}\n\n"
     )
-    return {"model.txt": head + "".join(trees) + END}
+    return {"model.txt": head + "".join(trees) + END, **columns}
 
 
 def xgboost(of: Sum, options: Options) -> Files:
     """Write model.json, of the schema that XGBoost loads."""
-    names = _names(of, options, forbidden="[]<")
+    names, columns = _names(of, options, XGBOOST)
     trees: list[dict[str, Any]] = []
     for i, (term, threshold, left, low, high) in enumerate(_single_splits(of, options)):
         zero = [0, 0, 0]
@@ -100,7 +99,7 @@ def xgboost(of: Sum, options: Options) -> Files:
     }
     learner = {
         "attributes": {},
-        "feature_names": list(names),
+        "feature_names": names,
         "feature_types": ["float"] * len(names),
         "gradient_booster": {"name": "gbtree", "model": forest},
         "learner_model_param": _texts(
@@ -108,7 +107,7 @@ def xgboost(of: Sum, options: Options) -> Files:
         ),
         "objective": {"name": "rank:ndcg", "lambdarank_param": _texts(lambdarank_num_pair_per_sample=32)},
     }
-    return {"model.json": json.dumps({"learner": learner, "version": [2, 1, 0]}) + "\n"}
+    return {"model.json": json.dumps({"learner": learner, "version": [2, 1, 0]}) + "\n", **columns}
 
 
 def xgboost_dump(of: Sum, options: Options) -> Files:
@@ -196,19 +195,27 @@ def _above(edge: float) -> np.float32:
     return near if float(near) > edge else np.nextafter(near, np.float32(np.inf))
 
 
-def _names(of: Sum, options: Options, forbidden: str) -> list[str]:
-    """The names of all features.
+def _names(of: Sum, options: Options, engine: Engine) -> tuple[list[str], Files]:
+    """(the names of all features, in which _ replaces what the format does not allow; columns.json if the model uses
+    such a feature: the column of the table, and its level, that each name of a used feature stands for).
 
     Raises
-        DataError   a name, or an option, cannot be written
+        DataError   an option cannot be written
     """
     options.refuse(ADD_UP, "normalizers", "features", "sigmoid")
-    odd = next((name for name in of.names if not name or any(c in forbidden for c in name)), None)
-    if odd is not None:
-        raise DataError(
-            f"{brief(odd)} cannot be the name of a feature in this format. Rename the column and train again."
-        )
-    return list(of.names)
+    free = Names(of.names)
+    names = [name if engine.takes(name) else free.fresh(engine.allowed(name)) for name in of.names]
+    held = {names[t.index]: _column(t) for t in of.terms}
+    renamed = any(names[t.index] != t.name for t in of.terms)
+    return names, {"columns.json": json_text(held)} if renamed else {}
+
+
+def _column(term: Term) -> dict[str, Any]:
+    """Where the value of a term comes from: a column of the table, its level, or whether it is missing."""
+    made: dict[str, Any] = {}
+    if term.derived is not None:
+        made = {"level": term.derived.level} if term.derived.level else {"missing": True}
+    return {"column": term.source, **made}
 
 
 def _splits(of: Sum, options: Options) -> list[tuple[Term, float, bool, float, float]]:
@@ -223,8 +230,10 @@ def _splits(of: Sum, options: Options) -> list[tuple[Term, float, bool, float, f
     return out
 
 
-LIGHTGBM = Engine("lightgbm", "LightGBM's text", lightgbm, transforms=(), curves=False, steps=True)
-XGBOOST = Engine("xgboost", "XGBoost's JSON", xgboost, transforms=(), curves=False, steps=True)
+LIGHTGBM = Engine(
+    "lightgbm", "LightGBM's text", lightgbm, transforms=(), curves=False, steps=True, forbidden=' ,:"[]{}\t\n'
+)
+XGBOOST = Engine("xgboost", "XGBoost's JSON", xgboost, transforms=(), curves=False, steps=True, forbidden="[]<")
 XGBOOST_DUMP = Engine(
     "xgboost-dump", "XGBoost's dump", xgboost_dump, transforms=(), curves=False, takes_zero=True, steps=True
 )

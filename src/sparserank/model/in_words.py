@@ -9,6 +9,9 @@ import numpy as np
 
 from sparserank.curves import StepCurve
 from sparserank.model.ranking_model import RankingModel
+from sparserank.model.training_record import LOST, SHARES, record_of
+from sparserank.options.arguments import check_arguments
+from sparserank.text import percent, visible
 from sparserank.transforms import ASINH, LOG, NONE
 
 SMALL = 0.1  # share of a curve's range; smaller ups and downs are not told
@@ -17,7 +20,7 @@ EDGE = 0.05  # share of a part's change; a part is told without as much at eithe
 
 
 class Part(NamedTuple):
-    """A part of a curve, in the units of its knots, with its direction."""
+    """A part of a curve, with its direction."""
 
     rises: bool
     low: float
@@ -25,22 +28,48 @@ class Part(NamedTuple):
 
 
 def in_words(model: RankingModel) -> dict[str, str]:
-    """{feature: what a larger value of it, or its level, does to a document}, largest weight first, in the units of the
-    feature. Ups and downs of less than SMALL of the range of a curve are left out."""
-    return {name: _of_columns(model, name, model.columns[name]) for name in model.weights}
+    """Describe a model in words, as `sparserank explain --plain` does.
+
+    Parameters
+    ----------
+    model : RankingModel
+        The model.
+
+    Returns
+    -------
+    dict
+        {feature: what a larger value of it, or its level, does to a document, and the change of the metric without it},
+        largest change first, or largest weight if the changes are not known, in the units of the feature. Ups and downs
+        of less than a tenth of the range of a curve are left out, and so is what only missing values reach.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 8, 6, n_informative=2, n_redundant=1).data
+    >>> ranker = sr.SparseRanker(k=1, penalty="mcp").fit(data.X, data.relevance, qid=data.qid)
+    >>> sr.in_words(ranker.to_model())
+    {'f1': 'A larger f1 raises a document.'}
+    """
+    check_arguments(in_words, locals())
+    said = {name: _of_columns(model, name, model.columns[name]) for name in model.weights}
+    lost = model.metadata.get(LOST)
+    if not isinstance(lost, dict) or lost.keys() != said.keys():
+        return said
+    without = f"Without it: {visible(model.metadata['metric'])}"
+    return {name: f"{said[name]} {without} {percent(-lost[name])}." for name in sorted(said, key=lambda n: -lost[n])}
 
 
 def _of_columns(model: RankingModel, name: str, columns: Sequence[int]) -> str:
     """The sentence of a feature: a number, which may have a flag where it is missing, or the levels of a category."""
     rises = {j: model.rise(j) for j in columns if model.derived_of(j) is not None}
-    numbers = [_sentence(model, j) for j in columns if j not in rises]
     ups, downs = (sorted((j for j in rises if rises[j] * sign > 0), key=lambda j: -abs(rises[j])) for sign in (1, -1))
-    if numbers:
-        return f"{numbers[0]}{_where_missing(model, columns[0], sum(rises.values())) if rises else ''}"
-    told = [
-        f"{verb} a document if it is {_levels(model, own)}" for verb, own in (("raises", ups), ("lowers", downs)) if own
-    ]
-    return f"{name} {', and '.join(told)}." if told else f"{name} changes nothing."
+    first = columns[0]
+    if first not in rises:
+        missing = bool(rises) or np.isfinite(_known_range(model, first)).any()
+        return _sentence(model, first) + (_where_missing(model, first, sum(rises.values())) if missing else "")
+    verbs = (("raised", ups), ("lowered", downs))
+    told = [f"{verb} if {name} is {_levels(model, own)}" for verb, own in verbs if own]
+    return f"A document is {', and '.join(told)}." if told else f"{name} changes nothing."
 
 
 def _where_missing(model: RankingModel, j: int, rise: float) -> str:
@@ -60,6 +89,9 @@ def _levels(model: RankingModel, columns: Sequence[int]) -> str:
 
 def _sentence(model: RankingModel, j: int) -> str:
     name, kind, constant = model.feature_names[j], NONE, 1.0
+    record = record_of(model, name)
+    if record is not None and record.points.tolist() == [0.0, 1.0]:
+        return f"A document is {'raised' if model.rise(j) > 0 else 'lowered'} if {name.replace('_', ' ')}."
     if model.transform is not None:
         kind, constant = model.transform.kinds[j], float(model.transform.constants[j])
     if j not in model.curves:
@@ -67,17 +99,34 @@ def _sentence(model: RankingModel, j: int) -> str:
         compared = " within the query" if model.scaling.per_query else ""
         return f"A larger {name}{compared} {'raises' if model.coef[j] > 0 else 'lowers'} a document{less}."
     curve = model.curves[j]
-    parts = parts_of(curve.knots, np.sign(model.coef[j]) * curve.values, steps=isinstance(curve, StepCurve))
+    low, high = _known_range(model, j)
+    at = np.clip([_untransformed(x, kind, constant) for x in curve.knots.tolist()], low, high)
+    heights = np.array([model.rise(j, 0.0, x) for x in np.nextafter(at, np.inf).tolist()])
+    parts = parts_of(at, heights, steps=isinstance(curve, StepCurve))
     if not parts:
         return f"{name} changes nothing."
-    at = np.array([_untransformed(x, kind, constant) for p in parts for x in (p.low, p.high)])
-    texts = _distinct(at)
+    texts = _distinct(np.array([x for p in parts for x in (p.low, p.high)]))
     told = [
         f"{'raises' if p.rises else 'lowers'} {'it' if i else 'a document'} "
         + (f"when it passes {texts[2 * i]}" if p.low == p.high else f"between {texts[2 * i]} and {texts[2 * i + 1]}")
         for i, p in enumerate(parts)
     ]
     return f"A larger {name} {', then '.join(told)}; elsewhere little changes."
+
+
+def _known_range(model: RankingModel, j: int) -> tuple[float, float]:
+    """The range of a feature between the outermost recorded quantiles, if there is only the fill value of missing ones
+    beyond, up to what two quantiles are apart; infinite if there are others."""
+    record, low, high = record_of(model, model.feature_names[j]), -np.inf, np.inf
+    if record is None or model.fill_values is None or len(record.points) == 1:
+        return low, high
+    points, missing = record.points, record.before["missing"]
+    most = np.inf if missing is None else missing + SHARES[1]
+    if points[0] == model.fill_values[j] and record.shares[0] <= most:
+        low = float(points[1])
+    if points[-1] == model.fill_values[j] and 1.0 - record.shares[-2] <= most:
+        high = float(points[-2])
+    return low, high
 
 
 def parts_of(at: np.ndarray, heights: np.ndarray, *, steps: bool) -> list[Part]:

@@ -17,7 +17,8 @@ from sparserank.data.missing import is_missing
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import OF_MODEL, RankingModel
 
-LOWEST, VALUES = "lowest_score", "training_values"  # in the metadata of a model
+# In the metadata of a model; the last has the share of the metric that is lost without each feature.
+LOWEST, VALUES, LOST = "lowest_score", "training_values", "lost_without"
 ROWS_AT_ONCE = 1 << 16
 SHARES = np.linspace(0.0, 1.0, 21)  # the recorded quantiles
 SAMPLE_VALUES, SAMPLE_QUERIES = 4_000_000, 20_000  # with more, those of evenly spaced queries are recorded
@@ -208,6 +209,14 @@ def _records_of(model: RankingModel) -> dict[str, dict[str, Any]]:
             "on a cluster); train it again."
         ) from error
     return out
+
+
+def record_of(model: RankingModel, name: str) -> _Record | None:
+    """The values of a feature in training; None if the model has no usable record."""
+    try:
+        return _Record.of(model.metadata[VALUES]["features"][name])
+    except (KeyError, TypeError, ValueError, IndexError):
+        return None
 
 
 def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:

@@ -153,8 +153,9 @@ TRANSFORM = replace(
 )
 ENGINE = Option(
     name="engine",
-    kind=Or(None, Choice(ENGINES)),
-    help=f"Engine that will run the model: {', '.join(ENGINES)}. Only models that it can run are tried.",
+    kind=Or(None, Choice((*ENGINES, *TREES))),
+    help=f"Engine that will run the model: {', '.join(ENGINES)}; with steps as the only penalty, also "
+    f"{', '.join(TREES)}. Only models that it can run are tried.",
     panel=MODEL,
 )
 MONOTONE = Option(

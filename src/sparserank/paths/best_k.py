@@ -46,8 +46,8 @@ class BestK(SizedMaker):
     until no size improves. It also tries the supports on a penalty's path (`plan.starts`).
 
     Signs, drop, keep and groups are respected; costs are ignored. ridge, a fraction of the mean curvature of the
-    features that vary and may be used, keeps the problem well-posed. Point k has the strength 1 / k, so strengths
-    decrease. Points are stored when all are done, because each depends on its neighbours.
+    features that vary and may be used, keeps the problem well-posed. Points are stored when all are done, because each
+    depends on its neighbours.
 
     Source
         Splicing: Zhu, Wen, Zhu, Zhang and Wang (2020). Their exchanges rank each feature alone, which fails for
@@ -95,7 +95,7 @@ class BestK(SizedMaker):
         return PathResult.of(
             points,
             self,
-            1.0 / np.arange(1, len(points) + 1),
+            np.full(len(points), np.nan),
             1.0,
             splicing.scale,
             objective,

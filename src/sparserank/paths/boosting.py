@@ -100,7 +100,7 @@ class BoostedSteps(SizedMaker):
         if len(points) < len(sizes):
             points = yield from self._points(boosting, plan, len(sizes))
         points.reverse()
-        return PathResult.of(points, self, 1.0 / np.array(sizes[::-1]), 1.0, 1.0, objective, plan.feature_names)
+        return PathResult.of(points, self, np.full(len(points), np.nan), 1.0, 1.0, objective, plan.feature_names)
 
     def on_all_features(self, objective: PairwiseObjective) -> Steps[np.ndarray]:
         """The jumps (n_columns,) of the model of all features that the rules allow."""

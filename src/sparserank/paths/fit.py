@@ -19,6 +19,7 @@ from sparserank.options.arguments import check_arguments
 from sparserank.options.paths import FIT_PATH, LINEAR_SCALING, LINEAR_SCALINGS
 from sparserank.paths.best_k import BestK
 from sparserank.paths.boosting import BoostedSteps
+from sparserank.paths.equal_columns import equal_columns
 from sparserank.paths.follow import PathPlan, following, warn_of_missed
 from sparserank.paths.makers import PenaltyPath, RuledMaker, SizedMaker
 from sparserank.paths.result import PathResult, Point
@@ -203,6 +204,10 @@ def fit_path(
         data = as_datasets({"data": data}, label=label, qid=qid, docid=docid)["data"]
     data = data if client is None else placed(client, data)
     sums_of = None if client is None else sums_on(client, data.X)
+    names = tuple(data.feature_names or ())
+    made = made.for_features(names)
+    equal, _ = equal_columns(data, made, per_query=not made.on_steps)
+    made = replace(made, drop=(*made.drop, *equal))
     scale = None if made.on_steps else feature_scale(data, scaling, query_weight, sums_of)
     objective = PairwiseObjective(
         data,
@@ -214,8 +219,7 @@ def fit_path(
         n_threads=n_threads,
         client=client,
     )
-    names = tuple(data.feature_names or ())
-    path = fit_path_on(objective, made.for_features(names), progress=progress, feature_names=names, **chosen)
+    path = fit_path_on(objective, made, progress=progress, feature_names=names, **chosen)
     return path if scale is None else replace(path, scaling=FeatureScaling(scaling, np.zeros_like(scale), scale))
 
 

@@ -16,7 +16,7 @@ from sparserank.number_checks import finite_numbers, rounded
 from sparserank.objective import PairwiseObjective
 from sparserank.options.arguments import Positions, check_arguments
 from sparserank.options.paths import ALPHA_MIN_RATIO, MAX_ITER, N_ALPHAS, PAIR_WEIGHTS, SCALING
-from sparserank.paths.result import PathResult, Point, n_used
+from sparserank.paths.result import PathResult, Point, n_used, significant
 from sparserank.paths.starts import SolvedStarts, Starts
 from sparserank.paths.strengths import Concave, Convex, Large, Problems, Strengths, roughly
 from sparserank.penalties import L1, Penalty, Ridge
@@ -180,7 +180,7 @@ def _enough(points: Sequence[Point], objective: PairwiseObjective, k: int | None
         return False
     # The path ends at the first point with more than k features, or when the loss has decreased too little over the
     # last WINDOW points; the loss must have left its value at 0 first.
-    if k is not None and n_used(points[-1].coef, objective.width)[0] > k:
+    if k is not None and n_used(significant(points[-1].coef, objective), objective.width)[0] > k:
         return True
     if early_stop is None or len(points) <= WINDOW:
         return False

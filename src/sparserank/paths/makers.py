@@ -11,6 +11,7 @@ from sparserank.paths.follow import PathPlan, following
 from sparserank.paths.result import PathResult
 from sparserank.penalties import FeatureRules, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
+from sparserank.penalties.rules import SIZE
 from sparserank.solvers.lockstep import Steps
 
 # Paths on curves end here: more curves do not make a small model, nor can a few hundred queries determine them.
@@ -134,6 +135,7 @@ class SizedMaker(FeatureRules):
                which may be only costs
     """
 
+    along: ClassVar[str] = SIZE
     respects: ClassVar[tuple[str, ...]] = ("drop",)
     selects: ClassVar[bool] = True
     shrinks: ClassVar[bool] = False
@@ -145,6 +147,9 @@ class SizedMaker(FeatureRules):
 
     @property
     def rules(self) -> Self:
+        return self
+
+    def with_alpha(self, alpha: float) -> Self:
         return self
 
     def up_to(self, k: int) -> Self:

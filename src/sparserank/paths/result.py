@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.data.varying import ROUNDING
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.options import Count
@@ -91,7 +92,7 @@ class PathResult:
     penalty : Penalty
         The penalty with its resolved shape parameters.
     alphas : ndarray of shape (n_alphas,)
-        Regularisation strengths, decreasing.
+        Regularisation strengths, decreasing; NaN for a path by size.
     sparse_coefs : CSR array of shape (n_alphas, n_features)
         Coefficients of the scaled features.
     losses, objectives : ndarray of shape (n_alphas,)
@@ -167,7 +168,7 @@ class PathResult:
         return cls(
             penalty,
             alphas.copy(),
-            _below([p.coef for p in points], width * len(names)),
+            significant(_below([p.coef for p in points], width * len(names)), objective),
             np.array([p.loss for p in points]),
             np.array([p.objective for p in points]),
             np.array([p.kkt_violation for p in points]),
@@ -295,16 +296,7 @@ class PathResult:
         """The path without coefficients whose absolute value, divided by the scale, is below this share of the sum over
         their point. Other fields remain those of the solutions."""
         assert self.scaling is not None
-        coefs, scale = self.sparse_coefs, self.scaling.scale
-        row = np.repeat(np.arange(coefs.shape[0]), np.diff(coefs.indptr))
-        weights = np.abs(coefs.data) / scale[coefs.indices]
-        traces = weights < share * np.bincount(row, weights, coefs.shape[0])[row]
-        if not traces.any():
-            return self
-        kept = coefs.copy()
-        kept.data[traces] = 0.0
-        kept.eliminate_zeros()
-        return replace(self, sparse_coefs=kept)
+        return replace(self, sparse_coefs=_without_traces(self.sparse_coefs, 1.0 / self.scaling.scale, share))
 
     def truncate(self, k: int) -> PathResult:
         """Cut every point to its k largest |scaled coefficients|, without refit; certificates no longer apply (NaN)."""
@@ -383,6 +375,25 @@ def n_used(coefs: sp.csr_array, width: int) -> np.ndarray:
     point = np.repeat(np.arange(coefs.shape[0]), np.diff(coefs.indptr))
     used = np.unique(point * coefs.shape[1] + coefs.indices // width)
     return np.bincount(used // coefs.shape[1], minlength=coefs.shape[0])
+
+
+def significant(coefs: sp.csr_array, objective: PairwiseObjective) -> sp.csr_array:
+    """Coefficients (n, n_features) without those whose contribution to a score is below its rounding error."""
+    return _without_traces(coefs, np.sqrt(objective.pair_norms), ROUNDING)
+
+
+def _without_traces(coefs: sp.csr_array, units: np.ndarray, share: float) -> sp.csr_array:
+    """Coefficients (n, n_columns), in these units (n_columns,), without those of at most this share of the sum of their
+    row."""
+    row = np.repeat(np.arange(coefs.shape[0]), np.diff(coefs.indptr))
+    sizes = np.abs(coefs.data) * units[coefs.indices]
+    traces = sizes < share * np.bincount(row, sizes, coefs.shape[0])[row]
+    if not traces.any():
+        return coefs
+    kept = coefs.copy()
+    kept.data[traces] = 0.0
+    kept.eliminate_zeros()
+    return kept
 
 
 def _below(coefs: Sequence[sp.csr_array], n_features: int) -> sp.csr_array:

@@ -13,6 +13,7 @@ from sparserank.penalties._checks import feature_numbers, plain_numbers, real_nu
 from sparserank.penalties.by_name import checked_features, checked_pairs, is_named, numbered_rules
 
 FREE, NONNEGATIVE, NONPOSITIVE = 0, 1, -1
+ALPHA, SIZE = "alpha", "size"
 RULES = ("weights", "monotone", "keep", "drop", "feature_groups")
 
 
@@ -42,6 +43,7 @@ class FeatureRules:
     name: ClassVar[str]
     on_steps: ClassVar[bool] = False  # features enter as steps; of the points within a size, the largest represents it
     lowers: ClassVar[str] = ""  # the loss of its models, if not that of the settings
+    along: ClassVar[str] = ALPHA  # what varies along its path
     tried_on_curves: ClassVar[bool] = False  # by `select`, which tries any other on curves only if it is told to
 
     alpha: float = 1.0
@@ -131,7 +133,7 @@ class FeatureRules:
         shown = [
             f"{f.name}={getattr(self, f.name)!r}"
             for f in fields(self)
-            if f.repr and (getattr(self, f.name) != f.default or f.name == "alpha")
+            if f.repr and (getattr(self, f.name) != f.default or f.name == self.along)
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 

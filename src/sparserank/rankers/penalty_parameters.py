@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
 
 from sparserank.crossval.feature_rules import complete_penalties
-from sparserank.crossval.feature_transforms import RAW, FeatureTransform, feature_transforms
+from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms
 from sparserank.curves import Shape, not_in_memory
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.options import option
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.paths import SizedMaker, parse_maker
@@ -134,13 +135,12 @@ class PenalizedRanker(LinearRanker):
 
     def _learned_transform(self, given: TrainingSet, penalty: Penalty | SizedMaker) -> FeatureTransform:
         """The transform of the features, learned on queries with a positive weight without labels; sets transform_.
+        Warns if columns are equal.
 
         Raises
             DataError   curves need features in memory; or monotone does not fit the features
         """
         kind = STEPS if penalty.on_steps else self.feature_transform
-        if kind == NONE:
-            return RAW
         name, data, directions = type(self).__name__, given.data, None
         if kind in CURVES and (data.is_stored or given.client is not None):
             raise DataError(f"{name}: {not_in_memory()}")
@@ -149,9 +149,11 @@ class PenalizedRanker(LinearRanker):
             if len(directions) != data.n_features:
                 raise DataError(f"{name}: monotone must contain {data.n_features} values; got {len(directions)}.")
         used = used_queries(data, given.query_weight)
-        (found,) = feature_transforms(used, [kind], self.n_knots, directions)
+        (found,) = feature_transforms(used, [kind], self.n_knots, directions, penalty)
         if found.transform is not None:
             self.transform_ = found.transform
+        if found.said:
+            warnings.warn(f"{name}: {found.said}", DataWarning, stacklevel=6)
         return found
 
     def _draw(self, shape: Shape, blocks: np.ndarray | None) -> None:

@@ -187,6 +187,7 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
         data, query_weight, client = given.data, given.query_weight, given.client
         penalty = self._completed_penalty(data)
         transform = self._learned_transform(given, penalty)
+        penalty = transform.limited(penalty)
         if transform.transform is not None:
             data = transformed(data, transform.transform)
             data = data if client is None else placed(client, data)
@@ -215,9 +216,9 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
             alpha = self.alpha if self.alpha is not None else self.alpha_ratio * path_start(objective, penalty)
             penalty = penalty.with_alpha(alpha)
             one, alphas = self._solve(objective, on_coefficients(penalty, objective)), np.array([penalty.alpha])
-            # One solution is a path of one point; w comes from it, because a path does not store -0.0.
+            # One solution is a path of one point; its signs are those of w, because a path does not store -0.0.
             path = PathResult.of([Point.of(one, 0.0)], penalty, alphas, self.alpha_max_, self.alpha_max_, objective)
-            self._keep(one.w, path, 0, one.n_iter, curves=knots.curved)
+            self._keep(np.copysign(path.scaled_coef(0), one.w), path, 0, one.n_iter, curves=knots.curved)
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
         if isinstance(penalty, SizedMaker):  # it has no strength

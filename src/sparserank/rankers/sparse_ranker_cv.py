@@ -158,6 +158,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
         )
         penalty = self._completed_penalty(data)
         transform = self._learned_transform(given, penalty)
+        penalty = transform.limited(penalty)
         cv = CrossValidation(
             data,
             of_query,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparserank.evaluation.statistics import as_percent
-from sparserank.paths import PathResult, SizedMaker
+from sparserank.paths import PathResult
+from sparserank.penalties.rules import ALPHA, SIZE
 from sparserank.report.svg import (
     FAINT,
     GRID,
@@ -32,14 +33,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BARS = 20  # features in the picture of half-samples
+ACROSS = {ALPHA: "strength of the penalty, relative to the start of the path", SIZE: "number of features"}
 LABELLED = 11  # coefficient curves named at the side; more would overprint each other
 
 
 def coefficient_path(result: SelectionResult) -> str:
     """Coefficients of the chosen penalty's path against alpha; a line at the chosen point, its features in colour."""
     path = result.paths[result.chosen.penalty]
-    # The point of the path at which the chosen model lies, or of which it is a refit.
-    at = int(np.argmin(np.abs(path.alphas / path.alpha_max - result.model.parameters["alpha_fraction"])))
+    at = result.chosen.index
+    if path.penalty.along == ALPHA:  # the point of the path at which the chosen model lies, or of which it is a refit
+        at = int(np.argmin(np.abs(path.alphas / path.alpha_max - result.model.parameters["alpha_fraction"])))
     figure, axes = new_axes(*_path_labels(path), PAGE_SIZE)
     _draw_path(path, axes, at)
     legend_below(figure, 3)
@@ -55,15 +58,14 @@ def plot_path(path: PathResult, axes: Any = None) -> Any:
 
 def _path_labels(path: PathResult) -> tuple[str, str]:
     of_features = "weight (scaled)" if path.width == 1 else "size of the feature's curve"
-    by_size = isinstance(path.penalty, SizedMaker)
-    across = "1 / number of features" if by_size else "strength of the penalty, relative to the start of the path"
-    return across, of_features
+    return ACROSS[path.penalty.along], of_features
 
 
 def _draw_path(path: PathResult, axes: Any, at: int | None = None) -> None:
-    """Coefficients against the strength; the features in use at point `at` (default: the last point) are coloured, the
-    others are grey."""
-    fraction, names = path.alphas / path.alpha_max, path.feature_names
+    """Coefficients against what varies along the path; the features in use at point `at` (default: the last point) are
+    coloured, the others are grey."""
+    along, names = path.penalty.along, path.feature_names
+    fraction = path.alphas / path.alpha_max if along == ALPHA else path.nnz
     selected = path.support(len(fraction) - 1 if at is None else at)
     features, weights = path.weights()
     of = dict(zip(features.tolist(), weights.T, strict=True))
@@ -76,10 +78,11 @@ def _draw_path(path: PathResult, axes: Any, at: int | None = None) -> None:
         style = {"color": SERIES[rank % len(SERIES)], "linestyle": "-" if rank < len(SERIES) else "--"}
         axes.plot(fraction, of[j], linewidth=1.5, label=label, zorder=2, **style)
     if at is not None:
-        axes.axvline(fraction[at], color=INK, linewidth=1.2, linestyle=":", zorder=3, label="chosen strength")
+        axes.axvline(fraction[at], color=INK, linewidth=1.2, linestyle=":", zorder=3, label="chosen model")
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.invert_xaxis()
+    if along == ALPHA:
+        axes.invert_xaxis()
     axes.axhline(0, color=SOFT, linewidth=0.8)
 
 

@@ -81,7 +81,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     parameters = {
         "loss": ranker.penalty_.lowers or loss_name(parse_loss(chosen["loss"])),
         "transform": STEPS if on_steps else chosen["feature_transform"],
-        "penalty": repr(ranker.penalty_),
+        "penalty": parse_maker(ranker._named_penalty).label,
         **_strengths(ranker),
         "r": ranker.r_,
     }

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparserank.crossval.choice import Candidate
+from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataWarning
 from sparserank.export import ENGINES, Engine
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
-from sparserank.text import Caution, brief
+from sparserank.paths.equal_columns import columns_of
+from sparserank.text import Caution, brief, listed
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,22 @@ def for_engine(
     return ForEngine(name, tuple(left_out), cost)
 
 
-def warn_of_fills(engine: Engine, names: Sequence[str], fills: np.ndarray | None, never: Collection[int] = ()) -> None:
+def warn_of_engine(engine: Engine, data: RankingDataset, never: Collection[int] = ()) -> None:
     """Issue a DataWarning, before anything is fitted, if the engine uses 0 for missing values and training uses other
-    fill values; fills (n_features,), or None; never: features that no model may use."""
-    told = (
-        None if fills is None else _other_fills(engine, names, fills, np.setdiff1d(np.arange(len(names)), list(never)))
-    )
-    if told is not None:
-        warnings.warn(told, DataWarning, stacklevel=4)
+    fill values, or if its format does not allow the name of a column; never: features that no model may use."""
+    usable, columns = np.setdiff1d(np.arange(data.n_features), list(never)), columns_of(data)
+    if data.fill_values is not None:
+        told = _other_fills(engine, columns, data.fill_values, usable)
+        if told is not None:
+            warnings.warn(told, DataWarning, stacklevel=4)
+    odd = dict.fromkeys(brief(columns[j]) for j in usable if not engine.takes(columns[j]))
+    if odd:
+        warnings.warn(
+            f"for {engine.name}: {engine.title} does not allow the name of {listed([*odd])}. The export writes _ for "
+            "what is not allowed, and columns.json with the column of each name.",
+            DataWarning,
+            stacklevel=4,
+        )
 
 
 def other_fills(engine: Engine, model: RankingModel) -> list[str]:

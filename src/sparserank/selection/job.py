@@ -35,10 +35,11 @@ from sparserank.execution import available_cores, one_blas_thread
 from sparserank.export import ENGINES
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
-from sparserank.model.training_record import with_training_record
+from sparserank.model.training_record import LOST, with_training_record
 from sparserank.options import option
 from sparserank.options.jobs import RIVAL_TIME
 from sparserank.paths.refits import NamedFormulas
+from sparserank.penalties.rules import ALPHA
 from sparserank.selection.ablation import Ablation, ablates_sizes, ablation_of_sizes
 from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
@@ -193,6 +194,7 @@ class SelectionJob:
             *notes_of_round(plan),
             *notes_of_loss(plan, cv.data, self.problem.query_weight is not None, on_steps),
             *notes_of_rules(plan, cv.data),
+            *([cv.first.transform.said] if cv.first.transform.said else []),
             *notes_of_curves(plan, cv.data, cv.first.client),
             *notes_of_steps(plan, cv.data),
             *([Caution(short)] if short else []),
@@ -214,6 +216,10 @@ class SelectionJob:
         redundant, correlations = self._redundant(candidate_set, chosen, near)
         worth = ablation.worth(near, correlations, store)
         models = self._size_models(candidate_set, choice, model)
+        size_costs = ablation_of_sizes(ablation, choice.by_size, models, store)
+        model = self._with_losses(model, chosen, {row["feature"]: row["cost"] for row in worth.features})
+        of_sizes = zip(models, choice.by_size, size_costs, strict=True)
+        models = [model if c is chosen else self._with_losses(m, c, costs or {}) for m, c, costs in of_sizes]
         result = SelectionResult(
             plan=plan,
             model=model,
@@ -226,7 +232,7 @@ class SelectionJob:
                 if task.maker.selects
             },
             models=models,
-            size_costs=ablation_of_sizes(ablation, choice.by_size, models, store),
+            size_costs=size_costs,
             paths={t: replace(candidate_set.path(t), blocks=None, values=None) for t in candidate_set.tasks},
             all_features=against_all_features(choice, strongest, choice.by_size),
             worth=worth,
@@ -335,13 +341,22 @@ class SelectionJob:
             out.append(replace(model, medians=own, derived=self.cv.data.derived or {}))
         return out if self.cv.first.client is not None else with_training_record(out, self.cv.data)
 
+    def _with_losses(self, model: RankingModel, c: Candidate, costs: Mapping[str, Any]) -> RankingModel:
+        """The model with the share of its metric that is lost without each feature, if it is known of all."""
+        metric, names = repr(self.plan.metric), model.weights
+        if len(names) == 1 or not all(map(costs.get, names)):
+            return model
+        lost = {name: costs[name][metric]["cost"] / (abs(c.mean) or 1.0) for name in names}
+        return replace(model, metadata={**model.metadata, LOST: lost})
+
     def _weights(self, candidate_set: CandidateSet, chosen: Candidate) -> RankingModel:
         """The final model of a candidate with its provenance."""
         path, alpha = candidate_set.path(chosen.penalty), candidate_set.alpha(chosen)
+        strength = {"alpha": alpha, "alpha_fraction": alpha / path.alpha_max} if path.penalty.along == ALPHA else {}
         learned = {
             "loss": path.penalty.lowers or loss_name(self.plan.path_plan.loss),
-            "penalty": repr(path.penalty.with_alpha(alpha)),
-            "alpha_fraction": alpha / path.alpha_max,
+            "penalty": candidate_set.tasks[chosen.penalty].maker.rules.label,
+            **strength,
             "relax": chosen.relax,
             "transform": candidate_set.transform(chosen).name,
         }

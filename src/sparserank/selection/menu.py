@@ -66,7 +66,8 @@ def tasks_of(
         if any(p.on_steps for p in limited.values()):
             names.append(STEPS)
         directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
-        transforms = feature_transforms(data, names, plan.n_knots, directions, plan.penalties[0])
+        first = plan.penalties[0]
+        transforms = feature_transforms(data, names, plan.n_knots, directions, first, plan.renamed(data))
     unasked = plan.feature_transform == (AUTO,) and any(isinstance(t.knots, Knots) for t in transforms)
     steps = {label: p for label, p in limited.items() if p.on_steps}
     limited = {label: p for label, p in limited.items() if label not in steps}

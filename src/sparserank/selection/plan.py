@@ -25,6 +25,7 @@ from sparserank.options import paths as of_paths
 from sparserank.options import selection as of_selection
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.paths import BestK, PathPlan, SizedMaker, maker_of, parse_maker
+from sparserank.paths.equal_columns import columns_of
 from sparserank.penalties import Penalty
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import brief
@@ -151,6 +152,8 @@ class SelectionPlan:
 
     def _refuse_what_the_engine_lacks(self, engine: Engine) -> None:
         """Raise ParameterError for a requested transform, curve or scaling that the engine cannot run."""
+        if engine.name in of_selection.TREES and not all(p.on_steps for p in self.penalties):
+            raise ParameterError("engine", f"{engine.name} takes steps only; add {option('penalties', 'steps')}.")
         scaling = FeatureScaling(self.path_plan.scaling)
         asked = [
             (
@@ -239,6 +242,10 @@ class SelectionPlan:
             out[f"{penalty.label} #{same + 1}" if same else penalty.label] = penalty
         return out
 
+    def renamed(self, data: RankingDataset) -> list[str]:
+        """The columns whose names the format of the engine does not allow."""
+        return [c for c in columns_of(data) if self.engine is not None and not ENGINES[self.engine].takes(c)]
+
     def identity(
         self, train: RankingDataset, valid: RankingDataset | None, query_weight: Sequence[float] | None = None
     ) -> dict[str, Any]:
@@ -260,6 +267,7 @@ class SelectionPlan:
             "folds": self.cv,
             "seed": self.random_state,
             "metrics": [repr(m) for m in self.metrics],
+            "renamed": self.renamed(train),
             **({} if self.prefer is None else {"prefer": list(self.prefer.names)}),
         }
 

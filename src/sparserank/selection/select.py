@@ -30,7 +30,7 @@ from sparserank.options.selection import OF_FEATURES
 from sparserank.paths import PathPlan, SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.selection.diff import side_of
-from sparserank.selection.for_engine import warn_of_fills
+from sparserank.selection.for_engine import warn_of_engine
 from sparserank.selection.for_model import select_for_model
 from sparserank.selection.inputs import check_overlap, notes_of_side_weights, weighted
 from sparserank.selection.job import Problem, SelectionJob
@@ -220,7 +220,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     train_data, valid_data, weight = weighted(train_data, valid_data, chosen["query_weight"], beside, plan.protocol)
     never = set.intersection(*(set(p.drop) for p in plan.penalties))
     if engine is not None:
-        warn_of_fills(engine, names, train_data.fill_values, never)
+        warn_of_engine(engine, train_data, never)
     used = {"train": train_data, "validation": valid_data, "test": test_data}
     trees = tree_rivals(NO if plan.fast else chosen["rival"], train_data, never, here=client is None)
     if trees.trees and train_data.doc_weight is not None:
