@@ -49,7 +49,7 @@ With a model and new data, it compares the values of the model's features with t
 
 def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False, **options: Any) -> None:
     """Options are those of `Reading`."""
-    from sparserank.cli.data_facts import facts_of, shown_value
+    from sparserank.cli.data_facts import facts_of, shown_value, suspicious
     from sparserank.cli.inspect_tables import show_tables
     from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.missing import KEEP
@@ -85,9 +85,8 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
         show_tables(files, kind, reading)
         return
     announce_compiling(parse_lines)
-    facts, rows = facts_of(
-        files, read_files(files, replace(reading, missing=KEEP) if reading.missing is None else reading)
-    )
+    data = read_files(files, replace(reading, missing=KEEP) if reading.missing is None else reading)
+    facts, rows = facts_of(files, data, told=[*suspicious(data).values()])
     give(facts, [{"fact": name, "value": shown_value(value)} for name, value in facts.items()])
     table(" ".join(map(str, files)), ["", ""], rows)
 

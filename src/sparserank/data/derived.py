@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparserank.data.missing import is_missing
+from sparserank.number_checks import is_written_number
 from sparserank.text import brief
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ def texts_of(column: pa.Array) -> pa.Array:
     return pc.fill_null(column.cast(pa.large_string()), "")
 
 
+def holds_numbers(texts: Sequence[str]) -> bool:
+    """Whether half or more of some texts are numbers."""
+    return len(texts) > 0 and 2 * sum(map(is_written_number, texts)) >= len(texts)
+
+
 def already_called(place: str, made: Derived) -> str:
     """Message about a column that has the name of a feature that is made from another one."""
     return (
@@ -95,12 +101,3 @@ def frequent_levels(source: str, coded: pa.ChunkedArray, query: np.ndarray, *, i
     frequent = (rows >= MIN_SHARE * len(code)) | (in_queries >= MIN_QUERIES)
     kept = sorted(np.flatnonzero(frequent).tolist(), key=lambda i: (-rows[i], values[i]))[:MAX_LEVELS]
     return [Derived(source, None if is_number and not values[i] else values[i]) for i in kept]
-
-
-def with_sources(named: Iterable[str], derived: Mapping[str, Derived], features: Collection[str]) -> list[str]:
-    """The names, and for that of a column also the features that are made from it; a category has no feature of its
-    own."""
-    made: dict[str, list[str]] = {}
-    for name, d in derived.items():
-        made.setdefault(d.source, []).append(name)
-    return [each for n in named for each in ([n] if n in features or n not in made else []) + made.get(n, [])]

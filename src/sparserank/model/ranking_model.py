@@ -328,8 +328,13 @@ class RankingModel:
             return self._selected(data.X)
         missing = next((self.feature_names[j] for j in self.support if self.feature_names[j] not in at), None)
         if missing is not None:
-            more = "; pass the table itself, from which the model makes it" if missing in self.derived else ""
-            raise DataError(f"the data have no feature {brief(missing)}, which the model uses{more}.")
+            made = self.derived.get(missing)
+            if made is not None:
+                raise DataError(
+                    f"the data have no feature that is made from column {brief(made.source)}, which the model uses; "
+                    "pass the table itself."
+                )
+            raise DataError(f"the data have no feature {brief(missing)}, which the model uses.")
         own = [at[self.feature_names[j]] for j in self.support]
         columns = as_array(as_dense(data.X[:, own]), dtype=np.float64, order="C")
         return self._filled(columns)

@@ -10,6 +10,7 @@ import numpy as np
 
 from sparserank.curves import STRAIGHT, fit_bins
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.derived import sources_of
 from sparserank.data.read import as_datasets
 from sparserank.errors import DataError, ParameterError
 from sparserank.number_checks import checked_weights
@@ -215,7 +216,8 @@ def fit_path(
         client=client,
     )
     names = tuple(data.feature_names or ())
-    path = fit_path_on(objective, made.for_features(names), progress=progress, feature_names=names, **chosen)
+    made = made.for_features(names, sources_of(data.derived or {}, names))
+    path = fit_path_on(objective, made, progress=progress, feature_names=names, **chosen)
     return path if scale is None else replace(path, scaling=FeatureScaling(scaling, np.zeros_like(scale), scale))
 
 

@@ -3,7 +3,7 @@ numbers of distinct values. A proposal for people to check."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from sparserank.data.missing import MEDIAN, ZERO
 from sparserank.data.reading import UNJUDGED, Reading
 from sparserank.data.tables.batches import Table
 from sparserank.data.tables.frames import QID
-from sparserank.data.tables.roles import DOCUMENT, LABEL, PACKED, is_list
+from sparserank.data.tables.roles import DOCUMENT, LABEL, PACKED, is_list, of_spark
 from sparserank.data.tables.survey import Column, Survey
 from sparserank.number_checks import is_written_number
 from sparserank.options import option
@@ -149,7 +149,8 @@ def _features(out: Proposal, found: Survey, reading: Reading, chosen: Sequence[s
         if name in taken:
             continue
         ignored = chosen is None and name in reading.ignore_columns
-        encoded = reading.derived is None and columns[name].is_category
+        c = columns[name]
+        encoded = reading.derived is None and c.is_category and (not c.is_written or name in reading.categories)
         if not (ignored or columns[name].is_number or encoded or (reading.derived is None and columns[name].is_text)):
             out.odd.append(columns[name])
         why = None if fits or encoded else _unfit(columns[name], chosen is None, found.whole)
@@ -169,14 +170,27 @@ def _features(out: Proposal, found: Survey, reading: Reading, chosen: Sequence[s
         out.blocked.append(f"there is no column {brief(absent[0])}, although you named it as a feature")
 
 
+def leave_out(out: Proposal, names: Collection[str], found: Survey, reading: Reading) -> None:
+    """Leave out features of which a warning tells, unless the user named the features, or no other is left."""
+    kept = tuple(name for name in out.features if name not in names)
+    if reading.feature_columns is not None or len(kept) in (0, len(out.features)):
+        return
+    out.left_out |= dict.fromkeys((name for name in out.features if name in names), "as the warning says")
+    out.features, out.holes = kept, tuple(name for name in out.holes if name in kept)
+    _options(out, found, reading, None)
+
+
 def _unfit(c: Column, is_guess: bool, whole: bool) -> str | None:
     """Why a column should not be a feature. is_guess: nobody has named it; whole: every row was surveyed."""
     if c.breaks:
         return f"{c.breaks[1]} in row {c.breaks[0]} is not a number"
     if not c.is_number:
+        if c.is_written:
+            remedy = option("categories", [c.name])
+            return f"text, but half or more of its values are numbers: convert it to numbers, or add {remedy}"
         if c.is_text and not c.is_category:
             return "text, and " + ("the same in every row" if c.is_constant else "more than half of its values differ")
-        return f"{'text' if c.is_text else c.kind}, not a number"
+        return f"{'text' if c.is_text else c.kind}, not a number{of_spark(c.kind)}"
     if c.missing == 1 and whole:
         return "no values"
     if is_guess and whole and c.is_constant and not c.missing:
