@@ -19,11 +19,13 @@ from sparserank.cli.reading import (
     require_no_reading,
 )
 from sparserank.cli.screen import announce_compiling, note, say, table
+from sparserank.options import option
 from sparserank.text import brief, figure, p_text, relative
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sparserank.data.run_reader import Asked
     from sparserank.data.runs import Run
     from sparserank.evaluation import Comparison
     from sparserank.metrics import Metric
@@ -69,14 +71,16 @@ def run(
 ) -> None:
     """Options are those of `Reading`."""
     from sparserank.data.letor._kernels import parse_lines
-    from sparserank.data.run_reader import read_qrels, read_run
+    from sparserank.data.run_reader import USUAL, Asked, read_qrels, read_run
     from sparserank.evaluation import compare_systems as compare
     from sparserank.evaluation.compare import most_changed
     from sparserank.evaluation.gate import EVALUATION, JUNIT, against, evaluation_of, hash_of, limit_of
     from sparserank.metrics import parse_convention, parse_metric
 
     require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
+    asked = USUAL
     if qrels is not None:
+        asked = Asked(*(options.pop(name, None) for name in Asked._fields))
         require_no_reading("TREC judgments", **options, n_features=n_features, missing=missing)
     if data:
         options |= columns_of_run(system, data, options)
@@ -99,8 +103,8 @@ def run(
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
     require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
     if qrels is not None:
-        judgments = read_qrels(qrels)
-        lists = {str(path): _lists_of(path, kind, runs) for path, kind in kinds.items()}
+        judgments = read_qrels(qrels, **asked._asdict())
+        lists = {str(path): _lists_of(path, kind, runs, asked) for path, kind in kinds.items()}
         for name, run in lists.items():
             absent = sorted({q for q, _ in judgments} - {q for q, _ in run})
             if absent:
@@ -157,15 +161,15 @@ def _gate(found: Comparison, metric: Metric, limit: tuple[float, bool], only_sho
         write_beside(junit, gates.junit(verdicts))
 
 
-def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
+def _lists_of(path: Path, kind: str, runs: list[Path] | None, asked: Asked) -> Run:
     """A run, or the run that a model of `fuse` computes from the runs of its retrievers."""
-    from sparserank.data.run_reader import read_run
+    from sparserank.data.run_reader import run_of
     from sparserank.errors import ModelFormatError
     from sparserank.model.fusion import formula_of, is_fusion
     from sparserank.model.size_models import load_model
 
     if kind == "run":
-        return read_run(path)
+        return run_of(path, "the run", asked)
     try:
         model = load_model(path) if kind == "model" else None
     except ModelFormatError as error:
@@ -181,16 +185,18 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
 def _kind_of(path: Path) -> str:
     """'model', 'run' or 'scores', by the content."""
     from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
-    from sparserank.data.run_reader import EITHER, TABLE, holds
+    from sparserank.data.run_reader import EITHER, JUDGMENTS, TABLE, holds
     from sparserank.data.text_lines import text_lines
     from sparserank.data.trec import RUN
+    from sparserank.errors import DataFormatError
 
     if path.is_dir():  # the directory of a selection stands for its chosen model
         return "model"
-    if holds(path) in (EITHER, TABLE):
+    found = holds(path)
+    if found in (EITHER, TABLE):
         return "run"
-    from sparserank.errors import DataFormatError
-
+    if found == JUDGMENTS:
+        raise DataFormatError(f"{path}: contains judgments, not a system; name it with {option('qrels')}.")
     expected = f"a model file, a run (lines '{RUN}', JSON, Parquet or CSV) or one score per line"
     for _, text in text_lines(path, expected):
         fields = text.split(maxsplit=5)

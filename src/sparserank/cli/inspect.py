@@ -70,8 +70,7 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
         return
     reading = reading_of(options, flags=True)
     found = holds(files[0]) if len(files) == 1 else ""
-    is_table = found == TABLE or {".csv", ".tsv"} & {*files[0].suffixes}  # its columns are shown
-    if found and not is_table:
+    if found and found != TABLE:  # the columns of a table are shown
         _entries(files[0], found)
         return
     if len(files) == 1 and (is_model or files[0].suffix == ".json"):

@@ -29,6 +29,8 @@ from sparserank.errors import DataError, DataFormatError, ParameterError
 HEAD_BYTES = 1 << 16
 TABLES = ("parquet", "arrow", "folder", "csv")
 NESTED = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{')  # the beginning of a mapping of mappings in JSON
+RATINGS = "ratings"  # the key of rated documents in JSON
+RATED = re.compile(rb'\s*\{.*"ratings"\s*:\s*\[', re.DOTALL)
 LIGHTGBM_FIRST_LINE = "tree"  # the first line of a model file of LightGBM
 
 
@@ -55,10 +57,10 @@ def kind_of(path: str | os.PathLike) -> str:
     if head[:6] == b"ARROW1":
         return "arrow"
     first = next((line for line in head.splitlines() if line.strip() and not line.startswith(b"#")), b"")
-    if NESTED.match(head):
+    if NESTED.match(head) or RATED.match(head):
         raise DataFormatError(
-            f"{path}: looks like a run or judgments in JSON ({{query id: {{document id: number}}}}), which have no "
-            "features; evaluate and fuse read runs."
+            f"{path}: looks like a run or judgments in JSON, which have no features; evaluate and fuse read runs, and "
+            "judgments as qrels."
         )
     if first[:1] in (b"{", b"["):
         return "log"

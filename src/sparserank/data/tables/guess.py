@@ -14,26 +14,13 @@ from sparserank.data.tables.batches import Table
 from sparserank.data.tables.frames import QID
 from sparserank.data.tables.roles import DOCUMENT, LABEL, PACKED, is_list, of_spark
 from sparserank.data.tables.survey import Column, Survey
+from sparserank.data.usual_names import DOCUMENTS, GRADES, OF_RUNS, QUERIES, plain
 from sparserank.number_checks import is_written_number
 from sparserank.options import option
 from sparserank.text import brief
 
-# Usual names, the most telling first; case, blanks, points and hyphens do not count.
-LABELS = (
-    f"{LABEL} relevance relevance_label rel grade relevance_grade judgment judgement rating target gain y clicked "
-    "is_clicked click clicks"
-).split()
-QUERIES = (
-    f"{QID} query_id queryid query query_text search_id srch_id session_id topic_id topic request_id group_id group"
-).split()
-DOCUMENTS = (
-    f"{' '.join(DOCUMENT)} document_id document doc product_id item_id listing_id passage_id asin sku url uri id"
-).split()
-OF_NO_USE = frozenset(("iteration", "q0"))  # columns of judgments and runs
-OF_RUNS = OF_NO_USE.union(
-    ("query_id", "qid", "topic", "corpus_id", *DOCUMENT, "score", "rank", "tag", "rel", "relevance", "label", "grade")
-)
-NAMES = {"label": LABELS, "qid": QUERIES, "docid": DOCUMENTS}
+OF_NO_USE = {"iteration", "q0"}  # columns of judgments and runs that are no features
+NAMES = {"label": GRADES, "qid": QUERIES, "docid": DOCUMENTS}
 
 
 @dataclass
@@ -106,9 +93,9 @@ def _role(
         fit = _fit(role, columns[names[0]], whole)
         out.why[role] = f"{absent}by its name{'; ' * bool(fit)}{fit or ''}"
         return names[0]
-    known = {_plain(name): name for name in reversed(list(free)) if name not in (out.label, out.qid)}
+    known = {plain(name): name for name in reversed(list(free)) if name not in (out.label, out.qid)}
     for usual in names:
-        name = known.get(_plain(usual))
+        name = known.get(usual)
         fit = None if name is None else _fit(role, columns[name], whole)
         if name is not None and fit is not None:
             out.why[role] = f"{absent}by its name; {fit}"
@@ -117,10 +104,6 @@ def _role(
         what = "label" if role == "label" else "query"
         out.blocked.append(f"it is not clear which column is the {what}: name the column with {option(role)}")
     return None
-
-
-def _plain(name: str) -> str:
-    return "".join("_" if c in " .-" else c for c in name.lower()).strip("_")
 
 
 def _fit(role: str, c: Column, whole: bool) -> str | None:
@@ -208,10 +191,12 @@ def percent(share: float) -> str:
 def _check(out: Proposal, found: Survey, schema: pa.Schema, has_features: bool) -> None:
     """Record problems that no option can fix."""
     columns = found.columns
-    names, useful = ({_plain(name) for name in some} for some in (columns, out.features))
+    names, useful = ({plain(name) for name in some} for some in (columns, out.features))
     if len(columns) >= 3 and names <= OF_RUNS and not (out.label and useful - OF_NO_USE):
         out.blocked.insert(
-            0, "this looks like a run or judgments, which have no features: only evaluate and fuse read such files"
+            0,
+            "this looks like a run or judgments, which have no features: only evaluate and fuse read such files, judgments "
+            f"as {option('qrels')}",
         )
     for role, name in (("label", out.label), ("query", out.qid)):
         c = None if name is None else columns[name]
