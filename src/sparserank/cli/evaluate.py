@@ -195,9 +195,9 @@ def _kind_of(path: Path) -> str:
     found = holds(path)
     if found in (EITHER, TABLE):
         return "run"
-    if found == JUDGMENTS:
-        raise DataFormatError(f"{path}: contains judgments, not a system; name it with {option('qrels')}.")
     expected = f"a model file, a run (lines '{RUN}', JSON, Parquet or CSV) or one score per line"
+    if found == JUDGMENTS:
+        raise DataFormatError(f"{path}: expected {expected}; it contains judgments, which {option('qrels')} takes.")
     for _, text in text_lines(path, expected):
         fields = text.split(maxsplit=5)
         if not fields or fields[0].startswith("#"):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparserank.data.missing import is_missing
+from sparserank.errors import DataWarning
 from sparserank.number_checks import is_written_number
-from sparserank.text import brief
+from sparserank.text import brief, listed
 
 if TYPE_CHECKING:
     from sparserank.arrow import pa
@@ -39,14 +40,40 @@ class Derived:
 
         return np.asarray(pc.equal(texts, self.level or "").to_numpy(zero_copy_only=False))
 
-    def of(self, column: Any) -> np.ndarray:
-        """(n,) bool: the feature of a column of any library."""
-        from sparserank.arrow import pa
 
-        if self.level is None:
-            return is_missing(np.asarray(column, dtype=np.float64))
-        held = column.combine_chunks() if hasattr(column, "combine_chunks") else pa.array(column, from_pandas=True)
-        return self.among(texts_of(held))
+class KnownLevels:
+    """Finds the categories of which no row has a level that is known: those of `derived`."""
+
+    def __init__(self, derived: Mapping[str, Derived]) -> None:
+        self._derived, self._known, self._first = derived, set[str](), dict[str, str]()
+
+    def see(self, source: str, texts: pa.Array) -> None:
+        """Note whether some of the texts of a column are known levels."""
+        if source in self._known or not len(texts):
+            return
+        if any(d.source == source and d.among(texts).any() for d in self._derived.values() if d.level is not None):
+            self._known.add(source)
+        self._first.setdefault(source, texts[0].as_py())
+
+    def tell(self, place: str) -> None:
+        """Warn of each column without a known level."""
+        for source in [source for source in self._first if source not in self._known]:
+            levels = [brief(d.level or "a missing value") for d in self._derived.values() if d.source == source]
+            warnings.warn(
+                f"{place}: no row of column {brief(source)} has a level that is known from training "
+                f"({listed(levels, 3)}); the first has {brief(self._first[source])}. All count as other levels.",
+                DataWarning,
+                stacklevel=3,
+            )
+
+
+def texts_in(column: Any) -> pa.Array:
+    """As `texts_of`, of a column of any library."""
+    from sparserank.arrow import pa
+
+    return texts_of(
+        column.combine_chunks() if hasattr(column, "combine_chunks") else pa.array(column, from_pandas=True)
+    )
 
 
 def texts_of(column: pa.Array) -> pa.Array:
@@ -60,7 +87,9 @@ def texts_of(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):  # not every type of values can be decoded
         column = pa.DictionaryArray.from_arrays(column.indices, texts_of(column.dictionary)).dictionary_decode()
     if pa.types.is_floating(column.type):  # pandas keeps whole numbers as floats if some are missing
-        column = pc.if_else(pc.is_nan(column), None, column).cast(pa.int64())
+        column = pc.if_else(pc.is_nan(column), None, column)
+    if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        column = column.cast(pa.int64())
     return pc.fill_null(column.cast(pa.large_string()), "")
 
 

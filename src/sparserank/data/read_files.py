@@ -16,7 +16,7 @@ from sparserank.data.collect import collect
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.feature_logs import LogTable, log_names
 from sparserank.data.letor.reader import TextRows
-from sparserank.data.letor.side_files import side_weights
+from sparserank.data.letor.side_files import side_weights, warn_of_others
 from sparserank.data.reading import Reading, no_such_file
 from sparserank.data.responses import Scored
 from sparserank.data.store.opening import StoreRows, is_store
@@ -158,4 +158,6 @@ def open_stream(
         stream = TableRows([open_table(p, kind) for p in paths], reading, like=like)
     weighted = reading.labelled and not reading.featureless and reading.doc_weight is None
     stream.beside = [side_weights(path) for path in paths] if weighted else ()
+    for path in paths if weighted else ():
+        warn_of_others(path)
     return stream

@@ -17,7 +17,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.evaluation.compare import Comparison
 from sparserank.strict_json import read_json
-from sparserank.text import brief, visible
+from sparserank.text import brief, many, visible
 
 CONFIDENCE, EQUAL_FAIL = 0.95, 0.05  # of the bound; share of equal systems that should fail at most
 FORMAT, EXPECTED = "sparserank-evaluation", "values of an earlier system, as 'evaluate --out' writes them"
@@ -94,7 +94,7 @@ class Gate:
             f"{name} against {baseline}: {loss}. With these {self.n_queries:,} queries, {equal} would exceed the limit"
         )
         more = self.equal_fail > EQUAL_FAIL and math.isfinite(self.needed)
-        return f"{said}; with {self.needed:,}, {100 * EQUAL_FAIL:.0f}." if more else f"{said}."
+        return f"{said}; with {many(self.needed)}, {100 * EQUAL_FAIL:.0f}." if more else f"{said}."
 
 
 def gate(values: np.ndarray, baseline: np.ndarray, limit: tuple[float, bool], sign: int = 1) -> Gate:

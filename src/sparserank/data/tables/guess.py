@@ -195,8 +195,7 @@ def _check(out: Proposal, found: Survey, schema: pa.Schema, has_features: bool) 
     if len(columns) >= 3 and names <= OF_RUNS and not (out.label and useful - OF_NO_USE):
         out.blocked.insert(
             0,
-            "this looks like a run or judgments, which have no features: only evaluate and fuse read such files, judgments "
-            f"as {option('qrels')}",
+            "this looks like a run or judgments, which have no features: only evaluate and fuse read such files",
         )
     for role, name in (("label", out.label), ("query", out.qid)):
         c = None if name is None else columns[name]
