@@ -253,7 +253,7 @@ def test_the_first_attempt_shows_everything_and_its_command_goes_through(name, c
     told = json.loads(cli_here("inspect", name, "--format", "json").out)
     assert told["next"] == command
     assert told["roles"] == {"label": "relevance", "qid": "query", "docid": "doc_id"}
-    assert (told["n_docs"], told["n_queries"], told["n_features"]) == (len(FRAME), 40, len(COLUMNS_OF_FEATURES))
+    assert (told["n_docs"], told["n_queries"], told["n_features"]) == (len(FRAME), 40, len(FEATURES))  # columns
     assert {c["column"]: c["use"] for c in told["columns"] if c["use"] == "left out"}.keys() == LEFT_OUT
     quick = ["--penalty", "l1", "--n-alphas", "5", "--folds", "2", "--half-samples", "0"]
     arguments = [*shlex.split(command)[1:], *quick]

@@ -196,12 +196,13 @@ def _kind_of(path: Path) -> str:
     if found in (EITHER, TABLE):
         return "run"
     expected = f"a model file, a run (lines '{RUN}', JSON, Parquet or CSV) or one score per line"
-    if found == JUDGMENTS:
-        raise DataFormatError(f"{path}: expected {expected}; it contains judgments, which {option('qrels')} takes.")
     for _, text in text_lines(path, expected):
         fields = text.split(maxsplit=5)
         if not fields or fields[0].startswith("#"):
             continue
+        if found == JUDGMENTS:
+            first = f"{brief(text)}, as in judgments, which {option('qrels')} takes"
+            raise DataFormatError(f"{path}: expected {expected}; its first line is {first}.")
         if fields[0].startswith("{"):
             return "model"
         if fields == [LIGHTGBM_FIRST_LINE]:

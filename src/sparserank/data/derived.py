@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MIN_SHARE, MIN_QUERIES = 0.01, 20  # a level is frequent if it has this share of the rows, or is in so many queries
 MAX_LEVELS = 30  # of a category; the others count as one, which has no feature
 MAX_DISTINCT = 0.5  # text with a larger share of distinct values is an id or a title
+MISSING = "NULL"  # a missing value, where levels are listed
 MIN_MISSING = 0.01  # a feature with a larger share of missing values has a flag
 
 
@@ -58,22 +59,20 @@ class KnownLevels:
     def tell(self, place: str) -> None:
         """Warn of each column without a known level."""
         for source in [source for source in self._first if source not in self._known]:
-            levels = [brief(d.level or "a missing value") for d in self._derived.values() if d.source == source]
-            warnings.warn(
+            levels = [brief(d.level or MISSING) for d in self._derived.values() if d.source == source]
+            said = (
                 f"{place}: no row of column {brief(source)} has a level that is known from training "
-                f"({listed(levels, 3)}); the first has {brief(self._first[source])}. All count as other levels.",
-                DataWarning,
-                stacklevel=3,
+                f"({listed(levels, 3)}); the first has {brief(self._first[source] or MISSING)}; all count as others."
             )
+            warnings.warn(said, DataWarning, stacklevel=3)
 
 
 def texts_in(column: Any) -> pa.Array:
     """As `texts_of`, of a column of any library."""
     from sparserank.arrow import pa
 
-    return texts_of(
-        column.combine_chunks() if hasattr(column, "combine_chunks") else pa.array(column, from_pandas=True)
-    )
+    held = column.combine_chunks() if hasattr(column, "combine_chunks") else pa.array(column, from_pandas=True)
+    return texts_of(held)
 
 
 def texts_of(column: pa.Array) -> pa.Array:

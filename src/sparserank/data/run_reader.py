@@ -28,7 +28,7 @@ from sparserank.data.tables.roles import may_be_category
 from sparserank.data.text_lines import number_in, unzipped
 from sparserank.data.trec import QRELS, finite_number, judgment_entries, kind_of_line, run_entries
 from sparserank.data.usual_names import DOCUMENTS, JUDGED, OF_JUDGMENTS, QUERIES, SCORES, called, plain
-from sparserank.errors import DataError, DataFormatError, DataWarning
+from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
 from sparserank.files import read_bounded
 from sparserank.number_checks import as_real
 from sparserank.options import option
@@ -254,12 +254,20 @@ def read_entries(
     if isinstance(source, str | os.PathLike):
         return _of_file(source, layout, queries, documents, ranks)
     if is_mapping(source):
+        _refuse_columns(layout)
         entries = Entries(layout, name, "entry", queries, documents)
         return _of_mapping(entries, source if isinstance(source, Mapping) else source.to_dict())
     if is_frame(source):
         return _of_table(table_of(name, source), layout, queries, documents)
     usual = f"a frame with qid, docno and {layout.numbers[0]}"
     raise DataError(f"{name}: {layout.verb} a file, {usual}, or {layout.json}; got {brief(source)}.")
+
+
+def _refuse_columns(layout: Layout) -> None:
+    """Raise ParameterError for a column that is named of judgments that are no table."""
+    for name, column in layout.asked._asdict().items():
+        if column is not None and not layout.of_runs:
+            raise ParameterError(name, "does not apply to TREC judgments and JSON, which are no tables; leave it out.")
 
 
 def is_mapping(source: Any) -> bool:
@@ -305,6 +313,7 @@ def _of_file(
     table = _kind_of_table(place, head, layout)
     if table is not None:
         return _of_table(open_table(place, table), layout, queries, documents)
+    _refuse_columns(layout)
     if head.lstrip()[:1] == b"{":
         try:
             content = parse_json(_unzipped(read_bounded(place, MAX_BYTES)))
