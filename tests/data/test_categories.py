@@ -320,3 +320,31 @@ def test_a_model_in_use_keeps_its_own_replacements(tmp_path):
     values = per_query_values(old.predict(frame), sr.read(frame, missing="zero"), [parse_metric("ndcg@10")])[0]
     assert change is not None
     assert change.mean == pytest.approx(np.nanmean(values))
+
+
+def test_a_category_without_a_known_level_is_said(tmp_path, cli: Cli):
+    """At predict in Python and on the command line, and in validation data; not where one row has a known level."""
+    frame = FRAME[["qid", "label", "bm25"]].assign(brand=RNG.choice(["acme", "zeta"], N))
+    frame["label"] = ((frame["brand"] == "acme") + 0.2 * NOISE > 0.5).astype(int)
+    data, _ = read(frame)
+    model = sr.SparseRanker(alpha_ratio=0.01).fit_dataset(data).to_model()
+    model.save(tmp_path / "m.json")
+    said = r"no row of column 'brand' has a level that is known from training \('acme', 'zeta'\); the first has 'ACME '"
+    odd = frame.assign(brand=frame["brand"].replace({"acme": "ACME ", "zeta": "ACME "}))
+    mixed = odd.copy()
+    mixed.loc[7, "brand"] = "acme"
+    for form in (odd, pl.from_pandas(odd), pa.Table.from_pandas(odd)):
+        with pytest.warns(DataWarning, match=said):
+            model.predict(form)
+    with pytest.warns(DataWarning, match="the first has 'NULL'"):
+        model.predict(frame.assign(brand=None))
+    path = _written(odd.to_parquet, tmp_path / "odd.parquet", index=False, row_group_size=100)
+    assert "no row of column 'brand'" in cli("predict", tmp_path / "m.json", path).done.err
+    with pytest.warns(DataWarning, match=said):
+        read_weighted_sources({"train": frame, "valid": odd}, {o.name: o.default for o in SELECT})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(model.predict(mixed)) == N
+        model.predict(frame)
+    path = _written(mixed.to_parquet, tmp_path / "mixed.parquet", index=False, row_group_size=100)
+    assert "no row" not in cli("predict", tmp_path / "m.json", path).done.err

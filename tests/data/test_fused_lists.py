@@ -321,7 +321,7 @@ JUDGMENTS: dict[str, str] = {
     "quepid.csv": "query,docid,rating\n1,a,0\n1,b,1\n2,a,2\n",
     "pandas.csv": ",QueryId,DocId,Relevance,iteration\n0,1,a,0,0\n1,1,b,1,0\n2,2,a,2,0\n",
     "text.json": '{"1": {"a": "0.000", "b": "1"}, "2": {"a": "2.0"}}',
-    "workbench.json": """{"took": 3, "hits": {"total": {"value": 1}, "hits": [{"_source": {"name": "A", "judgmentRatings": [
+    "workbench.json": """{"took": 3, "hits": {"total": {"value": 1}, "hits": [{"_source": {"judgmentRatings": [
         {"query": "1", "ratings": [{"docId": "a", "rating": "0.0"}, {"docId": "b", "rating": "1.0"}]},
         {"query": "2", "ratings": [{"docId": "a", "rating": "2.000"}]}]}}]}}""",
     "rank_eval.json": """{"requests": [

@@ -160,6 +160,7 @@ def leave_out(out: Proposal, names: Collection[str], found: Survey, reading: Rea
         return
     out.left_out |= dict.fromkeys((name for name in out.features if name in names), "as the warning says")
     out.features, out.holes = kept, tuple(name for name in out.holes if name in kept)
+    out.options.clear()
     _options(out, found, reading, None)
 
 
