@@ -96,9 +96,7 @@ def without_holes(data: RankingDataset) -> RankingDataset:
 
     from sparserank.data.matrices import each_value
 
-    if not data.keep_missing:
-        return data
-    return replace(data, X=each_value(data.X, np.nan_to_num), keep_missing=False)
+    return replace(data, X=each_value(data.X, np.nan_to_num), keep_missing=False) if data.keep_missing else data
 
 
 def shown_value(value: Any) -> str:

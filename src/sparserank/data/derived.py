@@ -46,23 +46,24 @@ class KnownLevels:
     """Finds the categories of which no row has a level that is known: those of `derived`."""
 
     def __init__(self, derived: Mapping[str, Derived]) -> None:
-        self._derived, self._known, self._first = derived, set[str](), dict[str, str]()
+        self._derived, self._first = derived, dict[str, str | None]()  # the first level; None: there is a known one
 
     def see(self, source: str, texts: pa.Array) -> None:
         """Note whether some of the texts of a column are known levels."""
-        if source in self._known or not len(texts):
-            return
-        if any(d.source == source and d.among(texts).any() for d in self._derived.values() if d.level is not None):
-            self._known.add(source)
-        self._first.setdefault(source, texts[0].as_py())
+        first = self._first.setdefault(source, texts[0].as_py()) if len(texts) else None
+        levels = [d for d in self._derived.values() if d.source == source and d.level is not None]
+        if first is not None and any(d.among(texts).any() for d in levels):
+            self._first[source] = None
 
     def tell(self, place: str) -> None:
         """Warn of each column without a known level."""
-        for source in [source for source in self._first if source not in self._known]:
+        for source, first in self._first.items():
+            if first is None:
+                continue
             levels = [brief(d.level or MISSING) for d in self._derived.values() if d.source == source]
             said = (
                 f"{place}: no row of column {brief(source)} has a level that is known from training "
-                f"({listed(levels, 3)}); the first has {brief(self._first[source] or MISSING)}; all count as others."
+                f"({listed(levels, 3)}); the first has {brief(first or MISSING)}; all count as others."
             )
             warnings.warn(said, DataWarning, stacklevel=3)
 

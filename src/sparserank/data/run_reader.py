@@ -452,21 +452,13 @@ def _numbers(batch: Any, column: str, entries: Entries, row: int) -> np.ndarray:
     from sparserank.arrow import pa
 
     held = batch.column(column)
-    texts: list[Any] = []
+    texts, is_text = document_texts(held), may_be_category(held.type)
     try:
-        if may_be_category(held.type):
-            texts = held.cast(pa.string()).to_pylist()
-            values = np.array([number_in(text or "nan") for text in texts])
-        else:
-            values = held.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        values = np.array(list(map(number_in, texts))) if is_text else held.cast(pa.float64()).to_numpy(False)
     except pa.ArrowException as error:
         raise DataFormatError(f"{entries.place}: column {column} must contain numbers.") from error
-    lacks = np.isnan(values) if not texts else np.array([not text for text in texts])
-    odd = np.flatnonzero(~np.isfinite(values) & ~(lacks & (not entries.layout.of_runs)))
+    odd = np.flatnonzero(~np.isfinite(values) & (entries.layout.of_runs | (texts != "")))
     if len(odd):
-        found = texts[odd[0]] if texts else f"{values[odd[0]]:g}"
-        raise DataFormatError(
-            f"{entries.place}:{row + odd[0] + 1}: expected a finite number as {column}; got "
-            f"{brief(found) if texts else found}."
-        )
+        found = brief(texts[odd[0]]) if is_text else f"{values[odd[0]]:g}"
+        raise DataFormatError(f"{entries.place}:{row + odd[0] + 1}: expected a finite number as {column}; got {found}.")
     return np.asarray(values, dtype=np.float64)

@@ -77,26 +77,25 @@ def numbering(
     Raises
         ParameterError   from the function: no column has this name; a category has no direction
     """
-    columns: dict[str, list[int]] = {}
-    for j, source in enumerate(sources or names):
-        columns.setdefault(source, []).append(j)
+    column_of = dict(zip(names, sources or names, strict=True))
+    columns: dict[Any, list[int]] = {}
+    for j, column in enumerate(column_of.values()):
+        columns.setdefault(column, []).append(j)
     verb = "contains" if owner else "names"
 
     def numbers(rule: str, name: Any) -> list[int]:
-        refused, column = partial(ParameterError, rule, owner=owner), name
-        if isinstance(name, str) and sources is not None and name not in columns and name in names:
-            column = sources[names.index(name)]
-        if not isinstance(name, str) or column not in columns:
-            unknown = no_such(name, list(columns), "feature")
-            raise refused(f"{verb} {brief(name)}, which is not a feature; {unknown}")
-        found = columns[column]
-        if rule == "monotone":
-            found = [j for j in found if names[j] == column]
+        column = column_of.get(name, name) if isinstance(name, str) else None
+        found = columns.get(column, [])
+        own = [j for j in found if names[j] == column] if rule == "monotone" else found
         if not found:
-            raise refused(f"{verb} {brief(name)}: the levels of category {brief(column)} have no order; leave it out.")
-        if column != name:
-            raise refused(f"{verb} {brief(name)}, which is made from column {brief(column)}; name the column.")
-        return found
+            problem = f", which is not a feature; {no_such(name, list(columns), 'feature')}"
+        elif not own:
+            problem = f": the levels of category {brief(column)} have no order; leave it out."
+        elif column != name:
+            problem = f", which is made from column {brief(column)}; name the column."
+        else:
+            return own
+        raise ParameterError(rule, f"{verb} {brief(name)}{problem}", owner=owner)
 
     return numbers
 
