@@ -5,6 +5,7 @@ The forms of runs and judgments that trec_eval, BEIR and ranx users have, in eve
 import gzip
 import json
 import re
+from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -439,6 +440,15 @@ def test_two_frames_are_a_run_and_judgments() -> None:
         )
         for form in (judged, pl.from_pandas(judged), pa.Table.from_pandas(judged)):
             assert sr.evaluate(run, form) == expected
+    scored, judgment = (
+        namedtuple("Scored", "query_id doc_id score"),
+        namedtuple("Judgment", "query_id doc_id relevance"),
+    )
+    rows = [scored(q, d, s) for (q, d), s in ENTRIES.items()]
+    of = [judgment(q, d, g) for (q, d), g in JUDGED.items()]
+    assert (
+        sr.evaluate(rows, of) == sr.evaluate(iter(rows), iter(of)) == sr.evaluate(rows, sr.read_qrels(of)) == expected
+    )
     with_features = judged.drop(columns="iteration").assign(bm25=1.0)
     assert list(sr.evaluate(run, with_features, "map")) == ["map"]
 
@@ -464,6 +474,7 @@ def test_runs_in_memory_are_read() -> None:
     ("scores", "judged", "message"),
     [
         ({"a": [1.0, 2.0]}, [1, 0], "evaluate takes one system; use compare_systems"),
+        ({"1": ["a", "b"]}, JUDGED, r"the run: a run must be \{query id: \{document id: score\}\}; query '1' has"),
         ({"bm25": {"1": {"a": 1.0}}}, JUDGED, "evaluate takes one system; use compare_systems"),
         ({"bm25": Run(ENTRIES)}, JUDGED, "evaluate takes one system; use compare_systems"),
         ({"1": {"a": "x"}}, JUDGED, "the run: scores must be finite numbers; document 'a' of query '1' has 'x'"),

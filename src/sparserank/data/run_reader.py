@@ -251,6 +251,7 @@ def read_entries(
         DataFormatError   a malformed line or row; the message names file and line
         DataError         the source is in none of the forms
     """
+    source = tabled(source)
     if isinstance(source, str | os.PathLike):
         return _of_file(source, layout, queries, documents, ranks)
     if is_mapping(source):
@@ -261,6 +262,16 @@ def read_entries(
         return _of_table(table_of(name, source), layout, queries, documents)
     usual = f"a frame with qid, docno and {layout.numbers[0]}"
     raise DataError(f"{name}: {layout.verb} a file, {usual}, or {layout.json}; got {brief(source)}.")
+
+
+def tabled(source: Any) -> Any:
+    """Named tuples, as ir_datasets and ir_measures have them, as a table; anything else unchanged."""
+    rows = list(source) if isinstance(source, Iterator) else source
+    if not (isinstance(rows, list) and rows and hasattr(rows[0], "_asdict")):
+        return rows
+    from sparserank.arrow import pa
+
+    return pa.Table.from_pylist([row._asdict() for row in rows])
 
 
 def _refuse_columns(layout: Layout) -> None:

@@ -15,7 +15,17 @@ from sparserank.data.missing import KEEP
 from sparserank.data.query_ids import MANY_ROWS
 from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
-from sparserank.data.run_reader import EITHER, JUDGMENTS, Asked, holds, is_mapping, kind_of_columns, read_qrels, run_of
+from sparserank.data.run_reader import (
+    EITHER,
+    JUDGMENTS,
+    Asked,
+    holds,
+    is_mapping,
+    kind_of_columns,
+    read_qrels,
+    run_of,
+    tabled,
+)
 from sparserank.data.runs import Qrels, Run, document_ids
 from sparserank.data.tables.batches import document_texts, is_frame
 from sparserank.data.tables.frames import collected, column_names, is_lazy
@@ -270,7 +280,8 @@ def _on_judged(
 def _is_one_run(scores: Mapping[Any, Any]) -> bool:
     """Whether a mapping is one run, and not {name: system}."""
     key, value = next(iter(scores.items()), (("", ""), 0.0))
-    if isinstance(key, tuple):
+    of_names = isinstance(value, list) and value != [] and isinstance(value[0], str)  # the reader says what it needs
+    if isinstance(key, tuple) or of_names:
         return True
     return isinstance(value, Mapping) and not any(isinstance(d, tuple) or isinstance(value[d], Mapping) for d in value)
 
@@ -279,6 +290,7 @@ def _as_run(system: Any, name: str, asked: Asked) -> Any:
     """A run in any of its forms as Run; other systems unchanged."""
     if isinstance(system, Run) or hasattr(system, "predict"):
         return system
+    system = tabled(system)
     is_table = hasattr(system, "columns") and is_frame(system)  # a series is an array
     is_file = isinstance(system, str | os.PathLike)
     return run_of(system, name, asked) if is_file or is_mapping(system) or is_table else system
@@ -288,7 +300,7 @@ def _as_judgments(data: Any, for_run: bool, asked: Asked) -> Any:
     """A mapping as Qrels, and for a run also a file or frame of judgments; anything else unchanged."""
     if isinstance(data, Run | Qrels):
         return data
-    kind = ""
+    kind, data = "", tabled(data)
     if for_run and isinstance(data, str | os.PathLike):
         kind = holds(data)
     elif for_run and is_frame(data):
