@@ -94,9 +94,11 @@ def without_holes(data: RankingDataset) -> RankingDataset:
     """The data with 0 for missing values."""
     import numpy as np
 
-    from sparserank.data.matrices import each_value
+    from sparserank.data.matrices import each_value, missing_counts
 
-    return replace(data, X=each_value(data.X, np.nan_to_num), keep_missing=False) if data.keep_missing else data
+    if data.is_stored or not missing_counts(data.X).any():  # stores have none
+        return data
+    return replace(data, X=each_value(data.X, np.nan_to_num), keep_missing=False)
 
 
 def shown_value(value: Any) -> str:

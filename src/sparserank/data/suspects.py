@@ -28,16 +28,8 @@ MIN_OTHERS = 10  # rows with other than the most common value that agree with a 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # words of a name, split at capitals and at non-letters
 DIGIT = re.compile(r"\d")
 OF_A_LIST = ("rank", "position", "pos", "slot")  # words for the place of a document in a list that was shown
-OF_A_SITE = (
-    "page",
-    "site",
-    "domain",
-    "host",
-    "trust",
-    "text",
-    "sales",
-    "seller",
-)  # their ranks are known before ranking
+# Words whose `rank` is known before documents are ranked.
+OF_A_SITE = ("page", "site", "domain", "host", "trust", "text", "sales", "seller")
 # Words for what users do with a document of a list that was shown; `clicks` are more often those of earlier lists.
 OUTCOME = re.compile(
     "click(ed)?|purchased?|bought|booked|bookings?|conversions?|converted|ordered|cart(ed)?|checkout|revenue|gmv|dwell"
