@@ -18,6 +18,7 @@ _HIDDEN = (
     "Zp",
 )  # control characters (including terminal escapes), lone surrogates, line and paragraph separators
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # these reorder the text around them
+MILLION = 1_000_000
 MAX_LISTED = 60  # characters of a name in a list
 LONGEST = 60
 MAX_NAMES = 10_000  # names that are compared with a mistyped one
@@ -57,6 +58,12 @@ def figure(value: Any, digits: int = 4, signed: bool = False) -> str:
     if isinstance(value, str):
         return value
     return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+
+
+def many(n: float, about: str = "") -> str:
+    """A number of queries that would be needed: '1,200'; 'more than a million' where it is astronomic. about: the word
+    before a number."""
+    return f"{about}{n:,.0f}" if n < MILLION else "more than a million"
 
 
 def signed(value: Any, digits: int = 4) -> str:

@@ -473,6 +473,8 @@ def test_tables_of_runs_and_judgments_are_called_so(columns: str, tmp_path: Path
     n = columns.count("\t")
     rows = ["\t".join([f"q{i // 3}", *(str((i * 7 + j) % 3) for j in range(n))]) for i in range(9)]
     (tmp_path / "a.tsv").write_text("\n".join([columns, *rows]) + "\n")
-    assert "this looks like a run or judgments, which have no features" in cli("inspect", tmp_path / "a.tsv").out
+    assert "queries                             3" in cli("inspect", tmp_path / "a.tsv").out
+    said = "this looks like a run or judgments, which have no features"
+    assert said in cli("select", tmp_path / "a.tsv", "--out", tmp_path / "run").err
     (tmp_path / "b.tsv").write_text("\n".join([f"{columns}\tlabel\tbm25", *(f"{row}\t1\t2.5" for row in rows)]) + "\n")
     assert "looks like a run" not in cli("inspect", tmp_path / "b.tsv").out

@@ -320,3 +320,51 @@ def test_a_model_in_use_keeps_its_own_replacements(tmp_path):
     values = per_query_values(old.predict(frame), sr.read(frame, missing="zero"), [parse_metric("ndcg@10")])[0]
     assert change is not None
     assert change.mean == pytest.approx(np.nanmean(values))
+
+
+def test_a_category_without_a_known_level_is_said(tmp_path, cli: Cli):
+    """At predict in Python and on the command line, and in validation data; not where one row has a known level."""
+    frame = FRAME[["qid", "label", "bm25"]].assign(brand=RNG.choice(["acme", "zeta"], N))
+    frame["label"] = ((frame["brand"] == "acme") + 0.2 * NOISE > 0.5).astype(int)
+    data, _ = read(frame)
+    model = sr.SparseRanker(alpha_ratio=0.01).fit_dataset(data).to_model()
+    model.save(tmp_path / "m.json")
+    said = r"no row of column 'brand' has a level that is known from training \('acme', 'zeta'\); the first has 'ACME '"
+    odd = frame.assign(brand=frame["brand"].replace({"acme": "ACME ", "zeta": "ACME "}))
+    mixed = odd.copy()
+    mixed.loc[7, "brand"] = "acme"
+    for form in (odd, pl.from_pandas(odd), pa.Table.from_pandas(odd)):
+        with pytest.warns(DataWarning, match=said):
+            model.predict(form)
+    with pytest.warns(DataWarning, match="the first has 'NULL'"):
+        model.predict(frame.assign(brand=None))
+    path = _written(odd.to_parquet, tmp_path / "odd.parquet", index=False, row_group_size=100)
+    assert "no row of column 'brand'" in cli("predict", tmp_path / "m.json", path).done.err
+    with pytest.warns(DataWarning, match=said):
+        read_weighted_sources({"train": frame, "valid": odd}, {o.name: o.default for o in SELECT})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(model.predict(mixed)) == N
+        model.predict(frame)
+    path = _written(mixed.to_parquet, tmp_path / "mixed.parquet", index=False, row_group_size=100)
+    assert "no row" not in cli("predict", tmp_path / "m.json", path).done.err
+
+
+def test_what_correlates_and_what_is_kept_in_vain_are_columns_of_the_table():
+    """Flags of two numbers that are missing together correlate, which says nothing about the numbers."""
+    frame = FRAME[["qid", "label", "bm25", "rating"]].assign(shelf=RNG.choice(["top", "low"], N))
+    frame["votes"] = np.where(frame["rating"].isna(), np.nan, RNG.random(N))
+    frame["copy"] = frame["bm25"] + 0.01 * NOISE
+    frame["label"] = ((frame["bm25"] + 5.0 * frame["rating"].isna() + NOISE) > 2).astype(int)
+    options: dict[str, Any] = {"penalties": "l1", "half_samples": 0, "rival": "none", "feature_transform": "none"}
+    with pytest.warns(DataWarning, match="become medians"):
+        result = sr.select(frame, keep=["shelf"], k=3, **options)
+    redundant = result.to_json()["redundant"]["left"]
+    assert {name for row in redundant for name in (row["feature"], row["selected"])} <= {*frame.columns}
+    assert "copy" in {row["feature"] for row in redundant} | {*result.model.columns}
+    same = frame.assign(shelf=np.where(QUERY % 2, "top", "low"), one=1.0)
+    same.loc[0, "shelf"] = None
+    with pytest.warns(DataWarning) as told:
+        sr.select(same, keep=["shelf", "one"], fast=True)
+    said = [str(w.message) for w in told if "is to be kept" in str(w.message) or "are to be kept" in str(w.message)]
+    assert [s.partition(" is to be kept")[0] for s in said] == ["'one'"]

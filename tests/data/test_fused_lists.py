@@ -5,6 +5,7 @@ The forms of runs and judgments that trec_eval, BEIR and ranx users have, in eve
 import gzip
 import json
 import re
+from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,13 +21,14 @@ import pytrec_eval
 
 import sparserank as sr
 from sparserank.data.fusion.fusion_table import fusion_table
+from sparserank.data.fusion.judged_runs import read_judged_runs
 from sparserank.data.fusion.lists import RetrieverLists, names_of_runs, read_lists
 from sparserank.data.fusion.norms import LEAST, Norm, parse_norm, rules_of
 from sparserank.data.run_reader import Ids
 from sparserank.data.runs import Qrels, Run
-from sparserank.errors import DataError, DataFormatError
+from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
 from tests.oracles import fusion as oracle
-from tests.support.command_line import Cli
+from tests.support.command_line import Cli, assert_refused
 from tests.support.made_runs import entries, lists, write
 
 DEPTH = 20
@@ -305,6 +307,8 @@ RUNS: dict[str, str] = {
     "a.json": '{"1": {"a": 2, "b": 1.0}, "2": {"a": 0.5}}',
     "a.csv": "qid,docno,score\n1,a,2\n1,b,1\n2,a,0.5\n",
     "a.tsv": "query_id\tdocid\tscore\n1\ta\t2\n1\tb\t1\n2\ta\t0.5\n",
+    "query.csv": "query,document_id,score\n1,a,2\n1,b,1\n2,a,0.5\n",
+    "words.csv": "Query ID,docId,Score,Rank\n1,a,2,1\n1,b,1,2\n2,a,0.5,1\n",
 }
 JUDGED = {("1", "a"): 0.0, ("1", "b"): 1.0, ("2", "a"): 2.0}
 JUDGMENTS: dict[str, str] = {
@@ -315,6 +319,16 @@ JUDGMENTS: dict[str, str] = {
     "names": "qid iteration docno rel\n1 0 a 0\n1 0 b 1\n2 0 a 2\n",
     "a.json": '{"1": {"a": 0, "b": 1}, "2": {"a": 2}}',
     "a.csv": "qid,docno,label\n1,a,0\n1,b,1\n2,a,2\n",
+    "quepid.csv": "query,docid,rating\n1,a,0\n1,b,1\n2,a,2\n",
+    "pandas.csv": ",QueryId,DocId,Relevance,iteration\n0,1,a,0,0\n1,1,b,1,0\n2,2,a,2,0\n",
+    "text.json": '{"1": {"a": "0.000", "b": "1"}, "2": {"a": "2.0"}}',
+    "workbench.json": """{"took": 3, "hits": {"total": {"value": 1}, "hits": [{"_source": {"judgmentRatings": [
+        {"query": "1", "ratings": [{"docId": "a", "rating": "0.0"}, {"docId": "b", "rating": "1.0"}]},
+        {"query": "2", "ratings": [{"docId": "a", "rating": "2.000"}]}]}}]}}""",
+    "rank_eval.json": """{"requests": [
+        {"id": "1", "request": {"query": {"match": {"t": "x"}}}, "ratings": [
+            {"_index": "i", "_id": "a", "rating": 0}, {"_index": "i", "_id": "b", "rating": 1}]},
+        {"id": "2", "request": {}, "ratings": [{"_index": "i", "_id": "a", "rating": 2}]}], "metric": {"dcg": {}}}""",
 }
 
 
@@ -349,15 +363,94 @@ def test_every_form_of_judgments_is_the_same_to_every_reader(name: str, packed: 
     run, qrels = written(tmp_path, RUNS, "plain.run"), written(tmp_path, JUDGMENTS, name, packed)
     assert sr.read_qrels(qrels) == JUDGED
     assert cli("evaluate", "--qrels", qrels, "--system", run).code == 0
-    if not name.endswith("csv"):  # a table is judged documents
-        found = sr.compare_systems({"a": run, "b": ENTRIES}, str(qrels), "ndcg@10")
-        assert {row["mean"] for row in found.rows()} == {sr.evaluate(Run(ENTRIES), JUDGED, "ndcg@10")["trec:ndcg@10"]}
-    if name in ("plain", "comments", "no-iteration", "names"):
+    found = sr.compare_systems({"a": run, "b": ENTRIES}, str(qrels), "ndcg@10")
+    assert {row["mean"] for row in found.rows()} == {sr.evaluate(Run(ENTRIES), JUDGED, "ndcg@10")["trec:ndcg@10"]}
+    if name not in ("beir.tsv", "a.json", "text.json"):  # which may be runs
         assert json.loads(cli("inspect", qrels, "--format", "json").out)["grades"] == {"0": 1, "1": 1, "2": 1}
     if qrels.suffix == ".gz":
         qrels.write_bytes(qrels.read_bytes()[:-12])
         with pytest.raises(DataFormatError, match="damaged gzip file"):
             sr.read_qrels(qrels)
+
+
+QUERY_TEXTS = {("red shoes", "d1"): 3.0, ("red shoes", "d2"): 0.0, ("tv", "d8"): 1.0}
+
+
+def test_tabs_separate_a_query_of_several_words(tmp_path: Path) -> None:
+    """In runs and in judgments, with or without the column of iterations; blanks around ids do not count."""
+    rows = [(q, d, f"{v:g}") for (q, d), v in QUERY_TEXTS.items()]
+    for columns in ("{0}\t0\t{1}\t{2}", "{0}\t{1}\t{2}", "{0} \t 0 \t{1}\t{2} "):
+        path = tmp_path / "a.qrels"
+        path.write_text("".join(f"{columns.format(*row)}\n" for row in rows))
+        assert sr.read_qrels(path) == QUERY_TEXTS
+    path.write_text("".join(f"{q}\tQ0\t{d}\t{i}\t{v}\tmine\n" for i, (q, d, v) in enumerate(rows)))
+    assert sr.read_run(path) == QUERY_TEXTS
+    path.write_text("1\t0\td1 3\n")  # a tab among blanks
+    assert sr.read_qrels(path) == {("1", "d1"): 3.0}
+
+
+def test_columns_of_judgments_and_of_runs_may_be_named(tmp_path: Path, cli: Cli) -> None:
+    """A run has usual names where it lacks those of the judgments; other names are refused with the option."""
+    book = "case,page,ann,bob\n" + "".join(f"{q},{d},{int(g)},9\n" for (q, d), g in JUDGED.items())
+    (tmp_path / "book.csv").write_text(book)
+    (tmp_path / "run.csv").write_text("case,docid,score\n" + "".join(f"{q},{d},{s}\n" for (q, d), s in ENTRIES.items()))
+    names = {"label": "ann", "qid": "case", "docid": "page"}
+    assert sr.read_qrels(tmp_path / "book.csv", **names) == JUDGED
+    assert sr.read_qrels(pd.read_csv(tmp_path / "book.csv"), **names) == JUDGED
+    flags = ("--label-column", "ann", "--qid-column", "case", "--docid-column", "page")
+    given = ("evaluate", "--qrels", tmp_path / "book.csv", "--system", tmp_path / "run.csv", "--metric", "ndcg@10")
+    expected = sr.evaluate(Run(ENTRIES), JUDGED, "ndcg@10")["trec:ndcg@10"]
+    assert [row["mean"] for row in json.loads(cli(*given, *flags, "--format", "json").out)] == [expected]
+    assert_refused(
+        cli(*given, *flags[2:]), 1, "label is not among 'case, page, ann, bob', nor another usual name; name"
+    )
+    assert_refused(cli(*given, *flags[2:]), 1, "--label-column")
+    assert_refused(
+        cli(*given, "--label-column", "eve", *flags[2:]), 1, "has no column 'eve'; it has 'case, page, ann, bob'"
+    )
+    (tmp_path / "plain.qrels").write_text(JUDGMENTS["plain"])
+    with pytest.raises(ParameterError, match="qid does not apply to TREC judgments"):
+        sr.read_qrels(tmp_path / "plain.qrels", qid="case")
+    both = [f"{name}={tmp_path / 'run.csv'}" for name in "ab"]
+    short = ("--half-samples", "0", "--out", tmp_path / "fused")
+    assert_refused(cli("fuse", *both, "--qrels", tmp_path / "book.csv", *short), 1, "qid is not among")
+    read = read_judged_runs(dict.fromkeys("ab", ENTRIES), sr.read_qrels(tmp_path / "book.csv", **names), None, 10)
+    assert len(read.qrels) == 3
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "frame"])
+def test_documents_without_a_grade_are_left_out_and_counted(form: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("query,docid,rating\n1,a,0\n1,b,1\n1,c,\n2,a,2\n2,b,\n")
+    (tmp_path / "a.json").write_text('{"1": {"a": 0, "b": 1, "c": null}, "2": {"a": 2, "b": null}}')
+    source = {"csv": tmp_path / "a.csv", "json": tmp_path / "a.json", "frame": pd.read_csv(tmp_path / "a.csv")}[form]
+    with pytest.warns(DataWarning, match="left out, because they have no grade: 2 documents"):
+        assert sr.read_qrels(source) == JUDGED
+    (tmp_path / "a.csv").write_text("query,docid,rating\n1,a,0\n1,b,good\n")
+    with pytest.raises(DataFormatError, match=r"a\.csv:2: expected a finite number as rating; got 'good'"):
+        sr.read_qrels(tmp_path / "a.csv")
+
+
+def test_two_frames_are_a_run_and_judgments() -> None:
+    """With the names of ir_datasets and of PyTerrier; a frame with features is judged documents, as ever."""
+    expected = sr.evaluate(Run(ENTRIES), JUDGED)
+    for qid, docid, label in (("query_id", "doc_id", "relevance"), ("qid", "docno", "label")):
+        run = pd.DataFrame([(q, d, s) for (q, d), s in ENTRIES.items()], columns=[qid, docid, "score"])
+        judged = pd.DataFrame(
+            [(q, d, g, "0") for (q, d), g in JUDGED.items()], columns=[qid, docid, label, "iteration"]
+        )
+        for form in (judged, pl.from_pandas(judged), pa.Table.from_pandas(judged)):
+            assert sr.evaluate(run, form) == expected
+    scored, judgment = (
+        namedtuple("Scored", "query_id doc_id score"),
+        namedtuple("Judgment", "query_id doc_id relevance"),
+    )
+    rows = [scored(q, d, s) for (q, d), s in ENTRIES.items()]
+    of = [judgment(q, d, g) for (q, d), g in JUDGED.items()]
+    assert (
+        sr.evaluate(rows, of) == sr.evaluate(iter(rows), iter(of)) == sr.evaluate(rows, sr.read_qrels(of)) == expected
+    )
+    with_features = judged.drop(columns="iteration").assign(bm25=1.0)
+    assert list(sr.evaluate(run, with_features, "map")) == ["map"]
 
 
 def test_runs_in_memory_are_read() -> None:
@@ -381,6 +474,7 @@ def test_runs_in_memory_are_read() -> None:
     ("scores", "judged", "message"),
     [
         ({"a": [1.0, 2.0]}, [1, 0], "evaluate takes one system; use compare_systems"),
+        ({"1": ["a", "b"]}, JUDGED, r"the run: a run must be \{query id: \{document id: score\}\}; query '1' has"),
         ({"bm25": {"1": {"a": 1.0}}}, JUDGED, "evaluate takes one system; use compare_systems"),
         ({"bm25": Run(ENTRIES)}, JUDGED, "evaluate takes one system; use compare_systems"),
         ({"1": {"a": "x"}}, JUDGED, "the run: scores must be finite numbers; document 'a' of query '1' has 'x'"),

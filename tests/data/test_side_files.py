@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import dump_svmlight_file
 
 import sparserank as sr
 from sparserank.data.read import read_sources
 from sparserank.data.read_files import read_files
 from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
-from sparserank.errors import DataWarning, SparserankError
+from sparserank.errors import DataFormatError, DataWarning, SparserankError
 from sparserank.selection.fit import fit_model
 from tests.support.command_line import Cli
 
@@ -92,6 +93,29 @@ def test_sizes_that_are_not_needed_are_warned_of(file: Path, tmp_path: Path) -> 
     numbers(tmp_path / "a.csv.query", [2])
     with pytest.warns(DataWarning, match=r"a\.csv\.query: is not used"):
         read_files(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("suffix", [".position", ".init", ".base_margin"])
+def test_side_files_that_nothing_reads_are_warned_of(suffix: str, file: Path, cli: Cli) -> None:
+    numbers(f"{file}{suffix}", OF_ROWS)
+    with pytest.warns(DataWarning, match=rf"train\.txt\{suffix}: is not used; "):
+        read_files(file, Reading(**BASE_0))
+    assert f"train.txt{suffix}: is not used" in cli("inspect", file, "--index-base", "0").err
+
+
+@pytest.mark.parametrize(("zero_based", "base"), [(True, 0), (False, 1)])
+@pytest.mark.parametrize("first", [0.0, 0.5])
+def test_the_header_of_scikit_learn_decides_where_indices_begin(
+    zero_based: bool, base: int, first: float, tmp_path: Path, cli: Cli
+) -> None:
+    """Also where a first column of zeros, which the file leaves out, hides that they begin at 0."""
+    X, path = np.array([[first, 0.1, 0.2], [first, 0.3, 0.4]]), tmp_path / "a.txt"
+    dump_svmlight_file(X, [1, 0], str(path), zero_based=zero_based, query_id=[7, 7], comment="made")
+    assert read_files(path, Reading(index_base=base)).X.tolist() == X.tolist()
+    with pytest.raises(DataFormatError, match=f"column indices are {'zero' if base == 0 else 'one'}-based; use index"):
+        read_files(path, Reading(index_base=1 - base))
+    shown = cli("inspect", path, "--index-base", 1 - base).err
+    assert f"use --index-base {base}" in shown
 
 
 def test_weights_of_rows_belong_to_rows(file: Path) -> None:

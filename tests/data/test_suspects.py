@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -21,14 +22,15 @@ from sparserank.data.suspects import (
     _pairs,
     _sample,
     named_like_a_position,
+    named_like_an_outcome,
     suspects,
 )
-from sparserank.errors import DataWarning
+from sparserank.errors import DataWarning, ParameterError
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import parse_metric
 from sparserank.selection.one_feature import nearly_best_alone
 from tests.oracles import columns as oracle
-from tests.support.command_line import Cli
+from tests.support.command_line import Cli, assert_refused
 
 BASE = sr.datasets.make_ranking(40, (4, 9), 3, n_informative=2, n_redundant=0, noise=1.0, random_state=1).data
 N = BASE.n_docs
@@ -112,6 +114,74 @@ def test_names_of_positions_are_known_by_their_words() -> None:
         "documents are ranked (ignore_columns=['position'])."
     ]
     assert suspects(data, ["position"]) == []
+
+
+def test_names_of_outcomes_are_known_by_their_words() -> None:
+    """Not statistics of earlier lists, and predictions."""
+    names = ["clicked", "click_bool", "is_clicked", "purchased", "booking_bool", "gross_bookings_usd", "added_to_cart"]
+    names += ["converted", "orderRevenue", "dwell_time"]
+    others = ["click_rate", "clicks", "clicks_30d", "avg_bookings", "purchase_count", "p7_click", "predicted_click"]
+    others += ["click_prob", "url_dwell_time", "ordering", "cartoon", "bm25_clickable", "revenue_last_month"]
+    assert named_like_an_outcome([*others, *names]) == list(range(len(others), len(others) + len(names)))
+    data = RankingDataset(np.eye(4, 2), [1, 0, 1, 0], [1, 1, 2, 2], feature_names=["clicked", "bm25"])
+    assert suspects(data) == [
+        "feature 'clicked' is named like something that users do after documents are ranked; leave it out if it is not "
+        "known when documents are ranked (drop=['clicked'])."
+    ]
+
+
+def leaking_table() -> pd.DataFrame:
+    """Two leaks through what is made of columns: a level, or its absence, and a number that is missing."""
+    rng = np.random.default_rng(0)
+    n_queries, n = 60, 600
+    X = rng.random((n, 3))
+    label = (2 * X[:, 0] + X[:, 1] + rng.normal(0, 0.3, n) > 2.0).astype(int)
+    frame = pd.DataFrame({"qid": np.repeat(np.arange(n_queries), 10), "label": label, "stars": X[:, 0], "age": X[:, 2]})
+    frame["coupon"] = np.where(label > 0, "yes", None)
+    return frame.assign(paid=np.where(label > 0, 100 + rng.integers(0, 50, n), np.nan))
+
+
+def test_a_leak_through_a_made_column_is_named_by_the_column_of_the_table(cli: Cli, tmp_path: Path) -> None:
+    """One sentence a column; its remedy works; names that were made are refused with that of the column."""
+    frame = leaking_table()
+    quick: dict[str, Any] = {"half_samples": 0, "fast": True}
+    with pytest.warns(DataWarning) as told:
+        found = sr.select(frame, **quick)
+    said = [str(w.message) for w in told if "leave it out" in str(w.message)]
+    assert [s.split("'")[1] for s in said] == ["coupon", "paid"]
+    assert all(f"(drop=['{name}'])" in s for name, s in zip(("coupon", "paid"), said, strict=True))
+    assert found.suspicion is not None
+    assert found.suspicion.split("'")[1] in found.model.columns
+    both: list[dict[str, Any]] = [{"drop": ["coupon", "paid"]}, {"penalties": sr.penalties.L1(drop=("coupon", "paid"))}]
+    for options in both:
+        with pytest.warns(DataWarning):
+            dropped = sr.select(frame, **options, **quick)
+        assert {*dropped.model.columns} <= {"stars", "age"}
+        assert dropped.suspicion is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sr.select(frame, ignore_columns=["coupon", "paid"], **quick)
+    made = "'coupon=yes', which is made from column 'coupon'; name the column"
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"drop": ["coupon=yes"]}, made),
+        ({"keep": ["coupon=yes"]}, made),
+        ({"feature_groups": {"coupon=yes": "g"}}, made),
+        ({"penalties": sr.penalties.L1(drop=("coupon=yes",))}, made),
+        ({"drop": ["paid is missing"]}, "'paid is missing', which is made from column 'paid'"),
+        ({"monotone": {"coupon": "+"}}, "the levels of category 'coupon' have no order"),
+        ({"monotone": {"coupon=yes": "+"}}, "the levels of category 'coupon' have no order"),
+    ]
+    for given, message in refused:
+        with pytest.warns(DataWarning), pytest.raises(ParameterError, match=message):
+            sr.select(frame, **given, **quick)
+    frame.to_parquet(tmp_path / "t.parquet")
+    run = ("select", tmp_path / "t.parquet", "--half-samples", "0", "--fast", "--out", tmp_path / "run")
+    outcome = cli(*run, "--drop", "coupon", "--drop", "paid")
+    assert outcome.code == 0
+    assert "leave it out" not in outcome.err
+    assert {*sr.load_model(tmp_path / "run").columns} <= {"stars", "age"}
+    assert_refused(cli(*run, "--drop", "coupon=yes"), 2, f"--drop: names {made}")
+    assert_refused(cli(*run, "--drop", "coupn"), 2, "did you mean 'coupon'?")
 
 
 def test_a_logged_position_is_named_on_the_screen_in_the_report_and_in_result_json(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def test_the_first_attempt_shows_everything_and_its_command_goes_through(name, c
     told = json.loads(cli_here("inspect", name, "--format", "json").out)
     assert told["next"] == command
     assert told["roles"] == {"label": "relevance", "qid": "query", "docid": "doc_id"}
-    assert (told["n_docs"], told["n_queries"], told["n_features"]) == (len(FRAME), 40, len(COLUMNS_OF_FEATURES))
+    assert (told["n_docs"], told["n_queries"], told["n_features"]) == (len(FRAME), 40, len(FEATURES))  # columns
     assert {c["column"]: c["use"] for c in told["columns"] if c["use"] == "left out"}.keys() == LEFT_OUT
     quick = ["--penalty", "l1", "--n-alphas", "5", "--folds", "2", "--half-samples", "0"]
     arguments = [*shlex.split(command)[1:], *quick]
@@ -443,3 +443,64 @@ def test_more_than_fits_is_shown_without_reading_the_features(cli, tmp_path, mon
     assert (told["n_docs"], told["n_queries"], told["n_features"]) == (len(FRAME), 40, len(FEATURES))
     assert "constant_features" not in told
     assert "--missing" not in told["next"]
+
+
+# -- what is suspicious, and what a column is --------------------------------------------------------------------------
+
+
+def click_log() -> pd.DataFrame:
+    """A log with an outcome, a position, codes, numbers as text, and a category that is the same within queries."""
+    rng = np.random.default_rng(0)
+    n = 600
+    query = np.repeat(np.arange(60), 10)
+    label = rng.integers(0, 3, n)
+    return pd.DataFrame(
+        {
+            "query_id": query,
+            "label": label,
+            "bm25": rng.random(n) + 0.3 * label,
+            "position": np.tile(np.arange(1, 11), 60),
+            "clicked": (rng.random(n) < 0.3 * label).astype(int),
+            "shop_id": rng.integers(0, 9, n),
+            "brand": rng.choice(["acme", "zeta"], n),
+            "price": [str(v) for v in rng.integers(1, 400, n) % 37],
+            "market": np.where(query % 2 == 0, "uk", "us"),
+        }
+    )
+
+
+def test_the_command_leaves_out_what_is_warned_of_and_offers_categories(cli_here) -> None:
+    """The table, the reasons, the warnings and the facts agree on what a column is, and the command goes through."""
+    click_log().to_parquet("log.parquet")
+    outcome = cli_here("inspect", "log.parquet")
+    told = json.loads(cli_here("inspect", "log.parquet", "--format", "json").out)
+    left_out = {c["column"]: c["why"] for c in told["columns"] if c["use"] == "left out"}
+    assert left_out.keys() == {"position", "clicked", "price", "market"}
+    assert "half or more of its values are numbers" in left_out["price"]
+    assert all(f"feature '{name}' is named like" in outcome.err for name in ("position", "clicked"))
+    assert "differs within a query: market" in outcome.err
+    assert told["n_features"] == 3
+    assert told["feature_names"] == ["bm25", "shop_id", "brand"]
+    assert "read as amounts: shop_id; for those that are codes, add --categories" in outcome.out
+    command = shlex.split(told["next"])
+    assert command[-4:-2] == ["--feature-columns", "bm25,shop_id,brand"]  # shorter than what is left out
+    assert "--ignore-columns" not in command
+    quick = ["--penalty", "l1", "--n-alphas", "5", "--folds", "2", "--half-samples", "0", "--rival", "none"]
+    again = cli_here(*command[1:], *quick)
+    assert again.code == 0
+    assert "warning" not in again.err
+    with_codes = json.loads(cli_here("inspect", "log.parquet", "--categories", "shop_id", "--format", "json").out)
+    assert "--categories shop_id" in with_codes["next"]
+    named = cli_here("inspect", "log.parquet", "--feature-columns", "bm25,position")
+    assert "--feature-columns bm25,position" in named.out
+
+
+def test_vectors_of_spark_name_their_conversion(cli_here) -> None:
+    log = click_log()[["query_id", "label"]]
+    kind = pa.struct([("type", pa.int8()), ("size", pa.int32()), ("indices", pa.list_(pa.int32()))])
+    kind = pa.struct([*kind, ("values", pa.list_(pa.float64()))])
+    vectors = [{"type": 1, "size": None, "indices": None, "values": [0.5, 1.0]}] * len(log)
+    pq.write_table(pa.Table.from_pandas(log).append_column("features", pa.array(vectors, kind)), "spark.parquet")
+    for command in (("inspect",), ("select", "--out", "run", "--qid-column", "query_id")):
+        outcome = cli_here(command[0], "spark.parquet", *command[1:])
+        assert "pyspark.ml.functions.vector_to_array" in outcome.out + outcome.err

@@ -175,6 +175,32 @@ def test_a_cutoff_that_is_no_position_is_refused_in_a_few_words(name: str) -> No
         assert len(str(error.value)) < 250
 
 
+SPELLINGS = {
+    "nDCG@10": "ndcg@10",
+    "ndcg_cut_10": "trec:ndcg@10",
+    "ndcg_cut.10": "trec:ndcg@10",
+    "letor4:ndcg_cut_10": "letor4:ndcg@10",
+    "P_10": "trec:p@10",
+    "P(rel=2)@5": "p(rel=2)@5",
+    "precision@5": "p@5",
+    "recall_100": "trec:recall@100",
+    "R@100": "recall@100",
+    "map_cut_100": "trec:map@100",
+    "AP": "map",
+    "AP(rel=2)@100": "map(rel=2)@100",
+    "recip_rank": "trec:mrr",
+    "RR@10": "mrr@10",
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_spellings_of_trec_eval_and_ir_measures_are_understood(name: str) -> None:
+    """The names of trec_eval have its definition, unless another one is asked for; case does not count."""
+    assert repr(parse_metric(name)) == SPELLINGS[name]
+    assert repr(parse_metric(name.upper())) == SPELLINGS[name]
+    assert parse_metric(name, "xgboost") == parse_metric(SPELLINGS[name].removeprefix("trec:"), "xgboost")
+
+
 def test_the_largest_cutoff_is_no_cutoff() -> None:
     data = random_lists(8)
     for name in ("ndcg", "map", "mrr", "err"):

@@ -5,6 +5,8 @@ import os
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,7 @@ import sparserank as sr
 from sparserank.cli.output import answer
 from sparserank.cli.selection_tables import show_selection
 from sparserank.errors import ConvergenceWarning
+from sparserank.evaluation.gate import Gate
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathPlan
@@ -25,10 +28,11 @@ from sparserank.report.page import render_page
 from sparserank.selection import comparisons as rivals
 from sparserank.selection.job import Problem, SelectionJob, SelectionPlan, SelectionResult
 from sparserank.selection.rivals import ComparedRival
+from sparserank.selection.statements import needed
 from sparserank.solvers import Stop, solve
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.solution import Iterate, Status
-from sparserank.text import interval, percent, percents, relative, signed
+from sparserank.text import interval, many, percent, percents, relative, signed
 from tests.support.command_line import Cli
 
 MAX_LINES, MAX_WIDTH = 25, 110
@@ -346,3 +350,15 @@ def test_no_command_touches_a_folder_that_is_not_its_own(command: str, tmp_path:
     assert refused.code == 1
     assert "files that no sparserank run has written" in refused.err
     assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == before
+
+
+def test_counts_of_queries_that_nobody_has_are_said_in_words() -> None:
+    choice: Any = SimpleNamespace(unit=1.0, bounds=SimpleNamespace(queries_needed=lambda margin: 1234.5 / margin))
+    assert needed(choice, 1.0) == "roughly 1,300"
+    assert needed(choice, 0.1, "about ") == "about 13,000"
+    assert needed(choice, 1e-9) == "more than a million"
+    choice.bounds.queries_needed = lambda margin: math.inf
+    assert needed(choice, 0.0) == "more than a million"
+    assert many(999_999) == "999,999"
+    gate = Gate(loss=0.0, error=0.01, limit=1e-6, unit=1.0, n_queries=50)
+    assert "with more than a million, 5." in gate.sentence("new", "now", "ndcg@10")

@@ -11,19 +11,20 @@ if TYPE_CHECKING:
 
 
 def facts_of(
-    files: Sequence[Any], data: RankingDataset, *, features: bool = True, remedy: str = "--drop {}"
+    files: Sequence[Any], data: RankingDataset, *, features: bool = True, told: Sequence[str] = ()
 ) -> tuple[dict[str, Any], list[list[str]]]:
-    """({fact: value}, rows of a table) for data whose missing values may be kept. With features=False, the facts are
-    about queries and labels only. remedy: as in `suspects`, whose sentences are shown as warnings."""
+    """({fact: value}, rows of a table) for data whose missing values may be kept. Features that are made from one
+    column of a table count as one. With features=False, the facts are about queries and labels only. told: sentences
+    about suspicious features."""
     import numpy as np
 
-    from sparserank.data.matrices import each_value, missing_counts
+    from sparserank.data.derived import sources_of
+    from sparserank.data.matrices import missing_counts
     from sparserank.losses import SquaredHinge
 
     share = np.zeros(data.n_features) if data.is_stored else missing_counts(data.X) / data.n_docs  # stores have none
     holes = {data.feature_names[j]: float(share[j]) for j in np.argsort(-share, kind="stable") if share[j] > 0}  # type: ignore[index]
-    if holes:
-        data = replace(data, X=each_value(data.X, np.nan_to_num), keep_missing=False)
+    data = without_holes(data)
     sizes = np.diff(data.query_ptr)
     pairs = SquaredHinge().n_pairs(data.relevance, data.query_ptr)
     labels, counts = np.unique(data.relevance, return_counts=True)
@@ -47,24 +48,23 @@ def facts_of(
     ]
     if not features:
         return facts, rows
-    from sparserank.cli.screen import warn
-    from sparserank.data.suspects import suspects
-
-    facts["warnings"] = suspects(data, remedy=remedy)
-    for sentence in facts["warnings"]:
-        warn(sentence)
-    constant = np.array(data.feature_names)[data.constant_features()]
+    names = data.feature_names or ()
+    columns = sources_of(data.derived or {}, names)
+    varying = {columns[j] for j in np.flatnonzero(~data.constant_features()).tolist()}
+    constant = [column for column in dict.fromkeys(columns) if column not in varying]
+    n_features = len({*columns})
     facts |= {
-        "n_features": data.n_features,
+        "warnings": list(told),
+        "n_features": n_features,
         "sparse": data.is_sparse,
         "dtype": str(data.X.dtype),
         "stored": data.is_stored,
-        "constant_features": constant.tolist(),
+        "constant_features": constant,
         "document_ids": data.docid is not None,
         "missing": holes,
-        "feature_names": list(data.feature_names or ()),
+        "feature_names": list(dict.fromkeys(columns)),
     }
-    rows.append(["features", f"{data.n_features} ({'sparse' if data.is_sparse else 'dense'})"])
+    rows.append(["features", f"{n_features} ({'sparse' if data.is_sparse else 'dense'})"])
     if data.is_stored:
         rows.append(["on disk", f"{data.X.nbytes / 1e6:.1f} MB of {data.X.dtype} in {data.X.n_parts} shards"])
     named = f": {', '.join(constant[:20])}" if len(constant) else ""
@@ -77,6 +77,28 @@ def facts_of(
         facts["doc_weight"] = [float(data.doc_weight.min()), float(data.doc_weight.max())]
         rows.append(["weights of documents", "{:g} to {:g}".format(*facts["doc_weight"])])
     return facts, rows
+
+
+def suspicious(data: RankingDataset, remedy: str = "drop") -> dict[str, str]:
+    """As `suspected`, for data whose missing values may be kept; the sentences are shown as warnings."""
+    from sparserank.cli.screen import warn
+    from sparserank.data.suspects import suspected
+
+    told = suspected(without_holes(data), remedy=remedy)
+    for sentence in told.values():
+        warn(sentence)
+    return told
+
+
+def without_holes(data: RankingDataset) -> RankingDataset:
+    """The data with 0 for missing values."""
+    import numpy as np
+
+    from sparserank.data.matrices import each_value, missing_counts
+
+    if data.is_stored or not missing_counts(data.X).any():  # stores have none
+        return data
+    return replace(data, X=each_value(data.X, np.nan_to_num), keep_missing=False)
 
 
 def shown_value(value: Any) -> str:

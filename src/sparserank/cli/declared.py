@@ -141,8 +141,8 @@ EVALUATE = Command(
         own(
             "qrels",
             "Path | None",
-            "Judgments (TREC or BEIR), used instead of judged documents; every system must then be a run or a model of "
-            "fuse.",
+            "Judgments (TREC, BEIR, JSON or CSV), used instead of judged documents; every system must then be a run or "
+            "a model of fuse.",
         ),
         own(
             "runs",
@@ -228,7 +228,7 @@ FUSE_COMMAND = Command(
         )
     ],
     [
-        own("qrels", "Path | None", "Judgments in TREC format (qid 0 docno rel).", panel=""),
+        own("qrels", "Path | None", "Judgments (TREC, BEIR, JSON, or a table such as Quepid's).", panel=""),
         OUT,
         *without(FUSE, "out"),
     ],

@@ -19,19 +19,22 @@ from sparserank.cli.reading import (
     require_no_reading,
 )
 from sparserank.cli.screen import note, say, table
+from sparserank.options import option
 from sparserank.text import brief, figure, interval, p_text, relative, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sparserank.data.run_reader import Asked
     from sparserank.data.runs import Run
     from sparserank.metrics import Metric
 
 HELP = """Evaluate one or several systems on judged documents, with intervals, paired tests and Holm correction.
 
 A system is a model file, a run (TREC, JSON, Parquet or CSV) or a file with one score per line in file order; the name \
-of the file does not matter. All other systems are tested against the first. With --qrels, judgments (TREC or BEIR) \
-replace judged documents. All judged queries count; a query that is missing from a run counts as 0.
+of the file does not matter. All other systems are tested against the first. With --qrels, judgments \
+(TREC, BEIR, JSON or CSV) replace judged documents. All judged queries count; a query that is missing from a run \
+counts as 0.
 
 [bold]Examples[/bold]
 
@@ -67,7 +70,7 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
-    from sparserank.data.run_reader import read_qrels, read_run
+    from sparserank.data.run_reader import USUAL, Asked, read_qrels, read_run
     from sparserank.evaluation import compare_systems as compare
     from sparserank.evaluation import gate as gates
     from sparserank.evaluation.compare import most_changed
@@ -80,7 +83,9 @@ def run(
     if junit is not None:
         junit.unlink(missing_ok=True)  # after an error, there is none
     require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
+    asked = USUAL
     if qrels is not None:
+        asked = Asked(*(options.pop(name, None) for name in Asked._fields))
         require_no_reading("TREC judgments", **options, n_features=n_features, missing=missing)
     if data:
         options |= columns_of_run(system, data, options)
@@ -100,8 +105,8 @@ def run(
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
     require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
     if qrels is not None:
-        judgments = read_qrels(qrels)
-        lists = {str(path): _lists_of(path, kind, runs) for path, kind in kinds.items()}
+        judgments = read_qrels(qrels, **asked._asdict())
+        lists = {str(path): _lists_of(path, kind, runs, asked) for path, kind in kinds.items()}
         found, judged = compare(lists, judgments, metrics), judgments.documents(list(lists.values()))
     else:
         lists = {}
@@ -149,15 +154,15 @@ def run(
         write_beside(junit, gates.junit(verdicts))
 
 
-def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
+def _lists_of(path: Path, kind: str, runs: list[Path] | None, asked: Asked) -> Run:
     """A run, or the run that a model of `fuse` computes from the runs of its retrievers."""
-    from sparserank.data.run_reader import read_run
+    from sparserank.data.run_reader import run_of
     from sparserank.errors import ModelFormatError
     from sparserank.model.fusion import formula_of, is_fusion
     from sparserank.model.size_models import load_model
 
     if kind == "run":
-        return read_run(path)
+        return run_of(path, "the run", asked)
     try:
         model = load_model(path) if kind == "model" else None
     except ModelFormatError as error:
@@ -173,21 +178,24 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
 def _kind_of(path: Path) -> str:
     """'model', 'run' or 'scores', by the content."""
     from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
-    from sparserank.data.run_reader import EITHER, TABLE, holds
+    from sparserank.data.run_reader import EITHER, JUDGMENTS, TABLE, holds
     from sparserank.data.text_lines import text_lines
     from sparserank.data.trec import RUN
+    from sparserank.errors import DataFormatError
 
     if path.is_dir():  # the directory of a selection stands for its chosen model
         return "model"
-    if holds(path) in (EITHER, TABLE):
+    found = holds(path)
+    if found in (EITHER, TABLE):
         return "run"
-    from sparserank.errors import DataFormatError
-
     expected = f"a model file, a run (lines '{RUN}', JSON, Parquet or CSV) or one score per line"
     for _, text in text_lines(path, expected):
         fields = text.split(maxsplit=5)
         if not fields or fields[0].startswith("#"):
             continue
+        if found == JUDGMENTS:
+            first = f"{brief(text)}, as in judgments, which {option('qrels')} takes"
+            raise DataFormatError(f"{path}: expected {expected}; its first line is {first}.")
         if fields[0].startswith("{"):
             return "model"
         if fields == [LIGHTGBM_FIRST_LINE]:

@@ -49,7 +49,7 @@ With a model and new data, it compares the columns that the model uses with thos
 
 def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False, **options: Any) -> None:
     """Options are those of `Reading`."""
-    from sparserank.cli.data_facts import facts_of, shown_value
+    from sparserank.cli.data_facts import facts_of, shown_value, suspicious
     from sparserank.cli.inspect_tables import show_tables
     from sparserank.data.missing import KEEP
     from sparserank.data.read import verify_store
@@ -69,8 +69,7 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
         return
     reading = reading_of(options, flags=True)
     found = holds(files[0]) if len(files) == 1 else ""
-    is_table = found == TABLE or {".csv", ".tsv"} & {*files[0].suffixes}  # its columns are shown
-    if found and not is_table:
+    if found and found != TABLE:  # the columns of a table are shown
         _entries(files[0], found)
         return
     if len(files) == 1 and (is_model or files[0].suffix == ".json"):
@@ -83,9 +82,8 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
     if kind in TABLES:
         show_tables(files, kind, reading)
         return
-    facts, rows = facts_of(
-        files, read_files(files, replace(reading, missing=KEEP) if reading.missing is None else reading)
-    )
+    data = read_files(files, replace(reading, missing=KEEP) if reading.missing is None else reading)
+    facts, rows = facts_of(files, data, told=[*suspicious(data).values()])
     give(facts, [{"fact": name, "value": shown_value(value)} for name, value in facts.items()])
     table(" ".join(map(str, files)), ["", ""], rows)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import give
 from sparserank.cli.screen import gap, say, table
+from sparserank.text import listed
 
 if TYPE_CHECKING:
     from sparserank.data.reading import Reading
@@ -62,6 +63,9 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
         say(f"{WORDS[role]}: {name} ({why})")
     for name, why in list(told.left_out.items())[:MAX_SHOWN]:
         say(f"left out: {name} ({why})")
+    codes = [name for name in told.features if found.columns[name].may_be_codes and name not in reading.categories]
+    if codes:
+        say(f"few whole numbers, read as amounts: {listed(codes)}; for those that are codes, add --categories")
     if told.holes and reading.missing is None:
         from sparserank.export import ENGINES
 
@@ -81,9 +85,11 @@ def _facts(
     files: Sequence[Path], reading: Reading, told: Proposal, found: Survey
 ) -> tuple[dict[str, Any], list[list[str]]]:
     """Facts about the ranking data, and rows of a table; problems are added to the proposal."""
-    from sparserank.cli.data_facts import facts_of
+    from sparserank.cli.data_facts import facts_of, suspicious
+    from sparserank.data.derived import sources_of
     from sparserank.data.missing import KEEP
     from sparserank.data.read_files import read_files
+    from sparserank.data.tables.guess import leave_out
     from sparserank.errors import SparserankError
 
     small = 8 * found.n_rows * len(told.features) <= IN_MEMORY
@@ -93,7 +99,14 @@ def _facts(
         read = replace(read, feature_columns=None, ignore_columns=(), missing=KEEP, docid=None, featureless=True)
     try:
         remedy = "ignore_columns" if told.packed is None else "drop"
-        facts, rows = facts_of(files, read_files(files, read), features=small, remedy=remedy)
+        data = read_files(files, read)
+        suspects = suspicious(data, remedy) if small else {}
+        columns = sources_of(data.derived or {}, data.feature_names or ())
+        absent = {*told.features}.difference(columns) if small else set()
+        leave_out(told, {*suspects, *absent}, found, reading)
+        kept = [j for j, column in enumerate(columns) if column not in told.left_out]
+        data = data.take_features(kept) if len(kept) < len(columns) else data
+        facts, rows = facts_of(files, data, features=small, told=[*suspects.values()])
     except SparserankError as error:
         told.blocked.append(str(error).rstrip("."))
         return {}, []
@@ -115,6 +128,8 @@ def _next(files: Sequence[Path], reading: Reading, told: Proposal, facts: dict[s
         options["missing"] = reading.missing
     if reading.unjudged != "error":
         options["unjudged"] = reading.unjudged
+    if reading.categories:
+        options["categories"] = list(reading.categories)
     names = [] if reading.feature_names is None else ["--feature-names", str(reading.feature_names)]
     places = [f"./{f}" if str(f).startswith("-") else str(f) for f in files]
     alone = facts["n_queries"] < 2  # a single query cannot be split

@@ -135,7 +135,7 @@ def reading_of(options: dict[str, Any], **fixed: Any) -> Reading:
     names = [name for name in options if name in Reading.__dataclass_fields__]
     given = {name: options.pop(name) for name in names}
     if given.get("qrels") is not None:
-        given["qrels"] = read_qrels(given["qrels"])
+        given["qrels"] = read_qrels(given["qrels"], **{name: given.get(name) for name in ("label", "qid", "docid")})
     return Reading(**given, **fixed)
 
 

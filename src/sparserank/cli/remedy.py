@@ -13,7 +13,7 @@ from sparserank.errors import TableError
 from sparserank.options.spelling import flag_of
 from sparserank.text import visible
 
-NAMES = ("label", "qid", "docid", "feature_columns", "ignore_columns", "missing", "unjudged")
+NAMES = ("label", "qid", "docid", "feature_columns", "ignore_columns", "categories", "missing", "unjudged")
 FLAGS = {name: flag_of(name, SPELLED) for name in NAMES}
 COLUMNS = ("feature_columns", "ignore_columns")  # either one replaces both
 TAUGHT = ("predict", "evaluate", "diff", "explain")  # commands that use trained models and cannot learn replacements

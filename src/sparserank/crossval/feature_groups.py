@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Real
@@ -17,7 +17,8 @@ from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataFormatError, ParameterError
 from sparserank.lazy import cached_property
 from sparserank.paths.result import n_used
-from sparserank.text import brief, no_such
+from sparserank.penalties.by_name import numbering
+from sparserank.text import brief
 
 MIN_COST, MAX_COST = 1e-100, 1e100  # sums and products of two stay finite and above 0
 COSTS = f"from {MIN_COST:g} to {MAX_COST:g}"
@@ -122,14 +123,16 @@ def groups_of(given: Any, costs: Any, names: Sequence[str], sources: Sequence[st
         raise ParameterError(
             "feature_groups", f"must be a file, or a mapping of feature names to groups; got {brief(given)}."
         )
-    known = {*names, *(sources or ())}
+    numbers = numbering(names, sources=sources)
     odd = next((g for g in given.values() if not isinstance(g, str) or not g), None)
     if odd is not None or not given:
         raise ParameterError(
             "feature_groups",
             f"must map at least one feature to a group name, a string; got {brief(odd if given else given)}.",
         )
-    of = {_known(name, known, names): group for name, group in given.items()}
+    for name in given:
+        numbers("feature_groups", name)
+    of = dict(given)
     if costs is not None and not isinstance(costs, Mapping):
         raise ParameterError("costs", f"must be a mapping of groups to costs if there are groups; got {brief(costs)}.")
     price: dict[str, float] = {}
@@ -151,7 +154,7 @@ def read_groups(path: str | os.PathLike, names: Sequence[str], sources: Sequence
         DataFormatError   a line is invalid; the message names file and line
     """
     of: dict[str, str] = {}
-    known_names = {*names, *(sources or ())}
+    columns, numbers = {*(sources or names)}, numbering(names, sources=sources)
     costs: dict[str, tuple[float, int]] = {}
     for number, text in enumerate(read_entries(path, EXPECTED), start=1):
         try:
@@ -159,12 +162,13 @@ def read_groups(path: str | os.PathLike, names: Sequence[str], sources: Sequence
         except csv.Error as error:
             raise DataFormatError(f"{path}:{number}: expected {EXPECTED} ({error}); got {brief(text)}.") from error
         fields = [f.strip() for f in fields]
-        if number == 1 and [f.lower() for f in fields] == HEADER[: len(fields)] and fields[0] not in known_names:
+        if number == 1 and [f.lower() for f in fields] == HEADER[: len(fields)] and fields[0] not in columns:
             continue
         if len(fields) not in (2, 3) or not all(fields[:2]):
             raise DataFormatError(f"{path}:{number}: expected {EXPECTED}; got {brief(text)}.")
+        name = fields[0]
         try:
-            name = _known(fields[0], known_names, names)
+            numbers("feature_groups", name)
         except ParameterError as error:
             raise DataFormatError(f"{path}:{number}: {error.message}") from error
         if name in of:
@@ -187,15 +191,6 @@ def read_groups(path: str | os.PathLike, names: Sequence[str], sources: Sequence
     return _numbered(of, {group: cost for group, (cost, _) in costs.items()}, names, sources)
 
 
-def _known(name: Any, known: Set[str], names: Sequence[str]) -> str:
-    if not isinstance(name, str) or name not in known:
-        raise ParameterError(
-            "feature_groups",
-            f"names {brief(str(name))}, which is not a feature; {no_such(name, names, 'feature')}",
-        )
-    return str(name)
-
-
 def positive_cost(given: Any) -> float | None:
     """A number from MIN_COST to MAX_COST, from text or a number, or None."""
     try:
@@ -210,8 +205,7 @@ def _numbered(
 ) -> FeatureGroups:
     """Groups numbered in the order of their first features."""
     at: dict[tuple[str, bool], int] = {}  # an ungrouped feature may have the name of a group
-    known = [n if n in of else s for n, s in zip(names, sources or names, strict=True)]
-    of_feature = tuple(at.setdefault((of.get(n, n), n in of), len(at)) for n in known)
+    of_feature = tuple(at.setdefault((of.get(n, n), n in of), len(at)) for n in sources or names)
     prices = tuple(costs.get(name, 1.0) if named else 1.0 for name, named in at)
     taken = {name for name, named in at if named}
     shown = (f"feature {name}" if not named and name in taken else name for name, named in at)

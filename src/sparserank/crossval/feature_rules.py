@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from sparserank.crossval.feature_groups import COSTS, FeatureGroups, groups_of, groups_of_columns, positive_cost
-from sparserank.data.derived import Derived, sources_of, with_sources
+from sparserank.data.derived import Derived, sources_of
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataFormatError, ParameterError
 from sparserank.number_checks import as_floats
@@ -46,25 +46,29 @@ def costs_of(given: Any, names: Sequence[str]) -> tuple[float, ...]:
     return values
 
 
-def signs_of(monotone: Mapping[str, Any], names: Sequence[str]) -> tuple[int, ...]:
-    """Per feature 1, -1 or 0, from {feature: '+' or '-'} (or 1 and -1).
+def signs_of(
+    monotone: Mapping[str, Any], names: Sequence[str], sources: Sequence[str] | None = None
+) -> tuple[int, ...]:
+    """Per feature 1, -1 or 0, from {column: '+' or '-'} (or 1 and -1). sources as in `numbering`.
 
     Raises
         ParameterError   a name is not a feature, or a direction is invalid
     """
     if not isinstance(monotone, Mapping):
         raise ParameterError("monotone", f"must be a mapping of feature names to '+' or '-'; got {brief(monotone)}.")
-    number, signs = numbering(names), [0] * len(names)
+    numbers, signs = numbering(names, sources=sources), [0] * len(names)
     for name, direction in monotone.items():
-        j = number("monotone", name)
+        (j,) = numbers("monotone", name)
         if isinstance(direction, bool) or not isinstance(direction, str | int) or direction not in DIRECTIONS:
             raise ParameterError("monotone", f"must give '+' or '-' for {brief(name)}; got {brief(direction)}.")
         signs[j] = DIRECTIONS[direction]
     return tuple(signs)
 
 
-def features_named(given: Any, option: str, names: Sequence[str]) -> tuple[int, ...]:
-    """The numbers of the named features.
+def features_named(
+    given: Any, option: str, names: Sequence[str], sources: Sequence[str] | None = None
+) -> tuple[int, ...]:
+    """The numbers of the features of the named columns. sources as in `numbering`.
 
     Raises
         ParameterError   a name is not a feature, or `given` is not a list of names
@@ -73,32 +77,37 @@ def features_named(given: Any, option: str, names: Sequence[str]) -> tuple[int, 
         raise ParameterError(option, f"must be a list of feature names; got {brief(given)}.")
     if len(given) == 0:  # no need to number all features
         return ()
-    number = numbering(names)
-    return tuple(sorted({number(option, name) for name in given}))
+    numbers = numbering(names, sources=sources)
+    return tuple(sorted({j for name in given for j in numbers(option, name)}))
 
 
 def rules_of(
-    monotone: Mapping[str, Any] | None, keep: Any, drop: Any, names: Sequence[str], own: FeatureRules
+    monotone: Mapping[str, Any] | None,
+    keep: Any,
+    drop: Any,
+    names: Sequence[str],
+    own: FeatureRules,
+    sources: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """The rules of a penalty, extended by the features that users name: their directions, and those that are always or
-    never used.
+    """The rules of a penalty, extended by the columns that users name: their directions, and those that are always or
+    never used. sources as in `numbering`.
 
     Raises
         ParameterError   as `signs_of` and `features_named`; a feature that is both kept and dropped
     """
     kept, dropped = (
-        features_named(() if given is None else given, option, names)
+        features_named(() if given is None else given, option, names, sources)
         for option, given in (("keep", keep), ("drop", drop))
     )
-    both = set(kept) & set(dropped)
+    columns, both = sources or names, set(kept) & set(dropped)
     if both:
-        raise ParameterError("drop", f"names {brief(names[min(both)])}, which is to be kept.")
+        raise ParameterError("drop", f"names {brief(columns[min(both)])}, which is to be kept.")
     for name, other, features in (("keep", "drop", kept), ("drop", "keep", dropped)):
         against = set(features) & set(getattr(own, other))
         if against:
-            raise ParameterError(name, f"names {brief(names[min(against)])}, but {other} of a penalty names it too.")
+            raise ParameterError(name, f"names {brief(columns[min(against)])}, but {other} of a penalty names it too.")
     rules: dict[str, Any] = {}
-    if monotone is not None and (given := signs_of(monotone, names)):
+    if monotone is not None and (given := signs_of(monotone, names, sources)):
         before = own.monotone or (0,) * len(names)
         odd = next((j for j, (a, b) in enumerate(zip(given, before, strict=True)) if a * b < 0), None)
         if odd is not None:
@@ -148,17 +157,14 @@ def complete_penalties(
     Raises
         ParameterError, DataFormatError   name what cannot be used
     """
-    numbered = [p.for_features(names) for p in penalties]
     sources = sources_of(derived, names) if derived else None
+    numbered = [p.for_features(names, sources) for p in penalties]
     if sources is not None and costs is not None and feature_groups is None:
         raise ParameterError("costs", f"of categories and missing values need {option('feature_groups')}.")
     grouped = None if feature_groups is None else groups_of(feature_groups, costs, names, sources)
     prices = None if feature_groups is not None or costs is None else costs_of(costs, names)
-    if sources is not None and derived:
+    if sources is not None:
         grouped = grouped or groups_of_columns(names, sources)
-        keep, drop = (
-            g if g is None or isinstance(g, str) else with_sources(g, derived, {*names}) for g in (keep, drop)
-        )
     shared: dict[str, Any] = {}
     if grouped is not None:
         _refuse_groups_of_their_own(numbered)
@@ -174,7 +180,7 @@ def complete_penalties(
         if len(prices) != len(names):
             raise ParameterError("costs", f"must contain {len(names)} values, one per feature; got {len(prices)}.")
         shared = {"weights": prices}
-    completed = tuple(replace(p, **shared, **rules_of(monotone, keep, drop, names, p)) for p in numbered)
+    completed = tuple(replace(p, **shared, **rules_of(monotone, keep, drop, names, p, sources)) for p in numbered)
     for p in completed:
         _refuse_rules_that_are_not_kept(p)
     return CompletedPenalties(completed, grouped, prices)

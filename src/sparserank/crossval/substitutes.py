@@ -130,6 +130,7 @@ def redundant_features(
         larger = np.abs(found) > np.abs(best)
         best[larger], nearest[larger] = found[larger], own[strongest[larger]]
     best[kept] = 0.0
+    best[[name in (data.derived or {}) for name in names]] = 0.0  # a level or a flag is not all of its column
     rows = [
         RedundantFeature(names[j], names[nearest[j]], float(best[j]))
         for j in np.flatnonzero(np.abs(best) >= MIN_CORRELATION).tolist()

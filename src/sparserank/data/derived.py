@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparserank.data.missing import is_missing
-from sparserank.text import brief
+from sparserank.errors import DataWarning
+from sparserank.number_checks import is_written_number
+from sparserank.text import brief, listed
 
 if TYPE_CHECKING:
     from sparserank.arrow import pa
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 MIN_SHARE, MIN_QUERIES = 0.01, 20  # a level is frequent if it has this share of the rows, or is in so many queries
 MAX_LEVELS = 30  # of a category; the others count as one, which has no feature
 MAX_DISTINCT = 0.5  # text with a larger share of distinct values is an id or a title
+MISSING = "NULL"  # a missing value, where levels are listed
 MIN_MISSING = 0.01  # a feature with a larger share of missing values has a flag
 
 
@@ -38,14 +41,39 @@ class Derived:
 
         return np.asarray(pc.equal(texts, self.level or "").to_numpy(zero_copy_only=False))
 
-    def of(self, column: Any) -> np.ndarray:
-        """(n,) bool: the feature of a column of any library."""
-        from sparserank.arrow import pa
 
-        if self.level is None:
-            return is_missing(np.asarray(column, dtype=np.float64))
-        held = column.combine_chunks() if hasattr(column, "combine_chunks") else pa.array(column, from_pandas=True)
-        return self.among(texts_of(held))
+class KnownLevels:
+    """Finds the categories of which no row has a level that is known: those of `derived`."""
+
+    def __init__(self, derived: Mapping[str, Derived]) -> None:
+        self._derived, self._first = derived, dict[str, str | None]()  # the first level; None: there is a known one
+
+    def see(self, source: str, texts: pa.Array) -> None:
+        """Note whether some of the texts of a column are known levels."""
+        first = self._first.setdefault(source, texts[0].as_py()) if len(texts) else None
+        levels = [d for d in self._derived.values() if d.source == source and d.level is not None]
+        if first is not None and any(d.among(texts).any() for d in levels):
+            self._first[source] = None
+
+    def tell(self, place: str) -> None:
+        """Warn of each column without a known level."""
+        for source, first in self._first.items():
+            if first is None:
+                continue
+            levels = [brief(d.level or MISSING) for d in self._derived.values() if d.source == source]
+            said = (
+                f"{place}: no row of column {brief(source)} has a level that is known from training "
+                f"({listed(levels, 3)}); the first has {brief(first or MISSING)}; all count as others."
+            )
+            warnings.warn(said, DataWarning, stacklevel=3)
+
+
+def texts_in(column: Any) -> pa.Array:
+    """As `texts_of`, of a column of any library."""
+    from sparserank.arrow import pa
+
+    held = column.combine_chunks() if hasattr(column, "combine_chunks") else pa.array(column, from_pandas=True)
+    return texts_of(held)
 
 
 def texts_of(column: pa.Array) -> pa.Array:
@@ -59,8 +87,15 @@ def texts_of(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):  # not every type of values can be decoded
         column = pa.DictionaryArray.from_arrays(column.indices, texts_of(column.dictionary)).dictionary_decode()
     if pa.types.is_floating(column.type):  # pandas keeps whole numbers as floats if some are missing
-        column = pc.if_else(pc.is_nan(column), None, column).cast(pa.int64())
+        column = pc.if_else(pc.is_nan(column), None, column)
+    if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        column = column.cast(pa.int64())
     return pc.fill_null(column.cast(pa.large_string()), "")
+
+
+def holds_numbers(texts: Sequence[str]) -> bool:
+    """Whether half or more of some texts are numbers."""
+    return len(texts) > 0 and 2 * sum(map(is_written_number, texts)) >= len(texts)
 
 
 def already_called(place: str, made: Derived) -> str:
@@ -95,12 +130,3 @@ def frequent_levels(source: str, coded: pa.ChunkedArray, query: np.ndarray, *, i
     frequent = (rows >= MIN_SHARE * len(code)) | (in_queries >= MIN_QUERIES)
     kept = sorted(np.flatnonzero(frequent).tolist(), key=lambda i: (-rows[i], values[i]))[:MAX_LEVELS]
     return [Derived(source, None if is_number and not values[i] else values[i]) for i in kept]
-
-
-def with_sources(named: Iterable[str], derived: Mapping[str, Derived], features: Collection[str]) -> list[str]:
-    """The names, and for that of a column also the features that are made from it; a category has no feature of its
-    own."""
-    made: dict[str, list[str]] = {}
-    for name, d in derived.items():
-        made.setdefault(d.source, []).append(name)
-    return [each for n in named for each in ([n] if n in features or n not in made else []) + made.get(n, [])]

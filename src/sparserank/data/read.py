@@ -195,7 +195,8 @@ def as_datasets(
     options = reading if isinstance(reading, Reading) else with_options(Reading(), reading or {})
     options = with_options(options, named)
     if options.qrels is not None:
-        options = replace(options, qrels=read_qrels(options.qrels))
+        named_columns = {"label": options.label, "qid": options.qid, "docid": options.docid}
+        options = replace(options, qrels=read_qrels(options.qrels, **named_columns))
     for name, source in sources.items():
         if source is None and out:
             out[name] = None

@@ -16,7 +16,7 @@ from sparserank.data.collect import collect
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.feature_logs import LogTable, log_names
 from sparserank.data.letor.reader import TextRows
-from sparserank.data.letor.side_files import side_weights
+from sparserank.data.letor.side_files import side_weights, warn_of_others
 from sparserank.data.reading import Reading, no_such_file
 from sparserank.data.responses import Scored
 from sparserank.data.store.opening import StoreRows, is_store
@@ -29,6 +29,8 @@ from sparserank.errors import DataError, DataFormatError, ParameterError
 HEAD_BYTES = 1 << 16
 TABLES = ("parquet", "arrow", "folder", "csv")
 NESTED = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{')  # the beginning of a mapping of mappings in JSON
+RATINGS = "ratings"  # the key of rated documents in JSON
+RATED = re.compile(rb'\s*\{.*"ratings"\s*:\s*\[', re.DOTALL)
 LIGHTGBM_FIRST_LINE = "tree"  # the first line of a model file of LightGBM
 
 
@@ -55,10 +57,10 @@ def kind_of(path: str | os.PathLike) -> str:
     if head[:6] == b"ARROW1":
         return "arrow"
     first = next((line for line in head.splitlines() if line.strip() and not line.startswith(b"#")), b"")
-    if NESTED.match(head):
+    if NESTED.match(head) or RATED.match(head):
         raise DataFormatError(
-            f"{path}: looks like a run or judgments in JSON ({{query id: {{document id: number}}}}), which have no "
-            "features; evaluate and fuse read runs."
+            f"{path}: looks like a run or judgments in JSON, which have no features; evaluate and fuse read runs, and "
+            "judgments as qrels."
         )
     if first[:1] in (b"{", b"["):
         return "log"
@@ -156,4 +158,6 @@ def open_stream(
         stream = TableRows([open_table(p, kind) for p in paths], reading, like=like)
     weighted = reading.labelled and not reading.featureless and reading.doc_weight is None
     stream.beside = [side_weights(path) for path in paths] if weighted else ()
+    for path in paths if weighted else ():
+        warn_of_others(path)
     return stream

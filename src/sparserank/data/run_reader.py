@@ -1,7 +1,8 @@
 """Read runs and judgments in all common forms.
 
 Both assign a number to query-document pairs. They come as TREC text, as BEIR's TSV, as JSON {query id: {document id:
-number}} (ranx, pytrec_eval, ir_measures), as Parquet or CSV, as a data frame, as a dictionary, or as an object of ranx.
+number}} (ranx, pytrec_eval, ir_measures), judgments also as JSON of the Search Relevance Workbench or of rank_eval, as
+Parquet or CSV, as a data frame, as a dictionary, or as an object of ranx.
 """
 
 from __future__ import annotations
@@ -9,32 +10,29 @@ from __future__ import annotations
 import io
 import math
 import os
+import warnings
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparserank.data.read_files import NESTED, existing, head_of
+from sparserank.data import usual_names
+from sparserank.data.read_files import NESTED, RATED, RATINGS, existing, head_of
 from sparserank.data.runs import Qrels, Run
 from sparserank.data.tables.batches import Table, document_texts, is_frame, open_table, table_of
-from sparserank.data.text_lines import unzipped
-from sparserank.data.trec import (
-    DOCUMENT_NAMES,
-    GRADE_NAMES,
-    QRELS,
-    QUERY_NAMES,
-    finite_number,
-    judgment_entries,
-    kind_of_line,
-    run_entries,
-)
-from sparserank.errors import DataError, DataFormatError
+from sparserank.data.tables.roles import may_be_category
+from sparserank.data.text_lines import number_in, unzipped
+from sparserank.data.trec import QRELS, finite_number, judgment_entries, kind_of_line, run_entries
+from sparserank.data.usual_names import DOCUMENTS, JUDGED, OF_JUDGMENTS, QUERIES, SCORES, called, plain
+from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
 from sparserank.files import read_bounded
 from sparserank.number_checks import as_real
+from sparserank.options import option
+from sparserank.options.arguments import check_arguments
 from sparserank.strict_json import MAX_BYTES, parse_json
 from sparserank.text import brief
 
@@ -42,26 +40,42 @@ ROWS_AT_ONCE = 1 << 16
 JUDGMENTS, EITHER, TABLE = "judgments", "run or judgments", "table"  # kinds of files, besides "run"
 
 
+class Asked(NamedTuple):
+    """Columns that users name; None: the one with a usual name. Names are of judgments; a run may have others."""
+
+    label: str | None = None
+    qid: str | None = None
+    docid: str | None = None
+
+
+USUAL = Asked()
+
+
 @dataclass(frozen=True)
 class Layout:
     """The words for runs or for judgments in messages and in files.
 
     verb      noun and verb, 'a run must be'; needs: 'a run needs'; values: the word for its numbers
-    columns   possible names of the column of numbers in a table, the usual one first
+    numbers   usual names of the column of numbers in a table, the most telling first
     """
 
     verb: str
     needs: str
     values: str
-    columns: tuple[str, ...]
+    numbers: Sequence[str]
+    asked: Asked = USUAL
+
+    @property
+    def of_runs(self) -> bool:
+        return self.numbers is SCORES
 
     @property
     def json(self) -> str:
         return f"{{query id: {{document id: {self.values.removesuffix('s')}}}}}"
 
 
-OF_RUNS = Layout("a run must be", "a run needs", "scores", ("score",))
-OF_QRELS = Layout("judgments must be", "judgments need", "grades", GRADE_NAMES)
+OF_RUNS = Layout("a run must be", "a run needs", "scores", SCORES)
+OF_QRELS = Layout("judgments must be", "judgments need", "grades", OF_JUDGMENTS)
 
 
 class Ids(dict[str, int]):
@@ -83,7 +97,7 @@ class Entries:
     """The entries of a run or of judgments in the order of the source, in packed arrays.
 
     place     name of the source in messages; unit: 'line', 'row' or 'entry'
-    queries   {query id: number}; entries of other queries are only counted (n_other)
+    queries   {query id: number}; entries of other queries are only counted (n_other), as are those without a grade
     """
 
     def __init__(self, layout: Layout, place: str, unit: str, queries: Mapping[str, int], documents: Ids) -> None:
@@ -91,7 +105,7 @@ class Entries:
         self.queries, self.documents = queries, documents
         self._query, self._document, self._at = array("q"), array("q"), array("q")
         self._value, self._rank = array("d"), array("d")
-        self.n_other = 0
+        self.n_other = self.n_ungraded = 0
 
     def add(self, at: int, qid: str, docno: str, value: float, rank: float = 0.0) -> None:
         """Add the entry at line or row `at`."""
@@ -168,21 +182,24 @@ def read_run(source: Any) -> Run:
     return run_of(source, "the run")
 
 
-def run_of(source: Any, name: str) -> Run:
+def run_of(source: Any, name: str, asked: Asked = USUAL) -> Run:
     """Like `read_run`; `name` stands in messages for a source that is not a file."""
-    return Run(read_entries(source, name, OF_RUNS, AnyIds(), Ids(), ranks=False).values())
+    return Run(read_entries(source, name, replace(OF_RUNS, asked=asked), AnyIds(), Ids(), ranks=False).values())
 
 
-def read_qrels(source: Any) -> Qrels:
+def read_qrels(source: Any, *, label: str | None = None, qid: str | None = None, docid: str | None = None) -> Qrels:
     r"""Read judgments.
 
     Parameters
     ----------
     source : path, frame or mapping
         A TREC file, `qid 0 docno rel`, where the second column may be absent, the first line may name the columns (as
-        in BEIR's TSV files), and lines that begin with '#' are comments; a JSON file {query id: {document id: grade}};
-        a Parquet or CSV file, or a frame, with columns qid, docno and label; or a mapping, as in JSON. gzip is
-        recognised by content.
+        in BEIR's TSV files), and lines that begin with '#' are comments; where tabs separate the columns, a query id
+        may contain blanks. A JSON file {query id: {document id: grade}}, of OpenSearch's Search Relevance Workbench or
+        of a rank_eval request. A Parquet or CSV file, or a frame, with columns qid, docno and label, or other usual
+        names (query, docid and rating of Quepid). Or a mapping, as in JSON. gzip is recognised by content.
+    label, qid, docid : str, optional
+        Columns of a table. Default: those with usual names.
 
     Returns
     -------
@@ -196,19 +213,28 @@ def read_qrels(source: Any) -> Qrels:
     DataError
         There are no judgments, or they cannot be read.
 
+    Warns
+    -----
+    DataWarning
+        Some entries of a table or of JSON have no grade, and are left out.
+
     Examples
     --------
     >>> import sparserank as sr
     >>> sr.read_qrels({"q1": {"d1": 0, "d2": 1}})["q1", "d2"]
     1.0
     """
-    return judgments_of(source, "the judgments")
+    check_arguments(read_qrels, {"label": label, "qid": qid, "docid": docid})
+    return judgments_of(source, "the judgments", Asked(label, qid, docid))
 
 
-def judgments_of(source: Any, name: str) -> Qrels:
+def judgments_of(source: Any, name: str, asked: Asked = USUAL) -> Qrels:
     """Like `read_qrels`; `name` stands in messages for a source that is not a file."""
-    entries = read_entries(source, name, OF_QRELS, AnyIds(), Ids())
+    entries = read_entries(source, name, replace(OF_QRELS, asked=asked), AnyIds(), Ids())
     found = Qrels(entries.values())
+    if entries.n_ungraded and found:
+        said = f"{entries.place}: left out, because they have no grade: {entries.n_ungraded:,} documents."
+        warnings.warn(said, DataWarning, stacklevel=3)
     if not found:
         if entries.unit == "line":
             raise DataFormatError(f"{entries.place}: contains no judgments; expected lines '{QRELS}'.")
@@ -225,15 +251,34 @@ def read_entries(
         DataFormatError   a malformed line or row; the message names file and line
         DataError         the source is in none of the forms
     """
+    source = tabled(source)
     if isinstance(source, str | os.PathLike):
         return _of_file(source, layout, queries, documents, ranks)
     if is_mapping(source):
+        _refuse_columns(layout)
         entries = Entries(layout, name, "entry", queries, documents)
         return _of_mapping(entries, source if isinstance(source, Mapping) else source.to_dict())
     if is_frame(source):
         return _of_table(table_of(name, source), layout, queries, documents)
-    usual = f"a frame with qid, docno and {layout.columns[0]}"
+    usual = f"a frame with qid, docno and {layout.numbers[0]}"
     raise DataError(f"{name}: {layout.verb} a file, {usual}, or {layout.json}; got {brief(source)}.")
+
+
+def tabled(source: Any) -> Any:
+    """Named tuples, as ir_datasets and ir_measures have them, as a table; anything else unchanged."""
+    rows = list(source) if isinstance(source, Iterator) else source
+    if not (isinstance(rows, list) and rows and hasattr(rows[0], "_asdict")):
+        return rows
+    from sparserank.arrow import pa
+
+    return pa.Table.from_pylist([row._asdict() for row in rows])
+
+
+def _refuse_columns(layout: Layout) -> None:
+    """Raise ParameterError for a column that is named of judgments that are no table."""
+    for name, column in layout.asked._asdict().items():
+        if column is not None and not layout.of_runs:
+            raise ParameterError(name, "does not apply to TREC judgments and JSON, which are no tables; leave it out.")
 
 
 def is_mapping(source: Any) -> bool:
@@ -248,12 +293,25 @@ def holds(path: str | os.PathLike) -> str:
     head = head_of(Path(path)) or b""
     if NESTED.match(head):
         return EITHER
+    if RATED.match(head):
+        return JUDGMENTS
     lines = head.decode("utf-8", "replace").splitlines()
     first = next((line for line in lines if line.lstrip()[:1] not in ("", "#")), "")
     table, kind = _kind_of_table(Path(path), head, OF_RUNS), kind_of_line(first)
-    if table == "csv" and kind == JUDGMENTS and first.split()[-1].lower() in OF_RUNS.columns:
+    if table == "csv" and kind == JUDGMENTS and plain(first.split()[-1]) in SCORES:
         return EITHER  # BEIR calls grades scores
-    return TABLE if table == "parquet" or (table == "csv" and kind == "" and {*",\t"} & {*first}) else kind
+    if table == "parquet" or (table == "csv" and kind == "" and {*",\t"} & {*first}):
+        return kind_of_columns(open_table(Path(path), table).schema.names)
+    return kind
+
+
+def kind_of_columns(names: Sequence[str]) -> str:
+    """JUDGMENTS or EITHER for the names of columns of judgments or of a run, and of nothing else; otherwise TABLE."""
+    grade, score = called(names, JUDGED), called(names, SCORES)
+    has_ids = called(names, QUERIES) is not None and called(names, DOCUMENTS) is not None
+    if not has_ids or not usual_names.OF_RUNS.issuperset(map(plain, names)) or (grade is None) == (score is None):
+        return TABLE
+    return EITHER if grade is None else JUDGMENTS
 
 
 def _of_file(
@@ -261,11 +319,12 @@ def _of_file(
 ) -> Entries:
     place = existing(path)
     if place.is_dir():
-        raise DataFormatError(f"{path}: is a directory; name a {'run ' if layout is OF_RUNS else ''}file.")
+        raise DataFormatError(f"{path}: is a directory; name a {'run ' if layout.of_runs else ''}file.")
     head = head_of(place) or b""
     table = _kind_of_table(place, head, layout)
     if table is not None:
         return _of_table(open_table(place, table), layout, queries, documents)
+    _refuse_columns(layout)
     if head.lstrip()[:1] == b"{":
         try:
             content = parse_json(_unzipped(read_bounded(place, MAX_BYTES)))
@@ -273,7 +332,7 @@ def _of_file(
             raise DataFormatError(f"{path}: cannot be read ({error}); expected {layout.json}.") from error
         return _of_mapping(Entries(layout, str(path), "entry", queries, documents), content)
     entries = Entries(layout, str(path), "line", queries, documents)
-    if layout is OF_QRELS:
+    if not layout.of_runs:
         for line, (qid, docno, grade) in judgment_entries(path):
             entries.add(line, qid, docno, finite_number(path, line, grade))
         return entries
@@ -287,7 +346,7 @@ def _kind_of_table(place: Path, head: bytes, layout: Layout) -> str | None:
     """'parquet' or 'csv' for a table, else None. Tab-separated judgments, with or without a header, are not tables."""
     if head[:4] == b"PAR1":
         return "parquet"
-    suffixes = {".csv"} if layout is OF_QRELS else {".csv", ".tsv"}
+    suffixes = {".csv", ".tsv"} if layout.of_runs else {".csv"}
     return "csv" if suffixes.intersection(place.suffixes) else None
 
 
@@ -302,24 +361,30 @@ def _unzipped(content: bytes) -> bytes:
 def _of_mapping(entries: Entries, content: Any) -> Entries:
     place, layout = entries.place, entries.layout
     for at, (qid, docno, value) in enumerate(_keyed_values(content, f"{place}: {layout.verb} {layout.json}"), start=1):
-        if not (isinstance(value, int | float | np.number) and math.isfinite(as_real(value))):
+        if value is None and not layout.of_runs:
+            entries.n_ungraded += 1
+            continue
+        number = number_in(value) if isinstance(value, str) else value
+        if not (isinstance(number, int | float | np.number) and math.isfinite(as_real(number))):
             raise DataError(
                 f"{place}: {layout.values} must be finite numbers; document {brief(docno)} of query {brief(qid)} has "
                 f"{brief(value)}."
             )
-        entries.add(at, str(qid), str(docno), float(value))
+        entries.add(at, str(qid), str(docno), float(number))
     return entries
 
 
 def _keyed_values(content: Any, must: str) -> Iterator[tuple[Any, Any, Any]]:
-    """(query id, document id, value) of {query id: {document id: value}} or {(query id, document id): value}.
+    """(query id, document id, value) of {query id: {document id: value}}, of {(query id, document id): value}, or of
+    rated documents as in the Search Relevance Workbench and in rank_eval.
 
     Raises
         DataError   it is neither; the message begins with `must`
     """
     if not isinstance(content, Mapping):
         raise DataError(f"{must}; got {brief(content)}.")
-    for key, value in content.items():
+    rated = list(_rated(content))
+    for key, value in () if rated else content.items():
         if isinstance(key, tuple) and len(key) == 2:
             yield *key, value
         elif isinstance(value, Mapping):
@@ -327,13 +392,34 @@ def _keyed_values(content: Any, must: str) -> Iterator[tuple[Any, Any, Any]]:
                 yield key, docno, number
         else:
             raise DataError(f"{must}; query {brief(key)} has {brief(value)}.")
+    for query in rated:
+        qid = called(query, QUERIES) or called(query, ("id",))
+        for rating in query[RATINGS]:
+            names = rating if isinstance(rating, Mapping) else ()
+            docno, grade = called(names, DOCUMENTS), called(names, JUDGED)
+            if qid is None or docno is None or grade is None:
+                raise DataError(f"{must}; a list of ratings lacks a query, a document id or a rating: {brief(query)}.")
+            yield query[qid], rating[docno], rating[grade]
+
+
+def _rated(content: Any) -> Iterator[Mapping]:
+    """The mappings, at any depth, that contain a list of ratings."""
+    if isinstance(content, Mapping) and isinstance(content.get(RATINGS), list):
+        yield content
+        return
+    for value in content.values() if isinstance(content, Mapping) else content:
+        if isinstance(value, Mapping | list):
+            yield from _rated(value)
 
 
 def _of_table(table: Table, layout: Layout, queries: Mapping[str, int], documents: Ids) -> Entries:
-    names = table.schema.names
-    needs = f"{table.place}: {layout.needs} the columns qid, docno and {layout.columns[0]}"
-    qid, docno, number = (_column(names, known, needs) for known in (QUERY_NAMES, DOCUMENT_NAMES, layout.columns))
-    rank = "rank" if layout is OF_RUNS and "rank" in names else None
+    names, asked = table.schema.names, layout.asked
+    if layout.of_runs:  # the names are those of judgments
+        asked = Asked(*(name if name in names else None for name in asked))._replace(label=None)
+    qid = _column(table, layout, QUERIES, "qid", asked.qid)
+    docno = _column(table, layout, DOCUMENTS, "docid", asked.docid)
+    number = _column(table, layout, layout.numbers, "label", asked.label)
+    rank = called(names, ("rank",)) if layout.of_runs else None
     entries, row = Entries(layout, table.place, "row", queries, documents), 0
     for batch in table.record_batches([qid, docno, number, *([] if rank is None else [rank])], ROWS_AT_ONCE):
         ids = [document_texts(batch.column(c)) for c in (qid, docno)]
@@ -343,34 +429,47 @@ def _of_table(table: Table, layout: Layout, queries: Mapping[str, int], document
         for at, (q, d, value, r) in enumerate(columns, start=row + 1):
             if not q or not d:
                 raise DataFormatError(f"{entries.place}:{at}: the {'document' if q else 'query'} id is missing.")
-            entries.add(at, q, d, value, r)
+            if math.isnan(value):
+                entries.n_ungraded += 1
+            else:
+                entries.add(at, q, d, value, r)
         row += len(values)
     return entries
 
 
-def _column(names: Sequence[str], known: Iterable[str], needs: str) -> str:
-    """The first of the known names among the columns.
+def _column(table: Table, layout: Layout, usual: Sequence[str], parameter: str, given: str | None) -> str:
+    """The column that is named, or else the one with the most telling of the usual names.
 
     Raises
-        DataError   there is none; the message begins with `needs`
+        DataError   there is none
     """
-    usual, *others = known
-    column = next((name for name in (usual, *others) if name in names), None)
-    if column is None:
-        raise DataError(f"{needs}; {usual} is not among {brief(', '.join(map(str, names)))}.")
-    return column
+    names = table.schema.names
+    found = called(names, usual) if given is None else given
+    if found in names:
+        return str(found)
+    held = brief(", ".join(map(str, names)))
+    if given is not None:
+        raise DataError(f"{table.place} has no column {brief(given)}; it has {held}.")
+    by_option = not (layout.of_runs and parameter == "label")
+    remedy = f"name the column with {option(parameter)}" if by_option else "rename the column"
+    raise DataError(
+        f"{table.place}: {layout.needs} the columns qid, docno and {layout.numbers[0]}; {usual[0]} is not among "
+        f"{held}, nor another usual name; {remedy}."
+    )
 
 
 def _numbers(batch: Any, column: str, entries: Entries, row: int) -> np.ndarray:
+    """(n,) the numbers of a column; NaN where a grade is missing."""
     from sparserank.arrow import pa
 
+    held = batch.column(column)
+    texts, is_text = document_texts(held), may_be_category(held.type)
     try:
-        values = batch.column(column).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        values = np.array(list(map(number_in, texts))) if is_text else held.cast(pa.float64()).to_numpy(False)
     except pa.ArrowException as error:
         raise DataFormatError(f"{entries.place}: column {column} must contain numbers.") from error
-    odd = np.flatnonzero(~np.isfinite(values))
+    odd = np.flatnonzero(~np.isfinite(values) & (entries.layout.of_runs | (texts != "")))
     if len(odd):
-        raise DataFormatError(
-            f"{entries.place}:{row + odd[0] + 1}: expected a finite number as {column}; got {values[odd[0]]:g}."
-        )
+        found = brief(texts[odd[0]]) if is_text else f"{values[odd[0]]:g}"
+        raise DataFormatError(f"{entries.place}:{row + odd[0] + 1}: expected a finite number as {column}; got {found}.")
     return np.asarray(values, dtype=np.float64)

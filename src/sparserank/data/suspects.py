@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.derived import Derived, sources_of
 from sparserank.data.matrices import column, n_stored
 from sparserank.errors import DataWarning
 from sparserank.options import option
@@ -25,12 +26,23 @@ MAX_QUERIES, MAX_PAIRS, PAIRS_OF_QUERY = 200, 10_000, 50  # limits of the sample
 MAX_VALUES = 1 << 23  # limit of the values in the sampled rows; 2 ** 24 for the sampled pairs
 MIN_OTHERS = 10  # rows with other than the most common value that agree with a label: fewer may agree by chance
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # words of a name, split at capitals and at non-letters
+DIGIT = re.compile(r"\d")
 OF_A_LIST = ("rank", "position", "pos", "slot")  # words for the place of a document in a list that was shown
-LIKE_A_POSITION = (
-    "is named like a position in a list that was shown; leave it out if it is not known when documents are ranked "
-    "({remedy})."
+# Words whose `rank` is known before documents are ranked.
+OF_A_SITE = ("page", "site", "domain", "host", "trust", "text", "sales", "seller")
+# Words for what users do with a document of a list that was shown; `clicks` are more often those of earlier lists.
+OUTCOME = re.compile(
+    "click(ed)?|purchased?|bought|booked|bookings?|conversions?|converted|ordered|cart(ed)?|checkout|revenue|gmv|dwell"
 )
-OF_A_SITE = ("page", "site", "domain", "host", "trust", "text")  # words whose `rank` is known before ranking
+# Words that make of an outcome a statistic of earlier lists, or a prediction.
+OF_HISTORY = re.compile(
+    "rate|ratio|share|counts?|num|number|sum|total|avg|average|mean|median|hist|history|historical|past|prev|previous|"
+    "prior|last|recent|hours?|days?|daily|weeks?|weekly|months?|monthly|year|pred|predicted|prediction|prob|probability|"
+    "model|score|log|smoothed|url|popularity"
+)
+UNKNOWN = "; leave it out if it is not known when documents are ranked ({remedy})."
+LIKE_A_POSITION = f"is named like a position in a list that was shown{UNKNOWN}"
+LIKE_AN_OUTCOME = f"is named like something that users do after documents are ranked{UNKNOWN}"
 
 
 def warn_of_suspects(data: RankingDataset, excused: Iterable[str] = (), *, stacklevel: int = 4) -> dict[str, str]:
@@ -53,13 +65,13 @@ def names_in(*options: Any) -> list[str]:
 
 
 def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str = "drop") -> dict[str, str]:
-    """One message for each feature that has a single value per label, has a different whole number in every row, orders
-    nearly all preferred pairs correctly by itself, or is named like a position in a list.
+    """One message for each column with a feature that has a single value per label, has a different whole number in
+    every row, orders nearly all preferred pairs correctly by itself, or is named like a position or an outcome.
 
     The check is cheap: it examines a few hundred queries, and reads only conspicuous columns completely.
 
     Parameters
-        excused   features that are left out, or that the user has named as known when documents are ranked
+        excused   columns that are left out, or that the user has named as known when documents are ranked
         remedy    the option that leaves a feature out: drop or ignore_columns
     Notes
         A feature without information, and without equal values in a query, orders all pairs of a query correctly with
@@ -73,25 +85,49 @@ def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str 
         for name_them in (_functions_of_label, _ids, _perfect):
             for j, reason in name_them(data, sample):
                 told.setdefault(j, reason)
-    for j in named_like_a_position(names):
-        told.setdefault(j, LIKE_A_POSITION)
-    gone = set(excused)
-    return {names[j]: suspect(names[j], told[j], remedy) for j in sorted(told) if names[j] not in gone}
+    derived = data.derived or {}
+    columns = sources_of(derived, names)
+    by_name = dict.fromkeys(named_like_an_outcome(columns), LIKE_AN_OUTCOME)
+    by_name |= dict.fromkeys(named_like_a_position(columns), LIKE_A_POSITION)
+    found = dict.fromkeys(excused, "")
+    for j in sorted(told):  # what values show is said rather than what a name suggests
+        found.setdefault(columns[j], suspect(columns[j], told[j], remedy, made=derived.get(names[j])))
+    for j, reason in by_name.items():
+        found.setdefault(columns[j], suspect(columns[j], reason, remedy))
+    return {column: found[column] for column in dict.fromkeys(columns) if found.get(column)}
 
 
-def suspect(name: str, reason: str, remedy: str = "drop") -> str:
-    """The message about a feature; `reason` has a placeholder {remedy}."""
-    return f"feature {brief(name)} {reason.format(remedy=option(remedy, [name]))}"
+def suspect(column: str, reason: str, remedy: str = "drop", *, made: Derived | None = None) -> str:
+    """The message about a column of a table; `reason` has a placeholder {remedy}. made: the feature of the column that
+    is suspicious, if it is not the column itself."""
+    part = "" if made is None else f" (the level {brief(made.level)})" if made.level else " (whether it is missing)"
+    return f"feature {brief(column)}{part} {reason.format(remedy=option(remedy, [column]))}"
 
 
 def named_like_a_position(names: Sequence[str]) -> list[int]:
     """The features whose name contains a word for a position in a list; PageRank and similar names do not count."""
     found = []
     for j, name in enumerate(names):
-        words = [word.lower() for word in WORD.findall(name)]
+        words = _words_of(name)
         if any(w in OF_A_LIST and before not in OF_A_SITE for before, w in zip(["", *words], words, strict=False)):
             found.append(j)
     return found
+
+
+def named_like_an_outcome(names: Sequence[str]) -> list[int]:
+    """The features whose name contains a word for what users do with a document, and no word or number that makes it a
+    statistic of earlier lists."""
+    found = []
+    for j, name in enumerate(names):
+        words = _words_of(name)
+        of_history = DIGIT.search(name) or any(map(OF_HISTORY.fullmatch, words))
+        if any(map(OUTCOME.fullmatch, words)) and not of_history:
+            found.append(j)
+    return found
+
+
+def _words_of(name: str) -> list[str]:
+    return [word.lower() for word in WORD.findall(name)]
 
 
 def _sample(data: RankingDataset) -> RankingDataset | None:

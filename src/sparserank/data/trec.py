@@ -9,15 +9,12 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from sparserank.data.text_lines import number_in, text_lines
+from sparserank.data.usual_names import DOCUMENTS, OF_JUDGMENTS, QUERIES, plain
 from sparserank.errors import DataFormatError
 from sparserank.text import brief
 
 RUN, QRELS = "qid Q0 docno rank score tag", "qid 0 docno rel"
 MAX_ENTRY_BYTES = 1 << 20  # longest line of a run or of judgments
-# Names of columns, in tables and in the first line of judgments such as BEIR's.
-QUERY_NAMES = ("qid", "query_id", "query-id", "topic")
-DOCUMENT_NAMES = ("docno", "docid", "doc_id", "corpus-id", "corpus_id")
-GRADE_NAMES = ("label", "relevance", "rel", "grade", "score")
 _FIELD = re.compile(r"[^ \t]+")
 
 
@@ -71,7 +68,7 @@ def kind_of_line(text: str) -> str:
         return "run"
     if not 3 <= len(fields) <= 4:
         return ""
-    names = _is_head(fields) and fields[-2].lower() in DOCUMENT_NAMES
+    names = _is_head(fields) and plain(fields[-2]) in DOCUMENTS
     return "judgments" if names or math.isfinite(number_in(fields[-1])) else ""
 
 
@@ -93,10 +90,15 @@ def _lines_of_fields(path: str | os.PathLike, layout: str) -> Iterator[tuple[int
 
 
 def _fields(text: str) -> list[str]:
-    """The first fields of a line: one more than any layout has, however long the line is."""
-    return [found.group() for found in islice(_FIELD.finditer(text), len(RUN.split()) + 1)]
+    """The first fields of a line: one more than any layout has, however long the line is. Where tabs separate them,
+    the first one, the id of a query, may contain blanks."""
+    most = len(RUN.split()) + 1
+    fields = [field.strip() for field in text.split("\t", most)[:most]]
+    if len(fields) >= 3 and all(_FIELD.fullmatch(field) for field in fields[1:5]):
+        return fields
+    return [found.group() for found in islice(_FIELD.finditer(text), most)]
 
 
 def _is_head(fields: Sequence[str]) -> bool:
     """Whether the fields are names of columns of judgments."""
-    return fields[0].lower() in QUERY_NAMES and fields[-1].lower() in GRADE_NAMES
+    return plain(fields[0]) in QUERIES and plain(fields[-1]) in OF_JUDGMENTS

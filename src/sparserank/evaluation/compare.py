@@ -15,10 +15,20 @@ from sparserank.data.missing import KEEP
 from sparserank.data.query_ids import MANY_ROWS
 from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
-from sparserank.data.run_reader import EITHER, JUDGMENTS, holds, is_mapping, read_qrels, run_of
+from sparserank.data.run_reader import (
+    EITHER,
+    JUDGMENTS,
+    Asked,
+    holds,
+    is_mapping,
+    kind_of_columns,
+    read_qrels,
+    run_of,
+    tabled,
+)
 from sparserank.data.runs import Qrels, Run, document_ids
 from sparserank.data.tables.batches import document_texts, is_frame
-from sparserank.data.tables.frames import is_lazy
+from sparserank.data.tables.frames import collected, column_names, is_lazy
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
 from sparserank.metrics import Convention, Metric, parse_metrics
@@ -240,8 +250,9 @@ def _on_judged(
     """(systems, judged documents, metrics); if the data are a frame, models are replaced by their scores."""
     if any(isinstance(s, Qrels) for s in systems.values()):
         raise DataError("judgments must be the second argument; the first is the system to evaluate.")
-    systems = {name: _as_run(system, str(name) or "the run") for name, system in systems.items()}
-    data = _as_judgments(data, any(isinstance(s, Run) for s in systems.values()))
+    asked = Asked(*(name if isinstance(name, str) else None for name in (label, qid, docid)))
+    systems = {name: _as_run(system, str(name) or "the run", asked) for name, system in systems.items()}
+    data = _as_judgments(data, any(isinstance(s, Run) for s in systems.values()), asked)
     parsed = list(parse_metrics(metrics, convention or ("trec" if isinstance(data, Qrels) else "default")))
     if is_frame(data):
         systems = {name: _on_frame(s, data, f"{name}: " if name else "") for name, s in systems.items()}
@@ -269,26 +280,32 @@ def _on_judged(
 def _is_one_run(scores: Mapping[Any, Any]) -> bool:
     """Whether a mapping is one run, and not {name: system}."""
     key, value = next(iter(scores.items()), (("", ""), 0.0))
-    if isinstance(key, tuple):
+    of_names = isinstance(value, list) and value != [] and isinstance(value[0], str)  # the reader says what it needs
+    if isinstance(key, tuple) or of_names:
         return True
     return isinstance(value, Mapping) and not any(isinstance(d, tuple) or isinstance(value[d], Mapping) for d in value)
 
 
-def _as_run(system: Any, name: str) -> Any:
+def _as_run(system: Any, name: str, asked: Asked) -> Any:
     """A run in any of its forms as Run; other systems unchanged."""
     if isinstance(system, Run) or hasattr(system, "predict"):
         return system
+    system = tabled(system)
     is_table = hasattr(system, "columns") and is_frame(system)  # a series is an array
     is_file = isinstance(system, str | os.PathLike)
-    return run_of(system, name) if is_file or is_mapping(system) or is_table else system
+    return run_of(system, name, asked) if is_file or is_mapping(system) or is_table else system
 
 
-def _as_judgments(data: Any, for_run: bool) -> Any:
-    """A mapping as Qrels, and for a run also a file of judgments; anything else unchanged."""
+def _as_judgments(data: Any, for_run: bool, asked: Asked) -> Any:
+    """A mapping as Qrels, and for a run also a file or frame of judgments; anything else unchanged."""
     if isinstance(data, Run | Qrels):
         return data
-    is_file = for_run and isinstance(data, str | os.PathLike) and holds(data) in (JUDGMENTS, EITHER)
-    return read_qrels(data) if is_file or is_mapping(data) else data
+    kind, data = "", tabled(data)
+    if for_run and isinstance(data, str | os.PathLike):
+        kind = holds(data)
+    elif for_run and is_frame(data):
+        kind = kind_of_columns(column_names(collected(data)))
+    return read_qrels(data, **asked._asdict()) if kind in (JUDGMENTS, EITHER) or is_mapping(data) else data
 
 
 def _only_unjudged(run: Run, qrels: Qrels) -> tuple[str, str] | None:

@@ -20,7 +20,7 @@ from sparserank.evaluation.compare import Comparison
 from sparserank.metrics import Metric
 from sparserank.options import option
 from sparserank.strict_json import read_json
-from sparserank.text import brief, figure, visible
+from sparserank.text import brief, figure, many, visible
 
 CONFIDENCE = 0.95  # of the bounds; the share of equally good systems that should pass
 FORMAT, EXPECTED = "sparserank-evaluation", "values of an earlier system, as 'evaluate --out' writes them"
@@ -104,7 +104,7 @@ class Gate:
         if self.error > 0:
             said += f"; a limit of {share(self.half)} has {rates(self.half)}"
         more = self.limit < self.half and math.isfinite(self.needed)
-        return f"{said}. With {self.needed:,} queries, this limit would have 5." if more else f"{said}."
+        return f"{said}. With {many(self.needed)} queries, this limit would have 5." if more else f"{said}."
 
 
 def gates_of(found: Comparison, metric: Metric, limit: tuple[float, bool], lacking: str) -> dict[str, Gate]:

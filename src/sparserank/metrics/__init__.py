@@ -31,8 +31,11 @@ METRICS: dict[str, type[Metric]] = {
 }
 MAX_DIGITS = 19  # digits of a 64-bit integer
 _NAME = re.compile(
-    r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:\(rel=(?P<rel>[0-9.]+)\))?(?:@(?P<cutoff>-?[0-9]+))?(?P<minus>-?)"
+    r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:\(rel=(?P<rel>[0-9.]+)\))?"
+    r"(?:(?P<sign>[@_.])(?P<cutoff>-?[0-9]+))?(?P<minus>-?)"
 )
+OF_TREC_EVAL = {"ndcg_cut": "ndcg", "map_cut": "map", "recip_rank": "mrr"}  # also written P_10, recall.100
+OTHER_NAMES = {"ap": "map", "rr": "mrr", "r": "recall", "precision": "p", **OF_TREC_EVAL}  # ir_measures' first
 
 
 def parse_metric(name: str | Metric, convention: str | Convention = "default") -> Metric:
@@ -42,9 +45,11 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
     ----------
     name : str or Metric
         Such as 'ndcg@10', 'map', 'letor4:mean_ndcg', 'xgboost:ndcg@10-', or 'map(rel=2)', where documents are relevant
-        from grade 2. A Metric is returned unchanged.
+        from grade 2; or as in ir_measures ('nDCG@10', 'AP', 'RR@10', 'R@100') or trec_eval ('ndcg_cut_10', 'P_10',
+        'recip_rank'). A Metric is returned unchanged.
     convention : str, default 'default'
-        Definition of the metric; a prefix in the name overrides it.
+        Definition of the metric; a prefix in the name overrides it. The names of trec_eval have its definition unless
+        another one is asked for.
 
     Returns
     -------
@@ -65,20 +70,23 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
     if isinstance(name, Metric):
         return name
     match = _NAME.fullmatch(_bare(name.strip().lower(), convention)) if isinstance(name, str) else None
-    if match is None or match["name"] not in METRICS:
+    known = "" if match is None else OTHER_NAMES.get(match["name"], match["name"])
+    if match is None or known not in METRICS:
         unknown = f"unknown metric {brief(name)}; known: {', '.join(METRICS)}, with a cutoff such as ndcg@10."
         raise ParameterError("metric", unknown)
     chosen = parse_convention(match["convention"] or convention)
+    if chosen.name == "default" and (match["name"] in OF_TREC_EVAL or match["sign"] not in ("@", None)):
+        chosen = CONVENTIONS["trec"]
     if match["minus"]:
         if not chosen.name.startswith("xgboost"):
             raise DataError(f"{brief(name)}: the trailing minus is XGBoost's; write xgboost:ndcg@10-.")
         chosen = CONVENTIONS["xgboost-"]
     if match["rel"]:
-        chosen = _relevant_from(match["rel"], METRICS[match["name"]], chosen)
+        chosen = _relevant_from(match["rel"], METRICS[known], chosen)
     cutoff: Any = match["cutoff"]
     if cutoff is not None and len(cutoff) <= MAX_DIGITS:  # longer numbers are refused by the metric
         cutoff = int(cutoff)
-    return METRICS[match["name"]](cutoff, chosen)
+    return METRICS[known](cutoff, chosen)
 
 
 def _relevant_from(level: str, metric: type[Metric], convention: Convention) -> Convention:

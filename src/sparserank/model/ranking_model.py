@@ -12,7 +12,7 @@ import numpy as np
 
 from sparserank.curves import Bins, Curves, Knots, StepCurve, curves_of
 from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
-from sparserank.data.derived import Derived, sources_of
+from sparserank.data.derived import Derived, KnownLevels, sources_of, texts_in
 from sparserank.data.filling import fill_known
 from sparserank.data.matrices import NO_MATRIX, as_array, as_dense, csr_or_array
 from sparserank.data.missing import ERROR, holds_missing, is_missing
@@ -328,8 +328,13 @@ class RankingModel:
             return self._selected(data.X)
         missing = next((self.feature_names[j] for j in self.support if self.feature_names[j] not in at), None)
         if missing is not None:
-            more = "; pass the table itself, from which the model makes it" if missing in self.derived else ""
-            raise DataError(f"the data have no feature {brief(missing)}, which the model uses{more}.")
+            made = self.derived.get(missing)
+            if made is not None:
+                raise DataError(
+                    f"the data have no feature that is made from column {brief(made.source)}, which the model uses; "
+                    "pass the table itself."
+                )
+            raise DataError(f"the data have no feature {brief(missing)}, which the model uses.")
         own = [at[self.feature_names[j]] for j in self.support]
         columns = as_array(as_dense(data.X[:, own]), dtype=np.float64, order="C")
         return self._filled(columns)
@@ -362,19 +367,24 @@ class RankingModel:
 
     def _named(self, frame: Any) -> np.ndarray:
         """The selected columns of a data frame, by name in any order; other columns are ignored."""
-        columns = [self._column(frame, self.feature_names[j]) for j in self.support]
+        known = KnownLevels(self.derived)
+        columns = [self._column(frame, self.feature_names[j], known) for j in self.support]
+        known.tell("X")
         return self._filled(np.column_stack(columns) if columns else np.zeros((len(frame), 0)))
 
-    def _column(self, frame: Any, name: str) -> np.ndarray:
+    def _column(self, frame: Any, name: str, known: KnownLevels) -> np.ndarray:
         """(n_docs,) the feature, which may be made from another column of the frame."""
         derived = self.derived.get(name)
         if derived is None or derived.source not in column_names(frame):
             return numbers_in(frame, name if derived is None or name in column_names(frame) else derived.source)
-        column = numbers_in(frame, derived.source) if derived.level is None else column_of(frame, derived.source)
+        if derived.level is None:
+            return is_missing(numbers_in(frame, derived.source)).astype(np.float64)
         try:
-            return derived.of(column).astype(np.float64)
+            texts = texts_in(column_of(frame, derived.source))
         except ValueError as error:  # pyarrow's are ValueErrors
             raise DataError(f"X: column {brief(derived.source)} contains values that are no category.") from error
+        known.see(derived.source, texts)
+        return derived.among(texts).astype(np.float64)
 
     def __repr__(self) -> str:
         return f"RankingModel({len(self.columns)} of {self.n_available} features, scaling {self.scaling.method})"

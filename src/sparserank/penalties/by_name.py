@@ -65,48 +65,68 @@ def checked_features(owner: str, rule: str, given: Sequence[Any]) -> tuple[int |
     return tuple(str(j) if isinstance(j, str) else int(j) for j in given)
 
 
-def numbering(names: Sequence[str], owner: str = "") -> Callable[[str, Any], int]:
-    """A function (rule, name of a feature) -> number of the feature. owner: the penalty whose rule it is; "" for an
-    option of a call.
+def numbering(
+    names: Sequence[str], owner: str = "", sources: Sequence[str] | None = None
+) -> Callable[[str, Any], list[int]]:
+    """A function (rule, name of a column) -> numbers of its features: of all that are made from the column, but a
+    direction is that of the column itself.
 
+    Parameters
+        owner     the penalty whose rule it is; "" for an option of a call
+        sources   (n_features,) the column of a table that each feature is made from; None: each is a column
     Raises
-        ParameterError   from the function: no feature has this name
+        ParameterError   from the function: no column has this name; a category has no direction
     """
-    at = {name: j for j, name in enumerate(names)}
+    column_of = dict(zip(names, sources or names, strict=True))
+    columns: dict[Any, list[int]] = {}
+    for j, column in enumerate(column_of.values()):
+        columns.setdefault(column, []).append(j)
     verb = "contains" if owner else "names"
 
-    def number(rule: str, name: Any) -> int:
-        if not isinstance(name, str) or name not in at:
-            unknown = f"{verb} {brief(name)}, which is not a feature; {no_such(name, names, 'feature')}"
-            raise ParameterError(rule, unknown, owner=owner)
-        return at[name]
+    def numbers(rule: str, name: Any) -> list[int]:
+        column = column_of.get(name, name) if isinstance(name, str) else None
+        found = columns.get(column, [])
+        own = [j for j in found if names[j] == column] if rule == "monotone" else found
+        if not found:
+            problem = f", which is not a feature; {no_such(name, list(columns), 'feature')}"
+        elif not own:
+            problem = f": the levels of category {brief(column)} have no order; leave it out."
+        elif column != name:
+            problem = f", which is made from column {brief(column)}; name the column."
+        else:
+            return own
+        raise ParameterError(rule, f"{verb} {brief(name)}{problem}", owner=owner)
 
-    return number
+    return numbers
 
 
-def numbered_rules(owner: str, rules: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def numbered_rules(
+    owner: str, rules: Mapping[str, Any], names: Sequence[str], sources: Sequence[str] | None = None
+) -> dict[str, Any]:
     """The rules with feature names replaced by numbers: one value per feature (default: weight 1, sign 0, a separate
-    group), or feature numbers.
+    group), or feature numbers. sources as in `numbering`.
 
     Raises
         DataError   no feature has this name
     """
-    number = numbering(names, owner)
+    numbers = numbering(names, owner, sources)
     out: dict[str, Any] = {}
     for rule, given in rules.items():
         if not is_named(given):
             continue
         if rule in ("keep", "drop"):
-            out[rule] = tuple(number(rule, j) if isinstance(j, str) else j for j in given)
+            out[rule] = tuple(j for f in given for j in (numbers(rule, f) if isinstance(f, str) else [f]))
         elif rule == "feature_groups":
             group: list[Any] = [("own", j) for j in range(len(names))]
             for name, value in given:
-                group[number(rule, name)] = ("given", value)
+                for j in numbers(rule, name):
+                    group[j] = ("given", value)
             known = {g: k for k, g in enumerate(dict.fromkeys(group))}
             out[rule] = tuple(known[g] for g in group)
         else:
             values = [1.0 if rule == "weights" else 0.0] * len(names)
             for name, value in given:
-                values[number(rule, name)] = value
+                for j in numbers(rule, name):
+                    values[j] = value
             out[rule] = tuple(values)
     return out

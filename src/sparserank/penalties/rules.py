@@ -99,13 +99,15 @@ class FeatureRules:
         """Whether a rule refers to features by name; only data with names can replace them with numbers."""
         return any(is_named(getattr(self, rule)) for rule in RULES)
 
-    def for_features(self, names: Sequence[str]) -> Self:
+    def for_features(self, names: Sequence[str], sources: Sequence[str] | None = None) -> Self:
         """Return the same rules with feature names replaced by numbers.
 
         Parameters
         ----------
         names : sequence of str
             Names of the features.
+        sources : sequence of str, optional
+            The column of a table that each feature is made from. Rules then name columns. Default: each is a column.
 
         Returns
         -------
@@ -120,7 +122,7 @@ class FeatureRules:
         if not self.named:
             return self
         rules = {rule: getattr(self, rule) for rule in RULES}
-        return replace(self, **numbered_rules(type(self).__name__, rules, names))
+        return replace(self, **numbered_rules(type(self).__name__, rules, names, sources))
 
     def with_alpha(self, alpha: float) -> Self:
         return replace(self, alpha=alpha)

@@ -80,7 +80,7 @@ def _warnings(result: SelectionResult) -> Iterator[str]:
     elif coarse(choice):
         text = (
             f"These queries cannot rule out losses below {share(choice.bounds.resolution, choice)} (for {NEEDED:.0%}, "
-            f"you need about {needed(choice, NEEDED)})"
+            f"you need {needed(choice, NEEDED, 'about ')})"
         )
         if choice.other is not None:
             shown = "" if choice.shows_difference(choice.chosen, choice.other) else ", no difference shown"
@@ -123,7 +123,7 @@ def _claims(result: SelectionResult) -> Iterator[tuple[str, str, str]]:
         shown = f"the rival is shown {r.shown}" if r.shown else "no difference is shown"
         yield f"compared with {r.title} ({figure(r.mean)})", r.against(shown=False), shown
     if math.isfinite(bound):
-        more = f"to rule out {NEEDED:.0%}, you need about {needed(choice, NEEDED)} queries"
+        more = f"to rule out {NEEDED:.0%}, you need {needed(choice, NEEDED, 'about ')} queries"
         resolution = share(choice.bounds.resolution, choice)
         for_any = more if choice.resolution > NEEDED else "for any model"
         yield "smallest loss that these queries can rule out", resolution, for_any

@@ -110,7 +110,7 @@ class FusionScreen(Screen):
             norm = self.result.model.feature_names[0].rpartition(":")[2]
             yield f"{ALONE.strip()} by {norm}, chosen on these queries: expect less on others."
         if self.has_intervals and not all_equal(choice) and not coarse(choice) and choice.resolution > FINE:
-            yield f"To rule out a loss of {FINE:.0%}, you would need roughly {needed(choice, FINE)} queries."
+            yield f"To rule out a loss of {FINE:.0%}, you would need {needed(choice, FINE)} queries."
 
     def worth(self, room: int) -> list[str]:
         """The kept retrievers, and the change if each is switched off."""

@@ -19,7 +19,7 @@ from sparserank.data.fusion.norms import MINMAX, RRF, Norm, rules_of
 from sparserank.data.missing import KEEP
 from sparserank.data.read import read_sources
 from sparserank.data.reading import Reading
-from sparserank.data.run_reader import judgments_of
+from sparserank.data.run_reader import Asked, judgments_of
 from sparserank.errors import DataError, ParameterError
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.metrics import Metric, parse_metric
@@ -229,14 +229,15 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
     if not of_ranks and not of_scores:
         if qrels is None:
             raise ParameterError("qrels", "is required: the judgments of the queries.")
-        train = judgments_of(qrels, "qrels")
+        asked = Asked(chosen["label"], chosen["qid"], chosen["docid"])
+        train = judgments_of(qrels, "qrels", asked)
         depth, cutoff = chosen["depth"], parse_metric(chosen["metric"]).cutoff
         if tests is None:
-            return read_judged_runs(runs, train, depth, cutoff), None
-        test = judgments_of(tests, "test_qrels")
+            return read_judged_runs(runs, train, depth, cutoff, asked), None
+        test = judgments_of(tests, "test_qrels", asked)
         own, others = (list(dict.fromkeys(q for q, _ in judgments)) for judgments in (train, test))
         check_queries({"qrels": own, "test_qrels": others}, may_be_allowed=False)
-        both = read_judged_runs(runs, {**train, **test}, depth, cutoff)
+        both = read_judged_runs(runs, {**train, **test}, depth, cutoff, asked)
         return both.only(own), both.only(others)
     columns = option("rank_columns" if of_ranks else "score_columns", True)
     for name, value in (("qrels", qrels), ("test_qrels", tests)):

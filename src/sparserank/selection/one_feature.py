@@ -8,6 +8,7 @@ from collections.abc import Collection
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.derived import sources_of
 from sparserank.data.matrices import column
 from sparserank.data.suspects import suspect
 from sparserank.evaluation import per_query_values
@@ -32,14 +33,15 @@ def nearly_best_alone(
     *,
     others: float = OTHERS,
 ) -> dict[str, str]:
-    """{feature: sentence} for the strongest of the features in use, if the rule finds it suspicious.
+    """{column of the table: sentence} for the strongest of the features in use, if the rule finds it suspicious.
 
     Parameters
         data      the queries on which candidates are evaluated; the rule reads at most MAX_QUERIES of them
         best      (n_queries,) metric of the best model on them
-        used      features of the chosen model; excused: names of features that users know not to be leaks
+        used      features of the chosen model; excused: names of columns that users know not to be leaks
     """
-    names = data.feature_names or ()
+    names, derived = data.feature_names or (), data.derived or {}
+    columns = sources_of(derived, names)
     n = min(data.n_queries, MAX_QUERIES)
     if n < MIN_QUERIES or data.n_features < MIN_FEATURES or not used:
         return {}
@@ -58,11 +60,12 @@ def nearly_best_alone(
         return {}
     top = max(sorted(used)[:MAX_FEATURES], key=reached)
     share = reached(top)
-    if share < REACHED or names[top] in excused:
+    if share < REACHED or columns[top] in excused:
         return {}
     order = _ranks(column(sample.X, top))
     step = max(data.n_features // MAX_FEATURES, 1)
-    rest = [j for j in range(0, data.n_features, step) if j != top and not _is_copy(column(sample.X, j), order)]
+    others_of = (j for j in range(0, data.n_features, step) if columns[j] != columns[top])
+    rest = [j for j in others_of if not _is_copy(column(sample.X, j), order)]
     next_best = max((reached(j) for j in rest), default=0.0)
     if len(rest) + 1 < MIN_FEATURES or next_best > others * share:
         return {}
@@ -71,7 +74,7 @@ def nearly_best_alone(
         f"feature has more than {max(next_best, 0.0):.0%}; leave it out if it is not known when documents are ranked "
         "({remedy})."
     )
-    return {names[top]: suspect(names[top], why)}
+    return {columns[top]: suspect(columns[top], why, made=derived.get(names[top]))}
 
 
 def _mean(scores: np.ndarray, data: RankingDataset, metric: Metric) -> float:

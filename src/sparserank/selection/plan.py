@@ -15,7 +15,7 @@ from sparserank.crossval.feature_groups import MAX, FeatureGroups
 from sparserank.crossval.feature_rules import FeatureOptions, complete_penalties
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import Derived, with_sources
+from sparserank.data.derived import Derived, sources_of
 from sparserank.errors import ParameterError
 from sparserank.export import ENGINES, Engine
 from sparserank.losses import loss_identity
@@ -48,9 +48,8 @@ class Earlier:
 
     def others(self, data: RankingDataset) -> frozenset[int]:
         """The columns of all other features."""
-        names = data.feature_names or ()
-        own = {*with_sources(self.names, data.derived or {}, {*names})}
-        return frozenset(j for j, name in enumerate(names) if name not in own)
+        columns = sources_of(data.derived or {}, data.feature_names or ())
+        return frozenset(j for j, column in enumerate(columns) if column not in self.names)
 
     def new(self, query_ids: Iterable[Any]) -> np.ndarray | None:
         """(n_queries,) bool: queries from which it has not learned; None: not known."""

@@ -219,7 +219,7 @@ class SelectionResult:
     @property
     def suspicion(self) -> str | None:
         """Why features of the chosen model may not be known when documents are ranked; None if none is suspicious."""
-        used = [n for n in self.suspects if n in {self.model.feature_names[j] for j in self.model.support}]
+        used = [name for name in self.suspects if name in self.model.columns]
         if not used:
             return None
         others = f"; also suspicious: {', '.join(map(brief, used[1:]))}" if len(used) > 1 else ""

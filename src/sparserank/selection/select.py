@@ -208,7 +208,8 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     if engine is not None and engine.boosts:
         chosen, plan = for_clauses(chosen, plan, train_data, request)
     current = chosen["current"]
-    held = None if current is None else in_use(current, names)
+    made = train_data.derived or {}
+    held = None if current is None else in_use(current, [name for name in names if name not in made])
     excused = [*names_in(chosen["keep"], drop), *(() if held is None else held.features)]
     suspects = warn_of_suspects(train_data, excused)
     of_weights = notes_of_side_weights(sources, beside, chosen)

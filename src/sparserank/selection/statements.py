@@ -9,7 +9,7 @@ from sparserank.crossval.stability import Stability
 from sparserank.evaluation.loss_bounds import MIN_DIFFERENT, MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
 from sparserank.options import option
-from sparserank.text import percent
+from sparserank.text import many, percent
 
 MIN_FREQUENCY = 0.8  # share of half-samples from which the selection of a feature is called stable
 COARSE = 0.05  # resolution, relative to the best mean, from which its sentence comes first
@@ -166,7 +166,7 @@ def defence_sentence(choice: Choice, n_features: int, noun: str) -> str:
         return f"{text}."
     text += f", less than {LEAD:g} standard errors of the difference ({percent(asked / unit).lstrip('+')})"
     enough_queries = _rounded(choice.bounds.n_queries * (asked / lead) ** 2)
-    return f"{text}. If that lead is real, roughly {enough_queries} queries would show it."
+    return f"{text}. If that lead is real, {enough_queries} queries would show it."
 
 
 def quality_sentence(choice: Choice, dense: Candidate, metric: str, n_all: int, noun: str = FEATURE) -> str:
@@ -202,7 +202,7 @@ def coarse_sentence(choice: Choice, noun: str = FEATURE) -> str:
     return (
         f"These {choice.bounds.n_queries} queries{_zero(choice)} cannot show how small a model can be: they cannot "
         f"rule out a loss below {share(choice.bounds.resolution, choice)} for any model. To rule out a loss of "
-        f"{NEEDED:.0%}, you would need roughly {needed(choice, NEEDED)} queries.{_two_answers(choice, noun)}"
+        f"{NEEDED:.0%}, you would need {needed(choice, NEEDED)} queries.{_two_answers(choice, noun)}"
     )
 
 
@@ -235,7 +235,7 @@ def _resolution(choice: Choice) -> str:
     )
     wanted = NEEDED if rule.guarantee is None else rule.guarantee
     if choice.resolution > wanted:
-        text += f"; to rule out a loss of {wanted * 100:.3g}%, you would need roughly {needed(choice, wanted)} queries"
+        text += f"; to rule out a loss of {wanted * 100:.3g}%, you would need {needed(choice, wanted)} queries"
     return f"{text}."
 
 
@@ -244,9 +244,9 @@ def _zero(choice: Choice) -> str:
     return f", {n} of them with the value 0 for every model," if n else ""
 
 
-def needed(choice: Choice, wanted: float) -> str:
-    """Approximate number of queries that could rule out a loss of this share of the best mean."""
-    return _rounded(choice.bounds.queries_needed(wanted * choice.unit))
+def needed(choice: Choice, wanted: float, about: str = "roughly ") -> str:
+    """Approximate number of queries that could rule out a loss of this share of the best mean: 'roughly 1,200'."""
+    return _rounded(choice.bounds.queries_needed(wanted * choice.unit), about)
 
 
 def _resampled(choice: Choice, noun: str) -> list[str]:
@@ -298,7 +298,7 @@ def share(loss: float, choice: Choice) -> str:
     return f"{max(math.ceil(percent * 10 - 1e-9), 0) / 10:.1f}%"
 
 
-def _rounded(n: float) -> str:
+def _rounded(n: float, about: str = "roughly ") -> str:
     """Rounded up to two significant digits, because no more are known."""
-    digits = max(len(str(int(n))) - 2, 0)
-    return f"{math.ceil(n / 10**digits) * 10**digits:,}"
+    digits = max(len(f"{n:.0f}") - 2, 0)
+    return many(math.ceil(n / 10**digits) * 10**digits if math.isfinite(n) else n, about)

@@ -12,7 +12,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.lists import MAX_SCORE, RetrieverLists, named_runs, of_ranks, ordered, read_lists
 from sparserank.data.matrices import as_dense
 from sparserank.data.query_ids import rows_of_queries
-from sparserank.data.run_reader import Ids
+from sparserank.data.run_reader import USUAL, Asked, Ids
 from sparserank.data.runs import document_ids
 from sparserank.errors import DataError
 from sparserank.text import brief
@@ -67,7 +67,9 @@ class JudgedRuns:
         return out
 
 
-def read_judged_runs(runs: Any, qrels: Judgments, depth: int | None, cutoff: int | None) -> JudgedRuns:
+def read_judged_runs(
+    runs: Any, qrels: Judgments, depth: int | None, cutoff: int | None, asked: Asked = USUAL
+) -> JudgedRuns:
     """Runs, as {name: source} or as a list of files, cut at `depth`; None: at `default_depth` of the metric's cutoff.
 
     Raises
@@ -79,7 +81,7 @@ def read_judged_runs(runs: Any, qrels: Judgments, depth: int | None, cutoff: int
     queries, documents = {q: i for i, q in enumerate(query_ids)}, Ids()
     for _, docno in qrels:
         documents[docno]  # assigns a number
-    lists = [read_lists(source, name, queries, documents) for name, source in named.items()]
+    lists = [read_lists(source, name, queries, documents, asked=asked) for name, source in named.items()]
     usual = {run.name: float(np.median(run.depths)) for run in lists}
     at = depth or default_depth(list(usual.values()), cutoff)
     return JudgedRuns(tuple(run.cut(at) for run in lists), query_ids, documents, qrels, at, usual_depths=usual)

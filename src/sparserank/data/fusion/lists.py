@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.run_reader import OF_RUNS, Ids, read_entries
+from sparserank.data.run_reader import OF_RUNS, USUAL, Asked, Ids, read_entries
 from sparserank.data.trec import RUN
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.text import brief
@@ -143,7 +143,9 @@ class RetrieverLists:
         return replace(self, query=self.query[some], list_ptr=list_ptr, document=document, score=score, rank=rank)
 
 
-def read_lists(source: Any, name: str, queries: Mapping[str, int], documents: Ids, *, least: int = 1) -> RetrieverLists:
+def read_lists(
+    source: Any, name: str, queries: Mapping[str, int], documents: Ids, *, least: int = 1, asked: Asked = USUAL
+) -> RetrieverLists:
     """The lists of a run in any form that `read_run` accepts, for the queries in `queries` ({id: number}). Equal scores
     are ordered by the ranks in the source.
 
@@ -151,7 +153,7 @@ def read_lists(source: Any, name: str, queries: Mapping[str, int], documents: Id
         DataFormatError   a malformed line or row, or a document twice in a list; the message names file and line(s)
         DataError         fewer than `least` entries belong to known queries, or the source has none of these forms
     """
-    entries = read_entries(source, name, OF_RUNS, queries, documents)
+    entries = read_entries(source, name, replace(OF_RUNS, asked=asked), queries, documents)
     query, document, at, score, rank = entries.columns()
     if len(query) < least:
         raise DataError(f"{entries.place}: {NO_QUERY if entries.n_other else NO_ENTRY}")

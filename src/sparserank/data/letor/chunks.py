@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from collections import deque
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ from sparserank.options import option
 from sparserank.text import LONGEST, brief
 
 LAYOUT = "Lines must be 'label qid:ID index:value ... # comment'."
+BASE_SAID = re.compile(rb"(?:#.*\n)*?# Column indices are (zero|one)-based")  # of scikit-learn's dump_svmlight_file
+BASES = {b"zero": 0, b"one": 1}
 CHUNK_BYTES = 8 << 20  # large enough to hide Python's overhead, small enough that two threads share a 20 MB file
 
 
@@ -69,7 +72,7 @@ def stream_chunks(
         DataFormatError        the file cannot be read, or a line is malformed; the message names the first such line
         TooManyFeaturesError   a line names a feature beyond n_features
     """
-    texts, first_line = _with_ids(path, queries), 1
+    texts, first_line = _with_ids(path, queries, index_base), 1
     for text in islice(texts, skip):
         first_line += text.count(b"\n")
     for chunk in _parsed(texts, str(path), index_base, n_features, n_threads):
@@ -96,10 +99,18 @@ def _parsed(
             yield pending.popleft().result()
 
 
-def _with_ids(path: Path, queries: SideQueries | None) -> Iterator[bytes]:
-    """The chunks of text, with query ids from a side file if the lines have none."""
+def _with_ids(path: Path, queries: SideQueries | None, index_base: int) -> Iterator[bytes]:
+    """The chunks of text, with query ids from a side file if the lines have none.
+
+    Raises
+        DataFormatError   the file says that its feature indices begin at another number
+    """
     blocks = _line_blocks(path)
     first = next(blocks, b"")
+    said = BASE_SAID.match(first)
+    if said is not None and BASES[said[1]] != index_base:
+        remedy = option("index_base", BASES[said[1]])
+        raise DataFormatError(f"{path}: says that its column indices are {said[1].decode()}-based; use {remedy}.")
     line = next((ln for ln in first.split(b"\n") if ln.strip() and not ln.lstrip().startswith(b"#")), b"")
     whole = chain([first], blocks)
     if queries is None:

@@ -16,6 +16,11 @@ from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataFormatError, DataWarning
 
 SIZES, WEIGHTS = (".query", ".group"), (".weight",)
+UNUSED = {  # side files of LightGBM and XGBoost that nothing here reads
+    ".position": "positions count through weights of documents (1 / propensity)",
+    ".init": "models start from no other scores",
+    ".base_margin": "models start from no other scores",
+}
 S = TypeVar("S", "SideQueries", "SideWeights")
 LABEL_AND_REST = re.compile(rb"\s*([^\s#]+)(.*)", re.DOTALL)
 
@@ -140,6 +145,13 @@ class SideWeights:
                 f"{has}, so they may be weights of either; remove the file, and pass the weights as an option."
             )
         raise DataFormatError(f"{has}; give one weight per row, or one per query.")
+
+
+def warn_of_others(path: str | os.PathLike) -> None:
+    """Warn of each side file that is not used."""
+    for suffix, why in UNUSED.items():
+        for file in beside(path, (suffix,)):
+            warnings.warn(f"{file}: is not used; {why}.", DataWarning, stacklevel=2)
 
 
 def warn_of_unused(queries: SideQueries, data: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.derived import texts_of
+from sparserank.data.derived import KnownLevels, texts_of
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
 from sparserank.data.reading import no_such_file, too_large
@@ -80,19 +80,20 @@ class Table:
         Raises
             DataFormatError   (DataError for a frame) an invalid value; the message names table, row (from 0) and column
         """
-        at = 0
+        at, known = 0, KnownLevels(roles.derived)
         for records in self.record_batches(roles.read, _rows(roles), roles.texts):
             if records.num_rows:
                 try:
-                    yield self._decoded(records, roles, dtype, at)
+                    yield self._decoded(records, roles, dtype, at, known)
                 except (pa.ArrowException, TypeError) as error:
                     raise self.error(
                         f"{self.place}: rows from {at}: the column of query ids, document ids or weights has a type "
                         f"that cannot be read ({brief(reason_of(error))}); convert it to numbers or text."
                     ) from error
             at += records.num_rows
+        known.tell(self.place)
 
-    def _decoded(self, records: pa.RecordBatch, roles: Roles, dtype: np.dtype, at: int) -> RowBlock:
+    def _decoded(self, records: pa.RecordBatch, roles: Roles, dtype: np.dtype, at: int, known: KnownLevels) -> RowBlock:
         n = records.num_rows
         if roles.packed is not None:
             X = self._packed(records.column(roles.packed), roles.packed, dtype, at)
@@ -100,6 +101,8 @@ class Table:
             X = np.empty((n, len(roles.features)), dtype=dtype)
             made = [roles.derived[name] for name in roles.features if name in roles.derived]
             texts = {s: texts_of(records.column(s)) for s in {d.source for d in made if d.level is not None}}
+            for source, own in texts.items():
+                known.see(source, own)
             for j, name in enumerate(roles.features):
                 derived = roles.derived.get(name)
                 if derived is not None and derived.source in texts:

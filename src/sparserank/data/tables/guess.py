@@ -3,7 +3,7 @@ numbers of distinct values. A proposal for people to check."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,28 +12,15 @@ from sparserank.data.missing import MEDIAN, ZERO
 from sparserank.data.reading import UNJUDGED, Reading
 from sparserank.data.tables.batches import Table
 from sparserank.data.tables.frames import QID
-from sparserank.data.tables.roles import DOCUMENT, LABEL, PACKED, is_list
+from sparserank.data.tables.roles import DOCUMENT, LABEL, PACKED, is_list, of_spark
 from sparserank.data.tables.survey import Column, Survey
+from sparserank.data.usual_names import DOCUMENTS, GRADES, OF_RUNS, QUERIES, plain
 from sparserank.number_checks import is_written_number
 from sparserank.options import option
 from sparserank.text import brief
 
-# Usual names, the most telling first; case, blanks, points and hyphens do not count.
-LABELS = (
-    f"{LABEL} relevance relevance_label rel grade relevance_grade judgment judgement rating target gain y clicked "
-    "is_clicked click clicks"
-).split()
-QUERIES = (
-    f"{QID} query_id queryid query query_text search_id srch_id session_id topic_id topic request_id group_id group"
-).split()
-DOCUMENTS = (
-    f"{' '.join(DOCUMENT)} document_id document doc product_id item_id listing_id passage_id asin sku url uri id"
-).split()
-OF_NO_USE = frozenset(("iteration", "q0"))  # columns of judgments and runs
-OF_RUNS = OF_NO_USE.union(
-    ("query_id", "qid", "topic", "corpus_id", *DOCUMENT, "score", "rank", "tag", "rel", "relevance", "label", "grade")
-)
-NAMES = {"label": LABELS, "qid": QUERIES, "docid": DOCUMENTS}
+OF_NO_USE = {"iteration", "q0"}  # columns of judgments and runs that are no features
+NAMES = {"label": GRADES, "qid": QUERIES, "docid": DOCUMENTS}
 
 
 @dataclass
@@ -106,9 +93,9 @@ def _role(
         fit = _fit(role, columns[names[0]], whole)
         out.why[role] = f"{absent}by its name{'; ' * bool(fit)}{fit or ''}"
         return names[0]
-    known = {_plain(name): name for name in reversed(list(free)) if name not in (out.label, out.qid)}
+    known = {plain(name): name for name in reversed(list(free)) if name not in (out.label, out.qid)}
     for usual in names:
-        name = known.get(_plain(usual))
+        name = known.get(usual)
         fit = None if name is None else _fit(role, columns[name], whole)
         if name is not None and fit is not None:
             out.why[role] = f"{absent}by its name; {fit}"
@@ -117,10 +104,6 @@ def _role(
         what = "label" if role == "label" else "query"
         out.blocked.append(f"it is not clear which column is the {what}: name the column with {option(role)}")
     return None
-
-
-def _plain(name: str) -> str:
-    return "".join("_" if c in " .-" else c for c in name.lower()).strip("_")
 
 
 def _fit(role: str, c: Column, whole: bool) -> str | None:
@@ -149,7 +132,8 @@ def _features(out: Proposal, found: Survey, reading: Reading, chosen: Sequence[s
         if name in taken:
             continue
         ignored = chosen is None and name in reading.ignore_columns
-        encoded = reading.derived is None and columns[name].is_category
+        c = columns[name]
+        encoded = reading.derived is None and c.is_category and (not c.is_written or name in reading.categories)
         if not (ignored or columns[name].is_number or encoded or (reading.derived is None and columns[name].is_text)):
             out.odd.append(columns[name])
         why = None if fits or encoded else _unfit(columns[name], chosen is None, found.whole)
@@ -169,14 +153,28 @@ def _features(out: Proposal, found: Survey, reading: Reading, chosen: Sequence[s
         out.blocked.append(f"there is no column {brief(absent[0])}, although you named it as a feature")
 
 
+def leave_out(out: Proposal, names: Collection[str], found: Survey, reading: Reading) -> None:
+    """Leave out features of which a warning tells, unless the user named the features, or no other is left."""
+    kept = tuple(name for name in out.features if name not in names)
+    if reading.feature_columns is not None or len(kept) in (0, len(out.features)):
+        return
+    out.left_out |= dict.fromkeys((name for name in out.features if name in names), "as the warning says")
+    out.features, out.holes = kept, tuple(name for name in out.holes if name in kept)
+    out.options.clear()
+    _options(out, found, reading, None)
+
+
 def _unfit(c: Column, is_guess: bool, whole: bool) -> str | None:
     """Why a column should not be a feature. is_guess: nobody has named it; whole: every row was surveyed."""
     if c.breaks:
         return f"{c.breaks[1]} in row {c.breaks[0]} is not a number"
     if not c.is_number:
+        if c.is_written:
+            remedy = option("categories", [c.name])
+            return f"text, but half or more of its values are numbers: convert it to numbers, or add {remedy}"
         if c.is_text and not c.is_category:
             return "text, and " + ("the same in every row" if c.is_constant else "more than half of its values differ")
-        return f"{'text' if c.is_text else c.kind}, not a number"
+        return f"{'text' if c.is_text else c.kind}, not a number{of_spark(c.kind)}"
     if c.missing == 1 and whole:
         return "no values"
     if is_guess and whole and c.is_constant and not c.missing:
@@ -194,10 +192,11 @@ def percent(share: float) -> str:
 def _check(out: Proposal, found: Survey, schema: pa.Schema, has_features: bool) -> None:
     """Record problems that no option can fix."""
     columns = found.columns
-    names, useful = ({_plain(name) for name in some} for some in (columns, out.features))
+    names, useful = ({plain(name) for name in some} for some in (columns, out.features))
     if len(columns) >= 3 and names <= OF_RUNS and not (out.label and useful - OF_NO_USE):
         out.blocked.insert(
-            0, "this looks like a run or judgments, which have no features: only evaluate and fuse read such files"
+            0,
+            "this looks like a run or judgments, which have no features: only evaluate and fuse read such files",
         )
     for role, name in (("label", out.label), ("query", out.qid)):
         c = None if name is None else columns[name]

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparserank.arrow import pa
 from sparserank.data.dataset import RankingDataset, checked_names
-from sparserank.data.derived import MAX_DISTINCT, Derived, already_called, frequent_levels, texts_of
+from sparserank.data.derived import MAX_DISTINCT, Derived, already_called, frequent_levels, holds_numbers, texts_of
 from sparserank.data.letor.side_files import continue_numbers, warn_of_unused
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MEDIAN, ZERO, MissingPolicy, holds_missing, is_missing
@@ -21,7 +21,6 @@ from sparserank.data.tables.refusal import telling_all
 from sparserank.data.tables.roles import Roles, is_number, may_be_category, roles_of
 from sparserank.data.tables.survey import ROWS
 from sparserank.errors import DataError, DataWarning, TableError
-from sparserank.number_checks import is_written_number
 from sparserank.options import option
 from sparserank.text import brief, listed
 
@@ -157,7 +156,7 @@ class TableRows(Stream):
             texts = [text for text in held.chunk(0).dictionary.to_pylist() if text]
             if pa.types.is_dictionary(schema.field(name).type) or not texts:
                 continue
-            if 2 * sum(map(is_written_number, texts)) >= len(texts):
+            if holds_numbers(texts):
                 raise TableError(
                     f"{self.places[0]}: column {brief(name)} is not numeric, but half or more of its values are "
                     f"numbers; correct it, leave it out with {option('ignore_columns', [name])}, or declare it with "

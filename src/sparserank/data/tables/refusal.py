@@ -11,7 +11,7 @@ from sparserank.data.reading import Reading
 from sparserank.data.tables.batches import Table
 from sparserank.data.tables.frames import QID
 from sparserank.data.tables.guess import Proposal, percent, propose
-from sparserank.data.tables.roles import LABEL
+from sparserank.data.tables.roles import LABEL, of_spark
 from sparserank.data.tables.survey import Column, Survey, survey
 from sparserank.errors import SparserankError, TableError
 from sparserank.text import brief
@@ -72,7 +72,7 @@ def _absent(told: Proposal, found: Survey, reading: Reading, sized: bool) -> Ite
 
 
 def _no_numbers(odd: Sequence[Column]) -> Iterator[str]:
-    found = [c.kind if c.breaks is None else f"{c.breaks[1]} in row {c.breaks[0]}" for c in odd]
+    found = [f"{c.kind}{of_spark(c.kind)}" if c.breaks is None else f"{c.breaks[1]} in row {c.breaks[0]}" for c in odd]
     if len(odd) == 1:
         yield f"column {odd[0].name!r} is not numeric ({found[0]})"
     elif odd:

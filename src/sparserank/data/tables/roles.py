@@ -112,8 +112,9 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
     odd = [name for name in chosen if not (name in made or name in categories or _numeric(schema, name))]
     if odd:
         more = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
+        kind = schema.field(odd[0]).type
         raise TableError(
-            f"{place}: column {brief(odd[0])} is not numeric ({schema.field(odd[0]).type}){more}; leave them out with "
+            f"{place}: column {brief(odd[0])} is not numeric ({kind}{of_spark(kind)}){more}; leave them out with "
             f"{option('ignore_columns', odd[:SHOWN_NAMES])}, or convert them to numbers."
         )
     if not chosen and wanted is None:
@@ -200,6 +201,12 @@ def may_be_category(kind: pa.DataType) -> bool:
 def _countable(kind: pa.DataType) -> bool:
     """Whether a column of this type may be declared as a category."""
     return may_be_category(kind) or (is_number(kind) and str(kind) != "bool")
+
+
+def of_spark(kind: Any) -> str:
+    """The end of a message about vectors of Spark, which are no lists; '' for other types."""
+    is_vector = str(kind).startswith("struct<type: int8, size: int32, indices: list<")
+    return "; a vector of Spark: convert it with pyspark.ml.functions.vector_to_array" if is_vector else ""
 
 
 def is_list(kind: pa.DataType) -> bool:

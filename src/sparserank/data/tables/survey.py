@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import csv, pa, pc
-from sparserank.data.derived import MAX_DISTINCT
+from sparserank.data.derived import MAX_DISTINCT, MAX_LEVELS, holds_numbers
 from sparserank.data.missing import is_missing
 from sparserank.data.tables.batches import Table
-from sparserank.data.tables.roles import is_number
+from sparserank.data.tables.roles import is_number, may_be_category
 from sparserank.text import brief
 
 ROWS, BYTES = 100_000, 1 << 28  # limits of a survey
@@ -30,6 +30,7 @@ class Column:
     n_distinct  number of distinct values, None if unknown
     low, high   smallest and largest number, NaN if there are none
     whole       every value is a whole number
+    is_written  text, of which half or more of the distinct values are numbers
     breaks      row and text of the first entry that is not a number, in a CSV column that begins with numbers
     """
 
@@ -44,6 +45,7 @@ class Column:
     low: float = np.nan
     high: float = np.nan
     whole: bool = False
+    is_written: bool = False
     breaks: tuple[int, str] | None = None
 
     @property
@@ -61,6 +63,11 @@ class Column:
         if self.n_distinct is None or self.is_constant:
             return False
         return self.kind.startswith("dictionary") or (self.is_text and self.n_distinct <= MAX_DISTINCT * self.n_rows)
+
+    @property
+    def may_be_codes(self) -> bool:
+        """Whether it has so few whole numbers that they may be codes; two values are as good as a flag."""
+        return self.kind.lstrip("u").startswith("int") and 2 < (self.n_distinct or 0) <= MAX_LEVELS
 
     @property
     def all_differ(self) -> bool:
@@ -121,7 +128,7 @@ def _column(name: str, kind: pa.DataType, chunks: Sequence[pa.Array], n_absent: 
         if is_number(kind):
             facts = _of_numbers(chunks, kind)
         elif not _is_nested(kind):
-            facts |= _of_others(chunks)
+            facts |= _of_others(chunks, kind)
     except (pa.ArrowException, ValueError, TypeError):  # a type whose values Arrow cannot process
         pass
     facts["n_missing"] = facts.get("n_missing", 0) + n_absent
@@ -132,12 +139,17 @@ def _is_nested(kind: pa.DataType) -> bool:
     return bool(pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
-def _of_others(chunks: Sequence[pa.Array]) -> dict[str, Any]:
+def _of_others(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]:
     """Facts of text, categories, dates; an empty text is missing."""
     plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in chunks]
     values = pa.chunked_array([c.cast(pa.large_string()) for c in plain], pa.large_string()).drop_null()
     values = values.filter(pc.not_equal(values, ""))
-    return {"n_missing": sum(map(len, chunks)) - len(values), "n_distinct": pc.count_distinct(values).as_py()}
+    texts = pc.unique(values)
+    return {
+        "n_missing": sum(map(len, chunks)) - len(values),
+        "n_distinct": len(texts),
+        "is_written": may_be_category(kind) and not pa.types.is_dictionary(kind) and holds_numbers(texts.to_pylist()),
+    }
 
 
 def _of_numbers(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]:
