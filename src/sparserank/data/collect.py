@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import MIN_MISSING, Derived, already_called
+from sparserank.data.derived import MIN_MISSING, Derived, TableColumn, already_called
 from sparserank.data.filling import missing_cells
 from sparserank.data.matrices import all_or_none, below, stacked, stored_values
 from sparserank.data.missing import ZERO, holds_missing
@@ -37,9 +37,10 @@ def collect(stream: Stream) -> RankingDataset:
         rest.append(piece._replace(X=None, qid=queries.none, where=queries.none, line=None))  # X and qid are kept apart
     X, qid = features.whole(stream), queries.of_rows(stream)
     label = np.concatenate([piece.label for piece in rest])
-    names = ("docid", "weight", "comment")
-    docid, weight, comment = (all_or_none([getattr(piece, name) for piece in rest]) for name in names)
-    rows = judged(RowBlock(X, label, qid, docid, weight, np.empty((len(label), 0)), comment), stream.unjudged)
+    names = ("docid", "weight", "comment", "kept")
+    docid, weight, comment, kept = (all_or_none([getattr(piece, name) for piece in rest]) for name in names)
+    where = np.empty((len(label), 0))
+    rows = judged(RowBlock(X, label, qid, docid, weight, where, comment, kept=kept), stream.unjudged)
     if len(rows.label) == 0:
         raise stream.error(nothing_left(stream.places[0]))
     keeps, lacks = stream.policy is not None and stream.policy.keeps, holds_missing(stored_values(rows.X))
@@ -60,8 +61,18 @@ def collect(stream: Stream) -> RankingDataset:
         filled=filled,
         index_base=stream.text_base,
         derived=stream.derived or None,
+        table=_table(rows.kept, stream) or None,
     )
     return _flagged(data, stream) if stream.flags and (filled is not None or stream.also) else data
+
+
+def _table(kept: np.ndarray | None, stream: Stream) -> dict[str, TableColumn]:
+    """The columns that are kept as they are in the table."""
+    return {
+        name: TableColumn(kept[:, j], None if codes is None else tuple(codes), name in stream.numeric)
+        for j, (name, codes) in enumerate(stream.kept.items())
+        if kept is not None
+    }
 
 
 def _flagged(data: RankingDataset, stream: Stream) -> RankingDataset:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.derived import Derived
+from sparserank.data.derived import Derived, TableColumn
 from sparserank.data.filling import fill_known, missing_cells
 from sparserank.data.matrices import as_csr, with_nan
 from sparserank.data.missing import holds_missing, is_missing
@@ -71,6 +71,8 @@ class RankingDataset:
     derived : mapping, optional
         {feature name: the column of a table, and its level}, for features that `read` makes from categories, and flags
         of missing values.
+    table : mapping, optional
+        {column of a table: its values}, for columns that `read` keeps as they are, because trees read categories whole.
 
     Raises
     ------
@@ -108,6 +110,7 @@ class RankingDataset:
     filled: np.ndarray | None = None
     index_base: int | None = None
     derived: Mapping[str, Derived] | None = None
+    table: Mapping[str, TableColumn] | None = None
     query_ptr: np.ndarray = field(init=False)
     query_ids: np.ndarray = field(init=False)
     row_index: np.ndarray = field(init=False)
@@ -147,6 +150,7 @@ class RankingDataset:
                 )
         if order is not None:
             X, columns = X[order], {name: None if c is None else c[order] for name, c in columns.items()}
+            columns["table"] = None if self.table is None else {n: c.take(order) for n, c in self.table.items()}
         self._set({"X": X, "feature_names": names, "fill_values": fill_values, **columns})
         self._set({"query_ptr": query_ptr, "query_ids": query_ids})
         self._set({"row_index": np.arange(n_docs) if order is None else order})
@@ -266,6 +270,7 @@ class RankingDataset:
         rows, _ = rows_of_queries(self.query_ptr, queries)
         names = ("relevance", "qid", "docid", "comment", "doc_weight", "filled")
         taken: dict[str, Any] = {name: None if (c := getattr(self, name)) is None else c[rows] for name in names}
+        taken["table"] = None if self.table is None else {n: c.take(rows) for n, c in self.table.items()}
         return replace(self, X=self.X[rows], **taken)
 
     def unfilled(self) -> RankingDataset:
@@ -274,7 +279,11 @@ class RankingDataset:
             return self
         X = np.array(self.X)
         X[self.filled] = np.nan
-        return self._with(X=X, fill_values=None, keep_missing=True, filled=None)
+        return self.with_missing(X, self.feature_names or ())
+
+    def with_missing(self, X: np.ndarray, names: Sequence[str]) -> RankingDataset:
+        """The same documents with other features, whose missing values stay NaN."""
+        return self._with(X=X, feature_names=names, fill_values=None, keep_missing=True, filled=None)
 
     def single_valued_features(self) -> np.ndarray:
         """(n_features,) bool: features that have a single value in all documents, or are missing in all."""

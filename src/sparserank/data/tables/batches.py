@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.derived import texts_of
+from sparserank.data.derived import coded, texts_of
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
 from sparserank.data.reading import no_such_file, too_large
@@ -121,7 +121,14 @@ class Table:
         if roles.docid is not None:
             docid = _texts(records.column(roles.docid))
             self._refuse_nul(docid, at, roles.docid)
-        return RowBlock(X, label, qid, docid, weight, np.empty((n, 0)))
+        kept = np.empty((n, len(roles.kept)))
+        for j, (name, codes) in enumerate(roles.kept.items()):
+            if codes is not None:
+                kept[:, j] = coded(texts_of(records.column(name)), codes)
+                continue
+            self._into(kept[:, j], records.column(name), name, at)
+            kept[is_missing(kept[:, j]), j] = np.nan
+        return RowBlock(X, label, qid, docid, weight, np.empty((n, 0)), kept=kept)
 
     def _into(self, out: np.ndarray, column: pa.Array, name: str, at: int) -> None:
         """out (n,) = the column, NaN for null."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -56,14 +57,16 @@ class TableRows(Stream):
             pa.types.is_integer(t.schema.field(r.qid).type) for t, r in zip(tables, self._roles, strict=True) if r.qid
         }
         self._as_text = len(kinds) > 1  # query ids: an id may be a number in one table and text in another
+        constant: list[str] = []
         if self._roles[0].categories:
             with telling_all(self._tables, reading, self._wanted):
-                levels = self._levels(self._roles[0].categories)
+                levels, constant = self._levels(self._roles[0].categories)
             self._roles = [roles.with_levels(levels) for roles in self._roles]
             if not self._roles[0].features:
                 raise self.error(f"{self.places[0]} has no feature column.")
         first = self._roles[0]
         self.derived = first.derived
+        self._keep(like, constant)
         self.also = [d for d in reading.also if d.level is None and d.source in first.features]
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
         self.feature_names, self._known = reading.names, False
@@ -91,8 +94,32 @@ class TableRows(Stream):
             wanted = None if first.packed else list(first.features)  # lists have no feature names to match
         return all_roles
 
-    def _levels(self, categories: Sequence[str]) -> dict[str, list[Derived]]:
-        """The features of each category, learned from all rows; none for an id or a title, of which a warning tells.
+    def _keep(self, like: RankingDataset | None, constant: Sequence[str]) -> None:
+        """Determine the columns that are kept as they are: those of `like`, or else categories, also those that are
+        constant within queries, and what the reading names, unless it is a feature as it is; all of them only if
+        every table has them."""
+        first, schema = self._roles[0], self._tables[0].schema
+        if like is None:
+            texts = {*constant, *(d.source for d in first.derived.values() if d.level is not None)}
+            free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
+            found = texts | {name for name in free if _named(name, self._reading.kept) and self._can_be_kept(name)}
+            self.numeric = {name for name in found if is_number(schema.field(name).type)}
+            texts |= found - self.numeric
+        else:
+            known = like.table or {}
+            found, texts = {*known}, {name for name, column in known.items() if column.texts is not None}
+            self.numeric = {name for name, column in known.items() if column.is_number}
+        shared = found.intersection(*(t.schema.names for t in self._tables))
+        self.kept = {name: {} if name in texts else None for name in sorted(shared)}
+        self._roles = [r._replace(kept=self.kept, texts=r.texts | texts) for r in self._roles]
+
+    def _can_be_kept(self, name: str) -> bool:
+        kind = self._tables[0].schema.field(name).type
+        return is_number(kind) or (may_be_category(kind) and not str(kind).startswith("dictionary<values=double"))
+
+    def _levels(self, categories: Sequence[str]) -> tuple[dict[str, list[Derived]], list[str]]:
+        """The features of each category, learned from all rows; none for an id or a title, of which a warning tells. And
+        the categories without any, because they are the same in each query.
 
         Raises
             TableError   text that consists of numbers for the most part
@@ -133,7 +160,7 @@ class TableRows(Stream):
         for why, names in reasons.items():
             if names:
                 warnings.warn(f"{self.places[0]}: left out, because {why}: {listed(names)}.", DataWarning, stacklevel=8)
-        return {name: [] for name in titles} | found
+        return {name: [] for name in titles} | found, rare
 
     def _is_number(self, name: str) -> bool:
         kind = self._tables[0].schema.field(name).type
@@ -217,6 +244,11 @@ class TableRows(Stream):
         queries = self._queries[f]
         qid = batch.qid if queries is None else queries.ids(at, at + n, table.place)
         return batch._replace(qid=qid.astype("U") if self._as_text else qid, where=positions(f, b, n))
+
+
+def _named(column: str, names: Collection[str]) -> bool:
+    """Whether a column is one of the names, in which blanks may be underscores."""
+    return column in names or re.sub(r"\s", "_", column) in names
 
 
 def natural_float(tables: Sequence[Table], roles: Sequence[Roles]) -> np.dtype:

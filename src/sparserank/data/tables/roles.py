@@ -26,7 +26,8 @@ SHOWN = 8  # column names in a message
 class Roles(NamedTuple):
     """The roles of columns. packed: one column contains the features of a row as a list, and `features` is empty;
     derived: the features that are made from other columns; categories: columns whose levels are not yet known; texts:
-    columns that are read as text, which ids are in any case."""
+    columns that are read as text, which ids are in any case; kept: columns that are kept as they are, with the codes of
+    the texts met so far, or None for numbers."""
 
     label: str | None
     qid: str | None
@@ -37,12 +38,13 @@ class Roles(NamedTuple):
     derived: Mapping[str, Derived] = {}
     categories: tuple[str, ...] = ()
     texts: frozenset[str | None] = frozenset()
+    kept: Mapping[str, dict[str, int] | None] = {}
 
     @property
     def read(self) -> list[str]:
         """The columns that are needed, each once."""
         every = [self.label, self.qid, self.docid, self.weight, *sources_of(self.derived, self.features), self.packed]
-        return list(dict.fromkeys(name for name in every if name is not None))
+        return list(dict.fromkeys(name for name in (*every, *self.kept) if name is not None))
 
     def with_levels(self, derived: Mapping[str, Sequence[Derived]]) -> Roles:
         """The roles with the features of each category in its place."""
