@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import MIN_MISSING, Derived, TableColumn, already_called
+from sparserank.data.derived import MIN_MISSING, Derived, already_called
 from sparserank.data.filling import missing_cells
 from sparserank.data.matrices import all_or_none, below, stacked, stored_values
 from sparserank.data.missing import ZERO, holds_missing
@@ -61,18 +61,10 @@ def collect(stream: Stream) -> RankingDataset:
         filled=filled,
         index_base=stream.text_base,
         derived=stream.derived or None,
-        table=_table(rows.kept, stream) or None,
+        table=rows.kept,
+        columns=stream.kept,
     )
     return _flagged(data, stream) if stream.flags and (filled is not None or stream.also) else data
-
-
-def _table(kept: np.ndarray | None, stream: Stream) -> dict[str, TableColumn]:
-    """The columns that are kept as they are in the table."""
-    return {
-        name: TableColumn(kept[:, j], None if codes is None else tuple(codes), name in stream.numeric)
-        for j, (name, codes) in enumerate(stream.kept.items())
-        if kept is not None
-    }
 
 
 def _flagged(data: RankingDataset, stream: Stream) -> RankingDataset:

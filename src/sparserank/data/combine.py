@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
-from sparserank.data.derived import one_column
 from sparserank.data.matrices import all_or_none, below, with_default
 from sparserank.data.query_ids import concatenated_ids
 from sparserank.data.store.features import joined
@@ -62,7 +61,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     else:
         X = below([sp.csr_matrix(d.X) if any(d.is_sparse for d in datasets) else d.X for d in datasets])
     docid, comment = (all_or_none([getattr(d, name) for d in datasets]) for name in ("docid", "comment"))
-    kept = [name for name in datasets[0].table or {} if all(name in (d.table or {}) for d in datasets)]
+    shared = {name: number for name, number in datasets[0].columns.items() if all(name in d.columns for d in datasets)}
     qids = [np.asarray(d.qid) for d in datasets]
     if not join_queries and sum(d.n_queries for d in datasets) > len({str(q) for d in datasets for q in d.query_ids}):
         qids = [np.char.add(f"{k}:", q.astype(str)) for k, q in enumerate(qids, start=1)]
@@ -78,7 +77,8 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
         filled=with_default([d.filled for d in datasets], [d.X.shape for d in datasets], False),
         index_base=datasets[0].index_base,
         derived=datasets[0].derived,
-        table={n: one_column([d.table[n] for d in datasets if d.table]) for n in kept} or None,
+        table=all_or_none([d.kept(shared) for d in datasets]),
+        columns=shared,
     )
 
 

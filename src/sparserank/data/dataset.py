@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.derived import Derived, TableColumn
+from sparserank.data.derived import Derived
 from sparserank.data.filling import fill_known, missing_cells
 from sparserank.data.matrices import as_csr, with_nan
 from sparserank.data.missing import holds_missing, is_missing
@@ -71,8 +71,11 @@ class RankingDataset:
     derived : mapping, optional
         {feature name: the column of a table, and its level}, for features that `read` makes from categories, and flags
         of missing values.
-    table : mapping, optional
-        {column of a table: its values}, for columns that `read` keeps as they are, because trees read categories whole.
+    table : array of shape (n_docs, n_columns), optional
+        Columns of a table that `read` keeps as they are, because trees read categories whole: numbers, or text; None or
+        NaN where a value is missing.
+    columns : mapping, optional
+        {name of a column of `table`: whether it is numbers}.
 
     Raises
     ------
@@ -110,7 +113,8 @@ class RankingDataset:
     filled: np.ndarray | None = None
     index_base: int | None = None
     derived: Mapping[str, Derived] | None = None
-    table: Mapping[str, TableColumn] | None = None
+    table: np.ndarray | None = None
+    columns: Mapping[str, bool] = field(default_factory=dict)
     query_ptr: np.ndarray = field(init=False)
     query_ids: np.ndarray = field(init=False)
     row_index: np.ndarray = field(init=False)
@@ -140,7 +144,7 @@ class RankingDataset:
                 columns[name] = column
         if self.doc_weight is not None:
             columns["doc_weight"] = _as_weights(self.doc_weight, n_docs)
-        columns |= {"relevance": relevance, "qid": qid, "filled": filled}
+        columns |= {"relevance": relevance, "qid": qid, "filled": filled, "table": self.table}
         if isinstance(X, StoredFeatures):
             cut = np.flatnonzero(~np.isin(X.starts, query_ptr))
             if order is not None or len(cut):
@@ -150,7 +154,6 @@ class RankingDataset:
                 )
         if order is not None:
             X, columns = X[order], {name: None if c is None else c[order] for name, c in columns.items()}
-            columns["table"] = None if self.table is None else {n: c.take(order) for n, c in self.table.items()}
         self._set({"X": X, "feature_names": names, "fill_values": fill_values, **columns})
         self._set({"query_ptr": query_ptr, "query_ids": query_ids})
         self._set({"row_index": np.arange(n_docs) if order is None else order})
@@ -226,6 +229,11 @@ class RankingDataset:
             raise ParameterError("values", f"must have one entry per document ({self.n_docs}); got {brief(values)}.")
         return given
 
+    def kept(self, names: Iterable[str]) -> np.ndarray | None:
+        """(n_docs, n_names) some of the columns of `table`; None: there is no table."""
+        at = [*self.columns]
+        return None if self.table is None else self.table[:, [at.index(name) for name in names]]
+
     def replace_features(self, X: Features) -> RankingDataset:
         """The same documents with new feature values; names are kept if the number of features is the same."""
         if len(getattr(X, "shape", ())) != 2:
@@ -268,9 +276,8 @@ class RankingDataset:
         queries = np.asarray(queries)
         queries = np.flatnonzero(queries) if queries.dtype == bool else queries.astype(np.int64)
         rows, _ = rows_of_queries(self.query_ptr, queries)
-        names = ("relevance", "qid", "docid", "comment", "doc_weight", "filled")
+        names = ("relevance", "qid", "docid", "comment", "doc_weight", "filled", "table")
         taken: dict[str, Any] = {name: None if (c := getattr(self, name)) is None else c[rows] for name in names}
-        taken["table"] = None if self.table is None else {n: c.take(rows) for n, c in self.table.items()}
         return replace(self, X=self.X[rows], **taken)
 
     def unfilled(self) -> RankingDataset:

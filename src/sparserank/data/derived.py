@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,46 +63,11 @@ def texts_of(column: pa.Array) -> pa.Array:
     return pc.fill_null(column.cast(pa.large_string()), "")
 
 
-def coded(texts: pa.Array, codes: dict[str, int]) -> np.ndarray:
-    """(n,) the code of each text, NaN for ""; texts without a code get the next ones."""
+def objects_of(texts: pa.Array, kind: Callable[[str], Any] = str) -> np.ndarray:
+    """(n,) the texts, converted; None for a missing one. Equal ones share an object."""
     held = texts.dictionary_encode()
-    found = [codes.setdefault(text, len(codes)) if text else np.nan for text in held.dictionary.to_pylist()]
-    return np.array(found, dtype=np.float64)[held.indices.to_numpy(zero_copy_only=False)]
-
-
-@dataclass(frozen=True, eq=False)
-class TableColumn:
-    """A column as it is in the table. values: (n_docs,) numbers, or positions in `texts`, NaN where it is missing;
-    is_number: the type of the column in the table, of which a category may be made in any case."""
-
-    values: np.ndarray
-    texts: tuple[str, ...] | None = None
-    is_number: bool = True
-
-    def take(self, rows: np.ndarray) -> TableColumn:
-        """The column of some rows, by their numbers."""
-        return replace(self, values=self.values[rows])
-
-    def at(self, levels: Sequence[str]) -> np.ndarray:
-        """(n_docs,) the position of each text in `levels`, NaN for others and where it is missing."""
-        place = {level: float(i) for i, level in enumerate(levels)}
-        return self._of_texts([place.get(text, np.nan) for text in self.texts or ()])
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """(n_docs,) the values, as numbers also where the texts are numbers."""
-        return self.values if self.texts is None else self._of_texts(list(map(float, self.texts)))
-
-    def _of_texts(self, of_text: Sequence[float]) -> np.ndarray:
-        code = np.where(np.isnan(self.values), len(of_text), self.values)
-        return np.array([*of_text, np.nan])[code.astype(np.int64)]
-
-
-def one_column(parts: Sequence[TableColumn]) -> TableColumn:
-    """Columns of several tables, one below the other."""
-    texts = None if parts[0].texts is None else tuple(dict.fromkeys(t for p in parts for t in p.texts or ()))
-    values = np.concatenate([p.values if texts is None else p.at(texts) for p in parts])
-    return replace(parts[0], values=values, texts=texts)
+    values = [kind(text) if text else None for text in held.dictionary.to_pylist()]
+    return np.array(values, dtype=object)[held.indices.to_numpy(zero_copy_only=False)]
 
 
 def already_called(place: str, made: Derived) -> str:

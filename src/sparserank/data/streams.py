@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ BEGIN = Position(0, 0, 0)
 class RowBlock(NamedTuple):
     """Consecutive rows: X (n, d) dense or CSR, NaN where a value is missing; label (n,); qid (n,) int64 or text; docid
     (n,) or None; weight (n,) or None; where (n, 3) the position of each row; for text that is kept in memory also
-    comment (n,) and line (n,) of the file, from 1; kept (n, m) columns that are kept as they are in the table, or None."""
+    comment (n,) and line (n,) of the file, from 1; kept (n, m) as `RankingDataset.table`, or None."""
 
     X: Any
     label: np.ndarray
@@ -93,8 +93,7 @@ class Stream:
     text_base: int | None = None  # number of the first feature in the text that rows come from; None: not from text
     policy: MissingPolicy | None = None  # replacement for missing values; None: they are refused
     derived: Mapping[str, Derived] = MappingProxyType({})  # the features that are made from columns of tables
-    kept: Mapping[str, dict[str, int] | None] = MappingProxyType({})  # the columns of `kept`, as in `Roles`
-    numeric: Collection[str] = ()  # those of them that are numbers in the table
+    kept: Mapping[str, bool] = MappingProxyType({})  # the columns of `RowBlock.kept`, and whether they are numbers
     also: Sequence[Derived] = ()  # flags that are made in any case
     flags = False  # whether only features with missing values have a replacement, and often missing ones a flag
     unjudged = "error"  # treatment of a label of -1 in `blocks`: 'zero', 'drop', otherwise unchanged

@@ -99,18 +99,16 @@ class TableRows(Stream):
         constant within queries, and what the reading names, unless it is a feature as it is; all of them only if
         every table has them."""
         first, schema = self._roles[0], self._tables[0].schema
-        if like is None:
-            texts = {*constant, *(d.source for d in first.derived.values() if d.level is not None)}
-            free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
-            found = texts | {name for name in free if _named(name, self._reading.kept) and self._can_be_kept(name)}
-            self.numeric = {name for name in found if is_number(schema.field(name).type)}
-            texts |= found - self.numeric
+        if like is not None:
+            found = dict(like.columns)
         else:
-            known = like.table or {}
-            found, texts = {*known}, {name for name, column in known.items() if column.texts is not None}
-            self.numeric = {name for name, column in known.items() if column.is_number}
-        shared = found.intersection(*(t.schema.names for t in self._tables))
-        self.kept = {name: {} if name in texts else None for name in sorted(shared)}
+            names = {*constant, *(d.source for d in first.derived.values() if d.level is not None)}
+            free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
+            names |= {name for name in free if _named(name, self._reading.kept) and self._can_be_kept(name)}
+            found = {name: is_number(schema.field(name).type) for name in sorted(names)}
+        shared = set.intersection(*({*t.schema.names} for t in self._tables))
+        self.kept = {name: numeric for name, numeric in found.items() if name in shared}
+        texts = {name for name, numeric in self.kept.items() if not numeric}
         self._roles = [r._replace(kept=self.kept, texts=r.texts | texts) for r in self._roles]
 
     def _can_be_kept(self, name: str) -> bool:

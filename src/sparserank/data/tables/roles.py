@@ -26,8 +26,8 @@ SHOWN = 8  # column names in a message
 class Roles(NamedTuple):
     """The roles of columns. packed: one column contains the features of a row as a list, and `features` is empty;
     derived: the features that are made from other columns; categories: columns whose levels are not yet known; texts:
-    columns that are read as text, which ids are in any case; kept: columns that are kept as they are, with the codes of
-    the texts met so far, or None for numbers."""
+    columns that are read as text, which ids are in any case; kept: columns that are kept as they are, and whether they
+    are numbers."""
 
     label: str | None
     qid: str | None
@@ -38,7 +38,7 @@ class Roles(NamedTuple):
     derived: Mapping[str, Derived] = {}
     categories: tuple[str, ...] = ()
     texts: frozenset[str | None] = frozenset()
-    kept: Mapping[str, dict[str, int] | None] = {}
+    kept: Mapping[str, bool] = {}
 
     @property
     def read(self) -> list[str]:
