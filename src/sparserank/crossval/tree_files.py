@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sparserank.crossval.trees import TreeSettings
+from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings
 from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import DataFormatError
 from sparserank.text import brief
@@ -28,6 +28,17 @@ LEARNING = {  # {parameter that affects which trees are grown: its aliases in Li
     "cat_smooth": (),
     "cegb_penalty_split": (),
     "cegb_tradeoff": (),
+    "fair_c": (),
+    INTERACTIONS: (),
+    "is_unbalance": ("unbalance", "unbalanced_sets"),
+    "monotone_constraints_method": ("mc_method", "monotone_constraining_method"),
+    "monotone_penalty": ("mc_penalty", "ms_penalty", "monotone_splits_penalty"),
+    "neg_bagging_fraction": ("neg_bagging", "neg_sub_row", "neg_subsample"),
+    "poisson_max_delta_step": (),
+    "pos_bagging_fraction": ("pos_bagging", "pos_sub_row", "pos_subsample"),
+    "reg_sqrt": (),
+    "scale_pos_weight": (),
+    "tweedie_variance_power": (),
     "data_sample_strategy": (),
     "drop_rate": ("rate_drop",),
     "enable_bundle": ("is_enable_bundle", "bundle"),
@@ -69,11 +80,12 @@ LEARNING = {  # {parameter that affects which trees are grown: its aliases in Li
     "use_quantized_grad": (),
     "xgboost_dart_mode": (),
     "zero_as_missing": (),
+    **BY_FEATURE,
 }
 FLAGS = (  # parameters above that a model file writes as 0 and 1
     *("bagging_by_query", "boost_from_average", "enable_bundle", "extra_trees", "feature_pre_filter"),
     *("lambdarank_norm", "linear_tree", "uniform_drop", "use_missing", "xgboost_dart_mode", "zero_as_missing"),
-    *("quant_train_renew_leaf", "stochastic_rounding", "use_quantized_grad"),
+    *("quant_train_renew_leaf", "stochastic_rounding", "use_quantized_grad", "is_unbalance", "reg_sqrt"),
 )
 LIGHTGBM_ROUNDS = 100  # if a file does not give the number of trees
 ROUNDS = (
@@ -87,27 +99,35 @@ STOPPING = {  # parameters that would require the held-out queries in training
     "validation data": ("valid", "test", "valid_data", "valid_data_file", "test_data", "test_data_file"),
 }
 CHOSEN_HERE = re.compile(  # ignored parameters: files, machines, seeds, columns, output
-    r".*seed.*|random_(state|type)|data|train.*|.*thread.*|n_jobs|verbos.*|device.*|tree_learner|task.*|.*metric.*"
-    r"|(in|out)put_.*|snapshot_.*|save_.*|.*header.*|(label|weight|group|query|ignore)(_.*)?|deterministic|force_.*_wise"
-    r"|histogram_pool_size|first_metric_only|early_stopping_min_delta|valid_.*|two_round|pre_partition"
+    r".*seed.*|random_(state|type)|data|train.*|.*thread.*|n_jobs|verbos.*|device.*|gpu_.*|.*machine.*|tree_learner"
+    r"|task.*|.*metric.*|output_.*|snapshot_.*|save.*|.*header.*|(label|group|query)(_.*)?|deterministic|force_.*_wise"
+    r"|histogram_pool_size|first_metric_only|early_stopping_min_delta|valid_.*|two_round|pre_partition|pred(ict)?_.*"
+    r"|convert_.*|config.*|importance_type|.*sparse"
 )
-OF_COLUMNS = (  # parameters in a model file that refer to columns or to other files
-    *("monotone_constraints", "interaction_constraints", "feature_contri", "forcedsplits_filename"),
-    *("forcedbins_filename", "max_bin_by_feature", "cegb_penalty_feature_lazy", "cegb_penalty_feature_coupled"),
-)
+IGNORED = ("ignore_column", "ignore_feature", "blacklist")
+OF_FILES = ("forcedsplits_filename", "forcedbins_filename")  # parameters in a model file that refer to other files
 CANONICAL = {alias: name for name, aliases in LEARNING.items() for alias in (name, *aliases)}
-REFUSED_OBJECTIVES = ("custom", "none", "null", "na")
+REFUSED_OBJECTIVES = {
+    "is computed by your own code, so its trees cannot be trained here": ("custom", "none", "null", "na"),
+    "gives a score for each class, not for each document": (
+        *("multiclass", "softmax", "multiclassova", "multiclass_ova", "ova", "ovr"),
+    ),
+}
 
 
 @dataclass(frozen=True)
 class TreeFile:
     """features: names of the features in a model file, () if the file contains only parameters; constant: those of
-    them that had one value in training; said: the parts of the file that are not used."""
+    them that had one value in training; categories: the lists of categories that pandas had in training, without the
+    names of their columns; ignored: columns that the trees may not use; said: the parts of the file that are not
+    used."""
 
     settings: TreeSettings
     features: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
+    categories: tuple[tuple[Any, ...], ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def read_tree_file(path: str | os.PathLike) -> TreeFile:
@@ -129,8 +149,11 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
         ) from error
     found = _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
     objective = dict(found.settings.others).get("objective", "lambdarank")
-    if objective in REFUSED_OBJECTIVES:
-        raise DataFormatError(f"{file}: trees with a custom objective cannot be trained; use one of LightGBM's.")
+    why = next((why for why, names in REFUSED_OBJECTIVES.items() if objective in names), None)
+    if ":" in objective:
+        why = "is one of XGBoost's"
+    if why is not None:
+        raise DataFormatError(f"{file}: the objective {brief(objective)} {why}; use one of LightGBM's, e.g. lambdarank.")
     return found
 
 
@@ -152,9 +175,19 @@ def _of_model(file: Path, text: str) -> TreeFile:
     given = {name: value for name, value in listed if value and name not in CATEGORICAL}
     own = {name: _flag(value) if name in FLAGS else value for name, value in given.items() if name in LEARNING}
     stopped = {name: value for name, value in given.items() if name.startswith("early_stopping_round")}
-    said = _left_out(stopped, [name for name in OF_COLUMNS if name in given])
+    said = _left_out(stopped, [name for name in OF_FILES if name in given])
     constant = tuple(n for n, info in zip(names, infos, strict=False) if info == "none")
-    return TreeFile(_settings(file, own, max(n_trees, 1), categorical), names, said, constant)
+    settings = _settings(file, own, max(n_trees, 1), categorical)
+    return TreeFile(settings, names, said, constant, _categories(file, text))
+
+
+def _categories(file: Path, text: str) -> tuple[tuple[Any, ...], ...]:
+    """The lists of categories at the end of a model file."""
+    held = text.rpartition("\npandas_categorical:")[2] if "\npandas_categorical:" in text else "null"
+    try:
+        return tuple(tuple(values) for values in json.loads(held) or [])
+    except (ValueError, TypeError, RecursionError) as error:
+        raise DataFormatError(f"{file}: its last line, the categories of pandas, is damaged; save it again.") from error
 
 
 def _of_parameters(file: Path, text: str) -> TreeFile:
@@ -177,12 +210,17 @@ def _of_parameters(file: Path, text: str) -> TreeFile:
         spelled = [other for other in given if CANONICAL.get(other) == name]
         if len(spelled) > 1:
             raise DataFormatError(f"{file}: {' and '.join(spelled)} are aliases of one parameter; give only one.")
-    known = {*CANONICAL, *ROUNDS, *CATEGORICAL, *(name for names in STOPPING.values() for name in names)}
+    known = {*CANONICAL, *ROUNDS, *CATEGORICAL, *IGNORED, *(name for names in STOPPING.values() for name in names)}
     others = [name for name in given if name not in known and not CHOSEN_HERE.fullmatch(name)]
     if not own and len(others) == len(given):
         raise DataFormatError(f"{file}: is neither a model that LightGBM saved nor a file of its parameters.")
+    said = _left_out(given, others)
+    if "objective" not in own:
+        said += ("an objective of this file, which names none, but lambdarank",)
     categories = tuple(filter(None, named.removeprefix("name:").split(",")))
-    return TreeFile(_settings(file, own, n_trees, categories), (), _left_out(given, others))
+    dropped = next((given[name] for name in IGNORED if given.get(name)), "")
+    ignored = tuple(filter(None, dropped.removeprefix("name:").split(",")))
+    return TreeFile(_settings(file, own, n_trees, categories), said=said, ignored=ignored)
 
 
 def _listed(file: Path, text: str) -> dict[str, str]:
@@ -218,7 +256,7 @@ def _flag(value: str) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, list):
-        return ",".join(map(_value, value))
+        return ",".join(f"[{_value(v)}]" if isinstance(v, list) else _value(v) for v in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

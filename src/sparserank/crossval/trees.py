@@ -6,7 +6,7 @@ import importlib
 import re
 import threading
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -21,6 +21,15 @@ PLAIN_NAME = re.compile(r"[\w.-]+")  # LightGBM refuses commas, colons, quotes a
 SOURCE_LINE = re.compile(r",? at \S+, line \d+")  # the place in LightGBM's source that its messages contain
 MAX_GRADE = 30  # LightGBM's table of gains ends there
 MAX_DOCUMENTS = 10_000  # of a query; LightGBM's limit
+BY_FEATURE = {  # {parameter with one value for each feature: its aliases}
+    "cegb_penalty_feature_coupled": (),
+    "cegb_penalty_feature_lazy": (),
+    "feature_contri": ("fc", "fp", "feature_contrib", "feature_penalty"),
+    "max_bin_by_feature": (),
+    "monotone_constraints": ("mc", "monotonic_cst", "monotone_constraint"),
+}
+OF_RANKING = re.compile("rank|ndcg")  # objectives that compare the documents of a query
+INTERACTIONS = "interaction_constraints"  # its value is groups of features, by number
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,20 @@ class TreeSettings:
     n_trees: int
     others: tuple[tuple[str, Any], ...] = ()
     categorical: tuple[str, ...] = ()
+
+    def on(self, columns: Sequence[int]) -> TreeSettings:
+        """The settings for some of the features, by number: parameters that have a value for each feature, or groups of
+        features, have only these."""
+        place = {str(j): str(i) for i, j in enumerate(columns)}
+        others = dict(self.others)
+        for name in others.keys() & BY_FEATURE:
+            each = str(others[name]).split(",")
+            others[name] = ",".join(each[j] for j in columns)
+        if INTERACTIONS in others:
+            groups = re.findall(r"\[[^]]*\]", str(others[INTERACTIONS]))
+            own = [[place[j] for j in re.findall(r"\d+", group) if j in place] for group in groups]
+            others[INTERACTIONS] = ",".join(f"[{','.join(group)}]" for group in own if group)
+        return replace(self, others=tuple(others.items()))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -86,8 +109,8 @@ class Trees:
         return self.columns[order[gain[order] > 0] if used else order]
 
 
-def check_trees(data: RankingDataset) -> None:
-    """Raise DataError if LightGBM is missing, or if its objective does not accept the relevance."""
+def check_trees(data: RankingDataset, settings: TreeSettings) -> None:
+    """Raise DataError if LightGBM is missing, or if the objective does not accept the relevance."""
     try:
         importlib.import_module("lightgbm")
     except (ImportError, OSError) as error:  # OSError: its library does not load, e.g. without OpenMP
@@ -102,6 +125,8 @@ def check_trees(data: RankingDataset) -> None:
             "be informative."
         )
     y, sizes = data.relevance, np.diff(data.query_ptr)
+    if not OF_RANKING.search(settings.parameters["objective"]):
+        return
     wrong = (y != np.floor(y)) | (y < 0) | (y > MAX_GRADE)
     if wrong.any():
         raise DataError(
@@ -140,6 +165,7 @@ class TreeData:
         import lightgbm
 
         data, columns, weight = self.data, self.columns, self.query_weight
+        self.settings = self.settings.on(columns.tolist())
         own = [self.names[j] for j in columns] if self.names else []
         known, sizes = data.feature_names or (), np.diff(data.query_ptr)
         self._held = lightgbm.Dataset(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Unpack, cast, overload
 
 from sparserank.crossval.current_model import in_use, left_out, left_out_note, made_for
-from sparserank.crossval.tree_rivals import AUTO, NO, tree_rivals
+from sparserank.crossval.tree_rivals import AUTO, NO, columns_in, tree_rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import sources_of
 from sparserank.data.read import read_weighted_sources
@@ -196,7 +196,13 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     with warming_up(curves=True):
         parts, beside = read_weighted_sources(
             sources,
-            {**chosen, "takes_zero": takes_zero, "also": made_for(chosen["current"]), "clauses": clauses},
+            {
+                **chosen,
+                "takes_zero": takes_zero,
+                "also": made_for(chosen["current"]),
+                "clauses": clauses,
+                "kept": columns_in(chosen["rival"]),
+            },
             to_store=("train", "validation") if clustered else (),
         )
     if not chosen["allow_overlap"]:
@@ -222,7 +228,8 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     if engine is not None:
         warn_of_fills(engine, names, train_data.fill_values, never)
     used = {"train": train_data, "validation": valid_data, "test": test_data}
-    trees = tree_rivals(NO if plan.fast else chosen["rival"], train_data, never, here=client is None)
+    known = [data for data in used.values() if data is not None]
+    trees = tree_rivals(NO if plan.fast else chosen["rival"], known, never, here=client is None)
     if trees.trees and train_data.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
     problem = Problem(
