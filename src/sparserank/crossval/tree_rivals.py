@@ -195,9 +195,12 @@ def default_rival(parts: Sequence[RankingDataset], never: Collection[int] = ()) 
     """Trees with our settings, on all columns of the table but those of which no feature may be used."""
     data, names = parts[0], _shared(parts)
     levels = {name: levels_of(name, parts) for name in names if name in data.columns}
-    features = data.feature_names or ()
-    sources = sources_of(data.derived or {}, features)
-    out = {*sources}.difference(source for j, source in enumerate(sources) if j not in never)
-    columns = np.flatnonzero([name not in out for name in names])
     settings = replace(trees.LIGHTGBM_SETTINGS, categorical=tuple(levels))
-    return TreeRival("LightGBM", settings, columns, TreeColumns(tuple(names), levels))
+    return TreeRival("LightGBM", settings, allowed(names, data, never), TreeColumns(tuple(names), levels))
+
+
+def allowed(names: Sequence[str], data: RankingDataset, never: Collection[int]) -> np.ndarray:
+    """The numbers of those of these columns of which some feature may be used, or none is made."""
+    sources = sources_of(data.derived or {}, data.feature_names or ())
+    out = {*sources}.difference(source for j, source in enumerate(sources) if j not in never)
+    return np.flatnonzero([name not in out for name in names])

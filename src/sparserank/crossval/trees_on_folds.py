@@ -123,6 +123,7 @@ class TreesOnFolds:
     required      an error ends the job, because the job is about the trees
     scores        {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
                   documents, in the order of the input
+    sources       the column of the table that each feature is made from
     rivals        {name: rival}, of those that finished; by_gain: {name: {fold: columns by total gain}}
     """
 
@@ -142,11 +143,11 @@ class TreesOnFolds:
     scores: dict[str, np.ndarray] = field(default_factory=dict)
     rivals: dict[str, Rival] = field(default_factory=dict)
     by_gain: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
-    _sources: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.left_out.extend(self.trees.left_out)
-        self._sources = sources_of(self.data.derived or {}, self.data.feature_names or ())
+        self.sources = sources_of(self.data.derived or {}, self.data.feature_names or ())
         for rival in self.trees.trees:  # there is at most one
             same, self.data = self.judged is self.data, rival.table.of(self.data)
             self.judged = self.data if same else rival.table.of(self.judged)
@@ -176,15 +177,16 @@ class TreesOnFolds:
     def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
         """(n_queries,) metric of the trees of a rival on some features of each fold; None if they do not finish within
         their time, or if the trees do not have all of these features."""
-        of_fold = {f: self.columns_of(own) for f, own in features.items()}
-        lists = {name: {f: own for f, own in of_fold.items() if own is not None}}
-        return self.on_lists(name, lists, store, None).get(name) if len(lists[name]) == len(features) else None
+        used = {self.sources[j] for own in features.values() for j in own.tolist()}
+        if not used.issubset(self.data.feature_names or ()):
+            return None
+        lists = {name: {f: self.columns_of(own) for f, own in features.items()}}
+        return self.on_lists(name, lists, store, None).get(name)
 
-    def columns_of(self, features: np.ndarray) -> np.ndarray | None:
-        """The numbers of the columns of trees of which these features are made; None: the trees lack one of them."""
-        place = {name: j for j, name in enumerate(self.data.feature_names or ())}
-        needed = {self._sources[j] for j in features.tolist()}
-        return np.array(sorted(place[n] for n in needed), dtype=np.int64) if needed <= place.keys() else None
+    def columns_of(self, features: np.ndarray) -> np.ndarray:
+        """The numbers of the columns of trees of which these features are made, in ascending order."""
+        needed = {self.sources[j] for j in features.tolist()}
+        return np.flatnonzero([name in needed for name in self.data.feature_names or ()])
 
     def on_lists(
         self,
