@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 HELP = """Evaluate one or several systems on judged documents, with intervals, paired tests and Holm correction.
 
-A system is a model file, a run (TREC, JSON, Parquet or CSV) or a file with one score per line in file order; the name \
+A system is a model file (ours, or one that LightGBM saved), a run (TREC, JSON, Parquet or CSV) or a file with one score per line in file order; the name \
 of the file does not matter. All other systems are tested against the first. With --qrels, judgments (TREC or BEIR) \
 replace judged documents. All judged queries count; a query that is missing from a run counts as 0.
 
@@ -68,7 +68,11 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
+    from sparserank.crossval.saved_trees import scores_of_saved
+    from sparserank.crossval.tree_columns import NUMBERED
+    from sparserank.crossval.tree_rivals import columns_in
     from sparserank.data.letor._kernels import parse_lines
+    from sparserank.data.missing import KEEP
     from sparserank.data.run_reader import read_qrels, read_run
     from sparserank.evaluation import compare_systems as compare
     from sparserank.evaluation.compare import most_changed
@@ -111,15 +115,22 @@ def run(
         found, judged = compare(lists, judgments, metrics), judgments.documents(list(lists.values()))
     else:
         models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
+        of_trees = {path: columns_in(path) for path in system if kinds[path] == "trees"}
         widths = {m.n_features for m in models.values()}
+        widths |= {len(names) for names in of_trees.values() if NUMBERED.fullmatch(names[0])}
         width = n_features or (max(widths) if widths else None)
         announce_compiling(parse_lines)
-        reading = replace(reading, featureless=not models, n_features=width)
+        named = [name for names in of_trees.values() for name in names]
+        if of_trees and not models and missing is None:
+            reading = replace(reading, missing=KEEP)  # trees take missing values as they are
+        reading = replace(reading, featureless=not models, n_features=width, kept=named)
         judged = read_for_models(reading, list(models.values()), data or [], index_base)
         scores: dict[str, Any] = {}
         for path in system:
             if kinds[path] == "run":
                 scores[str(path)] = read_run(path)
+            elif path in of_trees:
+                scores[str(path)] = scores_of_saved(path, judged)
             else:
                 scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
         found = compare(scores, judged, metrics)
@@ -179,7 +190,7 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
 
 
 def _kind_of(path: Path) -> str:
-    """'model', 'run' or 'scores', by the content."""
+    """'model', 'trees' (of LightGBM), 'run' or 'scores', by the content."""
     from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
     from sparserank.data.run_reader import EITHER, TABLE, holds
     from sparserank.data.text_lines import text_lines
@@ -199,7 +210,7 @@ def _kind_of(path: Path) -> str:
         if fields[0].startswith("{"):
             return "model"
         if fields == [LIGHTGBM_FIRST_LINE]:
-            raise DataFormatError(f"{path}: is a LightGBM model; score the documents with it and give the scores.")
+            return "trees"
         if len(fields) == 1:
             return "scores"
         if len(fields) < 5:

@@ -37,7 +37,9 @@ class TreeColumns:
         for i, name in enumerate(self.names):
             if name in place and name not in self.levels:
                 continue
-            values = X[:, i] if name in place else data.kept([name])[:, 0]
+            values = X[:, i] if name in place else np.full(data.n_docs, np.nan)
+            if name in data.columns:
+                values = data.kept([name])[:, 0]
             if name in self.levels:
                 code = {value: float(k) for k, value in enumerate(self.levels[name])}
                 values = [code.get(value, np.nan) for value in values.tolist()]

@@ -135,7 +135,7 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
     lines `name = value`, or a JSON object.
 
     Raises
-        DataFormatError   it is neither, cut off or too large; trees of its objective cannot be trained
+        DataFormatError   it is neither, cut off or too large
     """
     file = Path(path)
     try:
@@ -147,14 +147,19 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
         raise DataFormatError(
             f"{file}: cannot be read ({why}); give a model that LightGBM saved, or a file of its parameters."
         ) from error
-    found = _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
-    objective = dict(found.settings.others).get("objective", "lambdarank")
+    return _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
+
+
+def refuse_objective(file: str | os.PathLike, settings: TreeSettings) -> None:
+    """Raise DataFormatError if trees of this objective cannot be trained."""
+    objective = settings.parameters["objective"]
     why = next((why for why, names in REFUSED_OBJECTIVES.items() if objective in names), None)
     if ":" in objective:
         why = "is one of XGBoost's"
     if why is not None:
-        raise DataFormatError(f"{file}: the objective {brief(objective)} {why}; use one of LightGBM's, e.g. lambdarank.")
-    return found
+        raise DataFormatError(
+            f"{file}: the objective {brief(objective)} {why}; use one of LightGBM's, e.g. lambdarank."
+        )
 
 
 def _of_model(file: Path, text: str) -> TreeFile:
@@ -162,8 +167,8 @@ def _of_model(file: Path, text: str) -> TreeFile:
     lines = dict(line.partition("=")[::2] for line in head.splitlines() if "=" in line)
     listed = re.findall(r"^\[(\w+): ?(.*)\]$", text.partition("\nparameters:\n")[2], re.MULTILINE)
     trees = re.split(r"\nTree=\d+\n", rest.partition("\nend of trees")[0])
-    n_known = len(lines.get("tree_sizes", "").split())
-    whole = "\nend of parameters" in text and n_known == len(trees)
+    sizes = [str(len(f"Tree={i}\n{tree}\n".encode())) for i, tree in enumerate(trees)]
+    whole = "\nend of parameters" in text and lines.get("tree_sizes", "").split() == sizes
     if not lines.get("feature_names", "").split() or not listed or not whole:
         raise DataFormatError(
             f"{file}: is a LightGBM model that is cut off: features, trees or parameters are missing; save it again."

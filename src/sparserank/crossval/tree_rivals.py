@@ -20,7 +20,7 @@ from sparserank.crossval.tree_columns import (
     levels_of,
     places,
 )
-from sparserank.crossval.tree_files import TreeFile, read_tree_file
+from sparserank.crossval.tree_files import TreeFile, read_tree_file, refuse_objective
 from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings, check_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import sources_of
@@ -132,7 +132,7 @@ def is_file(given: Any) -> bool:
 def columns_in(given: Any) -> tuple[str, ...]:
     """The features that a file names, if this is one."""
     file = read_tree_file(given) if is_file(given) else TreeFile(trees.LIGHTGBM_SETTINGS)
-    return (*file.features, *file.settings.categorical)
+    return tuple(dict.fromkeys([*file.features, *file.settings.categorical]))
 
 
 def rival_of_file(path: str | os.PathLike, parts: Sequence[RankingDataset]) -> tuple[TreeRival, tuple[str, ...]]:
@@ -143,6 +143,7 @@ def rival_of_file(path: str | os.PathLike, parts: Sequence[RankingDataset]) -> t
         DataFormatError   the file contains no settings
     """
     file, name, data = read_tree_file(path), f"{AS_IN}{Path(path).name}", parts[0]
+    refuse_objective(path, file.settings)
     shared = _shared(parts)
     place = places(file.features, shared)
     known = [f for f in file.features if f in place]

@@ -109,16 +109,21 @@ class Trees:
         return self.columns[order[gain[order] > 0] if used else order]
 
 
-def check_trees(data: RankingDataset, settings: TreeSettings) -> None:
-    """Raise DataError if LightGBM is missing, or if the objective does not accept the relevance."""
+def lightgbm_here() -> Any:
+    """The package; raise DataError if it cannot be loaded."""
     try:
-        importlib.import_module("lightgbm")
+        return importlib.import_module("lightgbm")
     except (ImportError, OSError) as error:  # OSError: its library does not load, e.g. without OpenMP
         if isinstance(error, ModuleNotFoundError) and error.name == "lightgbm":
             raise DataError(MISSING) from error
         raise DataError(
             f"LightGBM is installed, but cannot be loaded ({error}); install its missing dependencies."
         ) from error
+
+
+def check_trees(data: RankingDataset, settings: TreeSettings) -> None:
+    """Raise DataError if LightGBM is missing, or if the objective does not accept the relevance."""
+    lightgbm_here()
     if data.n_queries < 2:
         raise DataError(
             "a single query cannot be split into folds; a comparison needs at least two queries, and at least ten to "

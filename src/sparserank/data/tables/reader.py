@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from sparserank.data.reading import UNJUDGED, Reading, choices, missing_value, n
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.tables.refusal import telling_all
-from sparserank.data.tables.roles import Roles, is_number, may_be_category, roles_of
+from sparserank.data.tables.roles import Roles, is_named, is_number, may_be_category, roles_of
 from sparserank.data.tables.survey import ROWS
 from sparserank.errors import DataError, DataWarning, TableError
 from sparserank.number_checks import is_written_number
@@ -104,7 +103,7 @@ class TableRows(Stream):
         else:
             names = {*constant, *(d.source for d in first.derived.values() if d.level is not None)}
             free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
-            names |= {name for name in free if _named(name, self._reading.kept) and self._can_be_kept(name)}
+            names |= {name for name in free if is_named(name, self._reading.kept) and self._can_be_kept(name)}
             found = {name: is_number(schema.field(name).type) for name in sorted(names)}
         shared = set.intersection(*({*t.schema.names} for t in self._tables))
         self.kept = {name: numeric for name, numeric in found.items() if name in shared}
@@ -242,11 +241,6 @@ class TableRows(Stream):
         queries = self._queries[f]
         qid = batch.qid if queries is None else queries.ids(at, at + n, table.place)
         return batch._replace(qid=qid.astype("U") if self._as_text else qid, where=positions(f, b, n))
-
-
-def _named(column: str, names: Collection[str]) -> bool:
-    """Whether a column is one of the names, in which blanks may be underscores."""
-    return column in names or re.sub(r"\s", "_", column) in names
 
 
 def natural_float(tables: Sequence[Table], roles: Sequence[Roles]) -> np.dtype:

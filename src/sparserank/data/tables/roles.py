@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -82,7 +83,9 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
     parts = {label: "the label", qid: "the query", weight: "the weight"} | dict.fromkeys(features or (), "a feature")
     docid = _document(table, reading.docid, parts, {unread, *reading.ignore_columns})
     if reading.featureless:
-        return Roles(label, qid, docid, weight, (), None, texts=frozenset({qid, docid}))
+        free = [name for name in schema.names if name not in {label, qid, weight} and _numeric(schema, name)]
+        numbers = tuple(name for name in free if is_named(name, reading.kept))
+        return Roles(label, qid, docid, weight, numbers, None, texts=frozenset({qid, docid}))
     if features is not None:
         for name in features:
             if name not in schema.names and name not in made:
@@ -179,6 +182,11 @@ def _holds(table: Table) -> str:
 
 def _numeric(schema: pa.Schema, name: str) -> bool:
     return is_number(schema.field(name).type)
+
+
+def is_named(column: str, names: Collection[str]) -> bool:
+    """Whether a column is one of the names, in which blanks may be underscores."""
+    return column in names or re.sub(r"\s", "_", column) in names
 
 
 def is_number(kind: pa.DataType) -> bool:
