@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from sparserank.crossval.tree_files import TreeFile
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import sources_of
 from sparserank.data.matrices import columns_dense
+from sparserank.errors import DataError
+from sparserank.text import brief
 
 NUMBERED = re.compile(r"Column_\d+")  # LightGBM's names for unnamed features
 
@@ -20,38 +23,48 @@ NUMBERED = re.compile(r"Column_\d+")  # LightGBM's names for unnamed features
 @dataclass(frozen=True, eq=False)
 class TreeColumns:
     """names: the columns, in the order of the features of the trees; levels: {name: the values of a category, in the
-    order of their codes}, of columns whose values are coded."""
+    order of their codes}; lacks: those that the table does not have, which are missing in every row."""
 
     names: tuple[str, ...]
-    levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    levels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    lacks: tuple[str, ...] = ()
+
+    def learned(self, data: RankingDataset) -> TreeColumns:
+        """The same columns; the values that these data have are added to those of each category, in ascending order."""
+        more = {name: {v for v in data.column(name).tolist() if v is not None and v == v} for name in self.levels}
+        return replace(self, levels={n: (*own, *sorted(more[n].difference(own))) for n, own in self.levels.items()})
 
     def of(self, data: RankingDataset) -> RankingDataset:
-        """The documents with these columns as features; missing values are NaN, as are values without a code."""
+        """The documents with these columns as features; missing values are NaN, as are values without a code.
+
+        Raises
+            DataError   the data lack a column
+        """
         held, features = data.unfilled(), tuple(data.feature_names or ())
         if self.names == features and not self.levels:
             return held
+        X = np.full((data.n_docs, len(self.names)), np.nan)
         place = {name: j for j, name in enumerate(features)}
-        X = np.empty((data.n_docs, len(self.names)))
         plain = [i for i, name in enumerate(self.names) if name in place]
         X[:, plain] = columns_dense(held.X, np.array([place[self.names[i]] for i in plain], dtype=np.int64))
         for i, name in enumerate(self.names):
-            if name in place and name not in self.levels:
+            if name in self.lacks or (name in place and name not in self.levels):
                 continue
-            values = X[:, i] if name in place else np.full(data.n_docs, np.nan)
-            if name in data.columns:
-                values = data.kept([name])[:, 0]
+            if name not in place and name not in data.columns:
+                raise DataError(f"trees need the column {brief(name)}, which some of the data do not have; add it.")
+            values = X[:, i] if name in place else data.column(name)
             if name in self.levels:
-                code = {value: float(k) for k, value in enumerate(self.levels[name])}
-                values = [code.get(value, np.nan) for value in values.tolist()]
-            X[:, i] = np.array(values, dtype=np.float64)
+                code = {value: k for k, value in enumerate(self.levels[name])}
+                values = np.array([code.get(value) for value in values.tolist()], dtype=object)
+            X[:, i] = values.astype(np.float64)
         return held.with_missing(X, self.names)
 
 
 def columns_of_table(data: RankingDataset) -> list[str]:
     """The columns of the table: those of which features are made, then others that are kept."""
     names = data.feature_names or ()
-    sources = sources_of(data.derived or {}, names)
-    return [name for name in dict.fromkeys([*sources, *data.columns]) if name in names or name in data.columns]
+    every = dict.fromkeys([*sources_of(data.derived or {}, names), *data.columns])
+    return [name for name in every if name in names or name in data.columns]
 
 
 def is_text(data: RankingDataset, name: str) -> bool:
@@ -73,25 +86,11 @@ def categories_of(file: TreeFile, place: Mapping[str, str], data: RankingDataset
     texts = [n for n in file.features if n in place and is_text(data, place[n])]
     either = [n for n in file.features if n in file.settings.categorical or n in texts]
     strings = [values for values in file.categories if any(isinstance(value, str) for value in values)]
-    for names, lists in ((either, file.categories), (texts, strings)):
-        if len(names) == len(lists):
-            pairs = [(place[n], values) for n, values in zip(names, lists, strict=True) if n in place]
-            return {c: tuple(map(_text, values)) if is_text(data, c) else values for c, values in pairs}
-    return {}
+    names, lists = (either, file.categories) if len(either) == len(file.categories) else (texts, strings)
+    pairs = zip(names, lists, strict=True) if len(names) == len(lists) else ()
+    return {place[n]: tuple(map(_text, v)) if n in texts else v for n, v in pairs if n in place}
 
 
 def _text(value: Any) -> str:
     """A category in a model file, as text of a table."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def levels_of(name: str, parts: Sequence[RankingDataset], first: Sequence[Any] = ()) -> tuple[Any, ...]:
-    """The values of a column, those of `first` before the others, in ascending order."""
-    held: set[Any] = set()
-    for data in parts:
-        names = data.feature_names or ()
-        own = data.X[:, names.index(name)] if name in names else data.kept([name])[:, 0]
-        held.update(value for value in own.tolist() if value is not None and value == value)
-    return (*first, *sorted(held.difference(first)))
+    return value if isinstance(value, str) else json.dumps(value).removesuffix(".0")

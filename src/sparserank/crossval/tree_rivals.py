@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,24 +13,17 @@ from typing import Any
 import numpy as np
 
 from sparserank.crossval import trees
-from sparserank.crossval.tree_columns import (
-    TreeColumns,
-    categories_of,
-    columns_of_table,
-    is_text,
-    levels_of,
-    places,
-)
+from sparserank.crossval.tree_columns import TreeColumns, categories_of, columns_of_table, is_text, places
 from sparserank.crossval.tree_files import TreeFile, read_tree_file, refuse_objective
 from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings, check_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import sources_of
 from sparserank.errors import DataError, ParameterError
-from sparserank.number_checks import is_written_number
 from sparserank.text import brief
 
 AUTO, NO, LIGHTGBM = "auto", "none", "lightgbm"  # words that select the rivals
 MAX_VALUES = 200_000_000  # values of the training documents, of which LightGBM gets a dense copy
+GROUPS = re.compile(r"(\[\d+(,\d+)*\],?)+")  # of features, by number
 AS_IN, WITHOUT = "LightGBM as in ", ", without "  # in the name of a rival: before its file, and before what it lacks
 NAMED = 3  # features that a name lists
 
@@ -38,7 +32,8 @@ NAMED = 3  # features that a name lists
 class TreeRival:
     """Trees that are trained on the folds of a job. table: the columns of the table that are their features; columns:
     the numbers of those that they use; for_model: the value of `--for-model` that chooses features for them, 'lightgbm'
-    or a file; lacks: features of the file that the table does not have."""
+    or a file; lacks: features of the file that the table does not have; numbers: columns that are text in the table,
+    but numbers in the file."""
 
     name: str
     settings: TreeSettings
@@ -46,6 +41,7 @@ class TreeRival:
     table: TreeColumns
     for_model: str = "lightgbm"
     lacks: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,15 +61,13 @@ class TreeRivals:
     notes: tuple[str, ...] = ()
 
 
-def tree_rivals(
-    given: Any, parts: Sequence[RankingDataset], never: Collection[int] = (), *, here: bool = True
-) -> TreeRivals:
+def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *, here: bool = True) -> TreeRivals:
     """The requested tree rivals.
 
     Parameters
         given   'auto' (LightGBM, if it is installed), 'none' (or None), 'lightgbm', or a file: a
                 model that LightGBM saved, or its parameters
-        parts   training queries, then those that the trees score; never: features that our models may not use
+        data    training queries; never: features that our models may not use
         here    the data are in the memory of this process; if they are not, 'auto' leaves trees out
     Raises
         ParameterError     it is none of these
@@ -82,15 +76,14 @@ def tree_rivals(
     """
     if given is None or (isinstance(given, str) and given == NO):
         return TreeRivals()
-    data = parts[0]
     if isinstance(given, str) and given == AUTO and not is_installed():
         return TreeRivals()
-    found = TreeRivals((default_rival(parts, never),))
+    found = TreeRivals((default_rival(data, never),))
     if isinstance(given, str) and given == AUTO:
         if not here or data.is_stored:
             return _none(found, "the training data are not in the memory of one process")
     elif not (isinstance(given, str) and given == LIGHTGBM):
-        found = _of_file(given, parts)
+        found = _of_file(given, data)
     (rival,) = found.trees
     try:
         check_trees(data, rival.settings)
@@ -112,12 +105,12 @@ def _none(found: TreeRivals, reason: str) -> TreeRivals:
     return TreeRivals((), tuple(LeftOut(rival.name, reason) for rival in found.trees), found.notes)
 
 
-def _of_file(given: Any, parts: Sequence[RankingDataset]) -> TreeRivals:
+def _of_file(given: Any, data: RankingDataset) -> TreeRivals:
     if not is_file(given):
         raise ParameterError(
             "rival", f"must be {AUTO}, {NO}, {LIGHTGBM}, or an existing LightGBM file; got {brief(given)}."
         )
-    rival, notes = rival_of_file(given, parts)
+    rival, notes = rival_of_file(given, data)
     return TreeRivals((rival,), (), notes)
 
 
@@ -135,42 +128,55 @@ def columns_in(given: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*file.features, *file.settings.categorical]))
 
 
-def rival_of_file(path: str | os.PathLike, parts: Sequence[RankingDataset]) -> tuple[TreeRival, tuple[str, ...]]:
-    """(trees with the settings in a file, on those columns of the table that the file names, notes on them); parts: the
-    data to learn from first, then all others.
+def default_rival(data: RankingDataset, never: Collection[int] = ()) -> TreeRival:
+    """Trees with our settings, on all columns of the table but those of which no feature may be used."""
+    columns = tuple(columns_of_table(data))
+    levels = {name: () for name in columns if name in data.columns}
+    settings = replace(trees.LIGHTGBM_SETTINGS, categorical=tuple(levels))
+    return TreeRival("LightGBM", settings, allowed(columns, data, never), TreeColumns(columns, levels))
+
+
+def allowed(columns: Sequence[str], data: RankingDataset, never: Collection[int]) -> np.ndarray:
+    """The numbers of those of these columns of which some feature may be used, or none is made."""
+    sources = sources_of(data.derived or {}, data.feature_names or ())
+    may = {source for j, source in enumerate(sources) if j not in never}
+    return np.flatnonzero([name in may or name not in sources for name in columns])
+
+
+def rival_of_file(path: str | os.PathLike, data: RankingDataset) -> tuple[TreeRival, tuple[str, ...]]:
+    """(trees with the settings in a file, on those columns of the table that the file names, notes on them)
 
     Raises
         DataFormatError   the file contains no settings
     """
-    file, name, data = read_tree_file(path), f"{AS_IN}{Path(path).name}", parts[0]
-    refuse_objective(path, file.settings)
-    shared = _shared(parts)
-    place = places(file.features, shared)
-    known = [f for f in file.features if f in place]
-    used = [place[f] for f in known] or [column for column in shared if column not in file.ignored]
+    file, name = read_tree_file(path), f"{AS_IN}{Path(path).name}"
+    columns = columns_of_table(data)
+    place, named = places(file.features, columns), set(file.settings.categorical)
     given = dict.fromkeys([*file.features, *file.settings.categorical])
     lacks = tuple(f for f in given if f not in place and f not in file.constant)
-    said = list(file.said)
-    if file.features and not known:
-        lacks = ("its own features",)
+    said, features = list(file.said), file.features
+    if features and place.keys().isdisjoint(features):
+        lacks, features = ("its own features",), ()
         said.append("its feature list, because the table has none of these columns, so it uses all of them")
-    # Categories are those that the file names, and text, except numbers in text that the file has as numbers.
-    named = {place[c] for c in file.settings.categorical if c in place}
-    texts = [c for c in used if is_text(data, c) and not (known and c not in named and _all_numbers(parts, c))]
-    first = categories_of(file, place, data)
-    levels = {c: levels_of(c, parts, first.get(c, ())) for c in used if c in texts or c in first}
-    odd = [c for c in texts if known and c not in named and c not in first]
-    # Values by feature are in the order of the file, or else of the table.
-    of_file = list(file.features) or shared
-    at = [of_file.index(f) for f in known or used] if known or not file.features else []
-    off = [n for n, value in file.settings.others if n in BY_FEATURE and len(value.split(",")) != len(of_file)]
-    off += [n for n in (*BY_FEATURE, INTERACTIONS) if not at and n in file.settings.parameters]
-    said += [f"{n}, which does not have one value for each of the {len(of_file)} columns" for n in dict.fromkeys(off)]
-    others = tuple((n, value) for n, value in file.settings.others if n not in off)
-    settings = replace(file.settings, others=others, categorical=tuple(c for c in used if c in named or c in texts))
+    # The columns, in the order of the file or else of the table; categories are those that the file names, and text.
+    used = [place.get(f, f) for f in features] or [c for c in columns if c not in file.ignored]
+    absent = tuple(f for f in features if f not in place)
+    known = categories_of(file, place, data)
+    texts = [c for c in used if is_text(data, c)]
+    numbers = [c for c in texts if features and c not in known]
+    levels = {c: known.get(c, ()) for c in used if c in known or c in texts}
+    categorical = tuple(c for c in used if c in texts or c in {place.get(f) for f in named})
+    # Values by feature are in the same order.
+    others = dict(file.settings.others)
+    for n in [n for n in others if n in BY_FEATURE and len(others[n].split(",")) != len(used)]:
+        del others[n]
+        said.append(f"{n}, which does not have a value for each of {len(used)} columns")
+    if not GROUPS.fullmatch(others.get(INTERACTIONS, "")) or (file.features and not features):
+        said += [f"{INTERACTIONS}, which are not groups of its columns by number"] if others.pop(INTERACTIONS, "") else []
+    settings = replace(file.settings, others=tuple(others.items()), categorical=categorical)
     notes = [f"{name} does not use {'; '.join(said)}."] if said else []
-    if odd:
-        notes.append(f"{name} takes {', '.join(odd)} as a category: text in the table, but a number in the file.")
+    if numbers:
+        notes.append(f"{name} takes {', '.join(numbers)} as categories: text in the table, numbers in the file.")
     notes.append(
         f"{name} has {settings.n_trees} trees. If its settings were tuned on these queries, its mean is "
         "optimistically biased."
@@ -178,30 +184,6 @@ def rival_of_file(path: str | os.PathLike, parts: Sequence[RankingDataset]) -> t
     more = len(lacks) - NAMED
     if lacks:
         name += f"{WITHOUT}{', '.join(lacks[:NAMED])}{f' and {more} more' if more > 0 else ''}"
-    table = TreeColumns(tuple(used), levels)
-    rival = TreeRival(name, settings.on(at), np.arange(len(used)), table, os.fspath(path), lacks)
-    return rival, tuple(notes)
-
-
-def _all_numbers(parts: Sequence[RankingDataset], name: str) -> bool:
-    return all(map(is_written_number, levels_of(name, parts)))
-
-
-def _shared(parts: Sequence[RankingDataset]) -> list[str]:
-    """The columns of the table that all parts have."""
-    return [c for c in columns_of_table(parts[0]) if all(c in columns_of_table(part) for part in parts)]
-
-
-def default_rival(parts: Sequence[RankingDataset], never: Collection[int] = ()) -> TreeRival:
-    """Trees with our settings, on all columns of the table but those of which no feature may be used."""
-    data, names = parts[0], _shared(parts)
-    levels = {name: levels_of(name, parts) for name in names if name in data.columns}
-    settings = replace(trees.LIGHTGBM_SETTINGS, categorical=tuple(levels))
-    return TreeRival("LightGBM", settings, allowed(names, data, never), TreeColumns(tuple(names), levels))
-
-
-def allowed(names: Sequence[str], data: RankingDataset, never: Collection[int]) -> np.ndarray:
-    """The numbers of those of these columns of which some feature may be used, or none is made."""
-    sources = sources_of(data.derived or {}, data.feature_names or ())
-    out = {*sources}.difference(source for j, source in enumerate(sources) if j not in never)
-    return np.flatnonzero([name not in out for name in names])
+    at = np.flatnonzero([c not in absent for c in used])
+    table = TreeColumns(tuple(used), levels, absent)
+    return TreeRival(name, settings, at, table, os.fspath(path), lacks, tuple(numbers)), tuple(notes)

@@ -47,15 +47,13 @@ class TreeSettings:
     def on(self, columns: Sequence[int]) -> TreeSettings:
         """The settings for some of the features, by number: parameters that have a value for each feature, or groups of
         features, have only these."""
-        place = {str(j): str(i) for i, j in enumerate(columns)}
-        others = dict(self.others)
+        place, others = {str(j): str(i) for i, j in enumerate(columns)}, dict(self.others)
         for name in others.keys() & BY_FEATURE:
-            each = str(others[name]).split(",")
+            each = others[name].split(",")
             others[name] = ",".join(each[j] for j in columns)
-        if INTERACTIONS in others:
-            groups = re.findall(r"\[[^]]*\]", str(others[INTERACTIONS]))
-            own = [[place[j] for j in re.findall(r"\d+", group) if j in place] for group in groups]
-            others[INTERACTIONS] = ",".join(f"[{','.join(group)}]" for group in own if group)
+        groups = [group.split(",") for group in re.findall(r"[\d,]+(?=])", others.get(INTERACTIONS, ""))]
+        own = [",".join(place[j] for j in group if j in place) for group in groups]
+        others |= {INTERACTIONS: ",".join(f"[{group}]" for group in own if group)} if groups else {}
         return replace(self, others=tuple(others.items()))
 
     @property

@@ -149,9 +149,10 @@ class TreesOnFolds:
         self.left_out.extend(self.trees.left_out)
         self.sources = sources_of(self.data.derived or {}, self.data.feature_names or ())
         for rival in self.trees.trees:  # there is at most one
-            same, self.data = self.judged is self.data, rival.table.of(self.data)
-            self.judged = self.data if same else rival.table.of(self.judged)
-            self.test = None if self.test is None else rival.table.of(self.test)
+            same, table = self.judged is self.data, rival.table.learned(self.data)
+            self.data = table.of(self.data)
+            self.judged = self.data if same else table.of(self.judged)
+            self.test = None if self.test is None else table.of(self.test)
 
     @property
     def for_model(self) -> dict[str, str]:
@@ -285,7 +286,7 @@ class TreesOnFolds:
         return np.asarray(values)
 
     def _name(self, rival: TreeRival, f: int, columns: np.ndarray, unseen: dict[str, RankingDataset]) -> str:
-        depends: list[Any] = [rival.settings, columns.tolist(), rival.table, identity_of_trees(), self.seed]
+        depends: list[Any] = [rival.settings, columns.tolist(), rival.table.names, rival.table.levels, identity_of_trees(), self.seed]
         depends += [(name, data_hash(data)) for name, data in unseen.items()] if f == FINAL else []
         return f"rival {_what(f)} {hashlib.sha256(repr(depends).encode()).hexdigest()[:16]}"
 

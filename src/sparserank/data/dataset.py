@@ -229,10 +229,11 @@ class RankingDataset:
             raise ParameterError("values", f"must have one entry per document ({self.n_docs}); got {brief(values)}.")
         return given
 
-    def kept(self, names: Iterable[str]) -> np.ndarray | None:
-        """(n_docs, n_names) some of the columns of `table`; None: there is no table."""
-        at = [*self.columns]
-        return None if self.table is None else self.table[:, [at.index(name) for name in names]]
+    def column(self, name: str) -> np.ndarray:
+        """(n_docs,) a column of the table as it is there, or a feature."""
+        if self.table is not None and name in self.columns:
+            return self.table[:, [*self.columns].index(name)]
+        return np.asarray(self.X[:, (self.feature_names or ()).index(name)])
 
     def replace_features(self, X: Features) -> RankingDataset:
         """The same documents with new feature values; names are kept if the number of features is the same."""

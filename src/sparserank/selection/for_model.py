@@ -26,6 +26,7 @@ from sparserank.crossval.tree_rivals import (
     is_file,
     rival_of_file,
 )
+from sparserank.crossval.tree_files import refuse_objective
 from sparserank.crossval.trees import Trees, check_trees, fit_trees, usable_by_trees
 from sparserank.crossval.trees_on_folds import TreesOnFolds, effort_of_trees
 from sparserank.data.combine import concatenate
@@ -72,8 +73,10 @@ def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> Trees
     assert train is not None
     data = train if valid is None else concatenate([train, valid], join_queries=False)
     check_relevant(plan.metrics, data.relevance)
-    file, known = chosen["for_model"], [part for part in parts.values() if part is not None]
-    rival, notes = (default_rival(known), ()) if file == LIGHTGBM else rival_of_file(file, known)
+    file: Any = chosen["for_model"]
+    rival, notes = (default_rival(data), ()) if file == LIGHTGBM else rival_of_file(file, data)
+    rival = replace(rival, table=rival.table.learned(data))
+    refuse_objective(file, rival.settings)
     check_trees(data, rival.settings)
     warn_of_suspects(train, names_in(chosen["keep"], chosen["drop"]))
     names = tuple(data.feature_names or ())

@@ -228,8 +228,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     if engine is not None:
         warn_of_fills(engine, names, train_data.fill_values, never)
     used = {"train": train_data, "validation": valid_data, "test": test_data}
-    known = [data for data in used.values() if data is not None]
-    trees = tree_rivals(NO if plan.fast else chosen["rival"], known, never, here=client is None)
+    trees = tree_rivals(NO if plan.fast else chosen["rival"], train_data, never, here=client is None)
     if trees.trees and train_data.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
     problem = Problem(

@@ -18,7 +18,7 @@ from sparserank.data.reading import UNJUDGED, Reading, choices, missing_value, n
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.tables.refusal import telling_all
-from sparserank.data.tables.roles import Roles, is_named, is_number, may_be_category, roles_of
+from sparserank.data.tables.roles import Roles, is_named, is_number, may_be_category, may_be_kept, roles_of
 from sparserank.data.tables.survey import ROWS
 from sparserank.errors import DataError, DataWarning, TableError
 from sparserank.number_checks import is_written_number
@@ -56,16 +56,15 @@ class TableRows(Stream):
             pa.types.is_integer(t.schema.field(r.qid).type) for t, r in zip(tables, self._roles, strict=True) if r.qid
         }
         self._as_text = len(kinds) > 1  # query ids: an id may be a number in one table and text in another
-        constant: list[str] = []
         if self._roles[0].categories:
             with telling_all(self._tables, reading, self._wanted):
-                levels, constant = self._levels(self._roles[0].categories)
+                levels = self._levels(self._roles[0].categories)
             self._roles = [roles.with_levels(levels) for roles in self._roles]
             if not self._roles[0].features:
                 raise self.error(f"{self.places[0]} has no feature column.")
         first = self._roles[0]
         self.derived = first.derived
-        self._keep(like, constant)
+        self._keep(like)
         self.also = [d for d in reading.also if d.level is None and d.source in first.features]
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
         self.feature_names, self._known = reading.names, False
@@ -93,30 +92,30 @@ class TableRows(Stream):
             wanted = None if first.packed else list(first.features)  # lists have no feature names to match
         return all_roles
 
-    def _keep(self, like: RankingDataset | None, constant: Sequence[str]) -> None:
-        """Determine the columns that are kept as they are: those of `like`, or else categories, also those that are
-        constant within queries, and what the reading names, unless it is a feature as it is; all of them only if
-        every table has them."""
+    def _keep(self, like: RankingDataset | None) -> None:
+        """Determine the columns that are kept as they are: those of `like`, or else categories, and what the reading
+        names, unless it is a feature as it is.
+
+        Raises
+            DataError   a table lacks such a column, but others have it
+        """
         first, schema = self._roles[0], self._tables[0].schema
-        if like is not None:
-            found = dict(like.columns)
-        else:
-            names = {*constant, *(d.source for d in first.derived.values() if d.level is not None)}
+        if like is None:
+            names = {d.source for d in first.derived.values() if d.level is not None}
             free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
-            names |= {name for name in free if is_named(name, self._reading.kept) and self._can_be_kept(name)}
-            found = {name: is_number(schema.field(name).type) for name in sorted(names)}
-        shared = set.intersection(*({*t.schema.names} for t in self._tables))
-        self.kept = {name: numeric for name, numeric in found.items() if name in shared}
+            names |= {name for name in free if is_named(name, self._reading.kept) and may_be_kept(schema, name)}
+            self.kept = {name: is_number(schema.field(name).type) for name in sorted(names)}
+        else:
+            self.kept = like.columns
+        for table in self._tables:
+            lacking = sorted({*self.kept}.difference(table.schema.names))
+            if lacking:
+                raise DataError(f"{table.place} has no column {brief(lacking[0])}, which the other data have; add it.")
         texts = {name for name, numeric in self.kept.items() if not numeric}
         self._roles = [r._replace(kept=self.kept, texts=r.texts | texts) for r in self._roles]
 
-    def _can_be_kept(self, name: str) -> bool:
-        kind = self._tables[0].schema.field(name).type
-        return is_number(kind) or (may_be_category(kind) and not str(kind).startswith("dictionary<values=double"))
-
-    def _levels(self, categories: Sequence[str]) -> tuple[dict[str, list[Derived]], list[str]]:
-        """The features of each category, learned from all rows; none for an id or a title, of which a warning tells. And
-        the categories without any, because they are the same in each query.
+    def _levels(self, categories: Sequence[str]) -> dict[str, list[Derived]]:
+        """The features of each category, learned from all rows; none for an id or a title, of which a warning tells.
 
         Raises
             TableError   text that consists of numbers for the most part
@@ -157,7 +156,7 @@ class TableRows(Stream):
         for why, names in reasons.items():
             if names:
                 warnings.warn(f"{self.places[0]}: left out, because {why}: {listed(names)}.", DataWarning, stacklevel=8)
-        return {name: [] for name in titles} | found, rare
+        return {name: [] for name in titles} | found
 
     def _is_number(self, name: str) -> bool:
         kind = self._tables[0].schema.field(name).type

@@ -207,6 +207,11 @@ def may_be_category(kind: pa.DataType) -> bool:
     return bool(t.is_string(kind) or t.is_large_string(kind) or kind == "string_view")
 
 
+def may_be_kept(schema: pa.Schema, name: str) -> bool:
+    """Whether a column can be kept as it is: numbers, or text."""
+    return _numeric(schema, name) or may_be_category(schema.field(name).type)
+
+
 def _countable(kind: pa.DataType) -> bool:
     """Whether a column of this type may be declared as a category."""
     return may_be_category(kind) or (is_number(kind) and str(kind) != "bool")
