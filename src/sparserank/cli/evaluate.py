@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 HELP = """Evaluate one or several systems on judged documents, with intervals, paired tests and Holm correction.
 
-A system is a model file (ours, or one that LightGBM saved), a run (TREC, JSON, Parquet or CSV) or a file with one score per line in file order; the name \
-of the file does not matter. All other systems are tested against the first. With --qrels, judgments (TREC or BEIR) \
-replace judged documents. All judged queries count; a query that is missing from a run counts as 0.
+A system is a model file (ours, or one that LightGBM saved), a run (TREC, JSON, Parquet or CSV) or a file with one \
+score per line in file order; the name of the file does not matter. All other systems are tested against the first. \
+With --qrels, judgments (TREC or BEIR) replace judged documents. All judged queries count; a query that is missing \
+from a run counts as 0.
 
 [bold]Examples[/bold]
 

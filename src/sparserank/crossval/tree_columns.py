@@ -84,10 +84,11 @@ def categories_of(file: TreeFile, place: Mapping[str, str], data: RankingDataset
     """{column: its categories in the file, as values of the table}. A model file has the lists of categories in the
     order of their columns, without names; if their number fits no columns, nothing is known."""
     texts = [n for n in file.features if n in place and is_text(data, place[n])]
-    either = [n for n in file.features if n in file.settings.categorical or n in texts]
+    coded = [n for n in file.features if n in file.settings.categorical]
+    either = [n for n in file.features if n in coded or n in texts]
     strings = [values for values in file.categories if any(isinstance(value, str) for value in values)]
-    names, lists = (either, file.categories) if len(either) == len(file.categories) else (texts, strings)
-    pairs = zip(names, lists, strict=True) if len(names) == len(lists) else ()
+    tries = ((either, file.categories), (texts, strings), ([n for n in texts if n in coded], strings))
+    pairs = next((zip(*found, strict=True) for found in tries if len(found[0]) == len(found[1])), ())
     return {place[n]: tuple(map(_text, v)) if n in texts else v for n, v in pairs if n in place}
 
 

@@ -111,6 +111,7 @@ def _of_file(given: Any, data: RankingDataset) -> TreeRivals:
             "rival", f"must be {AUTO}, {NO}, {LIGHTGBM}, or an existing LightGBM file; got {brief(given)}."
         )
     rival, notes = rival_of_file(given, data)
+    refuse_objective(given, rival.settings)
     return TreeRivals((rival,), (), notes)
 
 
@@ -171,8 +172,9 @@ def rival_of_file(path: str | os.PathLike, data: RankingDataset) -> tuple[TreeRi
     for n in [n for n in others if n in BY_FEATURE and len(others[n].split(",")) != len(used)]:
         del others[n]
         said.append(f"{n}, which does not have a value for each of {len(used)} columns")
-    if not GROUPS.fullmatch(others.get(INTERACTIONS, "")) or (file.features and not features):
-        said += [f"{INTERACTIONS}, which are not groups of its columns by number"] if others.pop(INTERACTIONS, "") else []
+    if INTERACTIONS in others and (not GROUPS.fullmatch(others[INTERACTIONS]) or features != file.features):
+        del others[INTERACTIONS]
+        said.append(f"{INTERACTIONS}, which are not groups of its columns by number")
     settings = replace(file.settings, others=tuple(others.items()), categorical=categorical)
     notes = [f"{name} does not use {'; '.join(said)}."] if said else []
     if numbers:

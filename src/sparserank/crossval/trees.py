@@ -17,7 +17,7 @@ from sparserank.data.matrices import columns_dense
 from sparserank.errors import DataError
 
 MISSING = "trees need LightGBM; install it with: pip install 'sparserank[trees]'"
-PLAIN_NAME = re.compile(r"[\w.-]+")  # LightGBM refuses commas, colons, quotes and brackets, and changes blanks
+PLAIN_NAME = re.compile(r"[\w.-]+")  # LightGBM refuses commas, colons, quotes and brackets
 SOURCE_LINE = re.compile(r",? at \S+, line \d+")  # the place in LightGBM's source that its messages contain
 MAX_GRADE = 30  # LightGBM's table of gains ends there
 MAX_DOCUMENTS = 10_000  # of a query; LightGBM's limit
@@ -119,7 +119,7 @@ def lightgbm_here() -> Any:
         ) from error
 
 
-def check_trees(data: RankingDataset, settings: TreeSettings) -> None:
+def check_trees(data: RankingDataset, settings: TreeSettings = LIGHTGBM_SETTINGS) -> None:
     """Raise DataError if LightGBM is missing, or if the objective does not accept the relevance."""
     lightgbm_here()
     if data.n_queries < 2:
@@ -169,7 +169,7 @@ class TreeData:
 
         data, columns, weight = self.data, self.columns, self.query_weight
         self.settings = self.settings.on(columns.tolist())
-        own = [self.names[j] for j in columns] if self.names else []
+        own = [re.sub(r"\s", "_", self.names[j]) for j in columns] if self.names else []
         known, sizes = data.feature_names or (), np.diff(data.query_ptr)
         self._held = lightgbm.Dataset(
             columns_dense(data.X, columns),

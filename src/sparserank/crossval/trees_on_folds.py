@@ -286,7 +286,8 @@ class TreesOnFolds:
         return np.asarray(values)
 
     def _name(self, rival: TreeRival, f: int, columns: np.ndarray, unseen: dict[str, RankingDataset]) -> str:
-        depends: list[Any] = [rival.settings, columns.tolist(), rival.table.names, rival.table.levels, identity_of_trees(), self.seed]
+        depends: list[Any] = [rival.settings, columns.tolist(), rival.table.names, rival.table.levels]
+        depends += [identity_of_trees(), self.seed]
         depends += [(name, data_hash(data)) for name, data in unseen.items()] if f == FINAL else []
         return f"rival {_what(f)} {hashlib.sha256(repr(depends).encode()).hexdigest()[:16]}"
 

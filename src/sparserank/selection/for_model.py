@@ -16,6 +16,7 @@ from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.feature_transforms import feature_transforms, logs_differ
 from sparserank.crossval.tasks import FINAL, PathTask
+from sparserank.crossval.tree_files import refuse_objective
 from sparserank.crossval.tree_rivals import (
     LIGHTGBM,
     TreeRival,
@@ -26,7 +27,6 @@ from sparserank.crossval.tree_rivals import (
     is_file,
     rival_of_file,
 )
-from sparserank.crossval.tree_files import refuse_objective
 from sparserank.crossval.trees import Trees, check_trees, fit_trees, usable_by_trees
 from sparserank.crossval.trees_on_folds import TreesOnFolds, effort_of_trees
 from sparserank.data.combine import concatenate
