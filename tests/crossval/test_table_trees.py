@@ -1,6 +1,8 @@
-"""A LightGBM file as rival, list maker and system: it reads the columns of the table that it names, as they are there."""
+"""A LightGBM file as rival, list maker and system: it reads the columns of the table that it names, as they are."""
 
+import importlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +70,7 @@ def models(frame: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def by_hand(
-    frame: Any, categorical: Any, without: list[str] = [], settings: Any = SETTINGS, n_trees: int = TREES
-) -> float:
+def by_hand(frame: Any, categorical: Any, without: Sequence[str] = (), settings: Any = SETTINGS) -> float:
     fold = np.repeat(query_folds(N_QUERIES, 3, 0), SIZE)
     X = for_lightgbm(frame).drop(columns=list(without))
     scores = out_of_fold(X, frame["label"].to_numpy(), SIZES, fold, settings, TREES, categorical)
@@ -270,10 +270,16 @@ def test_what_a_system_lacks_is_one_sentence(frame, models, tmp_path, cli_here: 
     notes = sr.select(frame, rival="own.txt", **QUICK).notes
     assert "LightGBM as in own.txt takes brand as categories: text in the table, numbers in the file." in notes
 
-    def absent(name: str) -> Any:
-        raise ModuleNotFoundError("No module named 'lightgbm'", name="lightgbm")
+    held = lightgbm.Dataset(frame[["bm25", "shop"]], frame["label"], group=SIZES)
+    lightgbm.train({**SETTINGS, "verbosity": -1}, held, 3).save_model("plain.txt")
 
+    def absent(name: str, *more: Any) -> Any:
+        if name == "lightgbm":
+            raise ModuleNotFoundError("No module named 'lightgbm'", name="lightgbm")
+        return known(name, *more)
+
+    known = importlib.import_module
     monkeypatch.setattr(tree_rivals.trees.importlib, "import_module", absent)
     data = sr.read(frame, missing="median")
     with pytest.raises(DataError, match="trees need LightGBM; install it with"):
-        scores_of_saved(models / "number.txt", data)
+        scores_of_saved("plain.txt", data)

@@ -388,7 +388,7 @@ def test_categories_are_found_by_names_with_blanks_and_by_number(data, tmp_path)
 def test_a_model_of_other_features_gets_those_that_there_are_with_a_note(data, model_file):
     unnamed = tree_rivals.tree_rivals(model_file, data.rename_features([f"x{j}" for j in range(8)]))
     assert unnamed.trees[0].columns.tolist() == list(range(8))
-    assert any("the data have none of these features, so it uses all features" in note for note in unnamed.notes)
+    assert any("the table has none of these columns, so it uses all of them" in note for note in unnamed.notes)
     names = [*data.feature_names[:3], "price", "age", *data.feature_names[5:]]
     some = tree_rivals.tree_rivals(model_file, data.rename_features(names))
     assert some.trees[0].columns.tolist() == [0, 1, 2, 5, 6, 7]

@@ -219,13 +219,10 @@ def _of_parameters(file: Path, text: str) -> TreeFile:
     others = [name for name in given if name not in known and not CHOSEN_HERE.fullmatch(name)]
     if not own and len(others) == len(given):
         raise DataFormatError(f"{file}: is neither a model that LightGBM saved nor a file of its parameters.")
-    said = _left_out(given, others)
-    if "objective" not in own:
-        said += ("an objective of this file, which names none, but lambdarank",)
     categories = tuple(filter(None, named.removeprefix("name:").split(",")))
     dropped = next((given[name] for name in IGNORED if given.get(name)), "")
     ignored = tuple(filter(None, dropped.removeprefix("name:").split(",")))
-    return TreeFile(_settings(file, own, n_trees, categories), said=said, ignored=ignored)
+    return TreeFile(_settings(file, own, n_trees, categories), said=_left_out(given, others), ignored=ignored)
 
 
 def _listed(file: Path, text: str) -> dict[str, str]:

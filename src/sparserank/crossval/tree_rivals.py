@@ -177,6 +177,8 @@ def rival_of_file(path: str | os.PathLike, data: RankingDataset) -> tuple[TreeRi
         said.append(f"{INTERACTIONS}, which are not groups of its columns by number")
     settings = replace(file.settings, others=tuple(others.items()), categorical=categorical)
     notes = [f"{name} does not use {'; '.join(said)}."] if said else []
+    if "objective" not in others:
+        notes.append(f"{name} names no objective, so its trees are trained with lambdarank.")
     if numbers:
         notes.append(f"{name} takes {', '.join(numbers)} as categories: text in the table, numbers in the file.")
     notes.append(

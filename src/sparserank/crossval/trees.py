@@ -170,13 +170,14 @@ class TreeData:
         data, columns, weight = self.data, self.columns, self.query_weight
         self.settings = self.settings.on(columns.tolist())
         own = [re.sub(r"\s", "_", self.names[j]) for j in columns] if self.names else []
+        plain = own and all(PLAIN_NAME.fullmatch(name) for name in own)
         known, sizes = data.feature_names or (), np.diff(data.query_ptr)
         self._held = lightgbm.Dataset(
             columns_dense(data.X, columns),
             data.relevance,
             group=sizes,
             weight=None if weight is None else np.repeat(weight, sizes),
-            feature_name=own if own and all(PLAIN_NAME.fullmatch(name) for name in own) else "auto",
+            feature_name=own if plain and len({*own}) == len(own) else "auto",
             categorical_feature=[i for i, j in enumerate(columns) if known[j] in self.settings.categorical],
             params=self._parameters(self.seed),
         )
