@@ -143,9 +143,6 @@ def test_parameters_take_text_as_categories_and_numbers_as_they_say(frame, tmp_p
         file.write_text(json.dumps({**settings, "categorical_feature": categorical}))
         (rival,) = sr.select(used, rival=file, categories=["shop"], **QUICK).rivals.compared
         assert rival.mean == pytest.approx(by_hand(frame, expected, ["device"]), abs=1e-9)
-    file.write_text(json.dumps({**settings, "ignore_column": "name:bm25"}))
-    (rival,) = sr.select(used, rival=file, **QUICK).rivals.compared
-    assert rival.mean == pytest.approx(by_hand(frame, "auto", ["device", "bm25"]), abs=1e-9)
 
 
 def test_without_a_file_categories_are_whole_too(frame, monkeypatch):

@@ -70,7 +70,6 @@ def run(
 ) -> None:
     """Options are those of `Reading`."""
     from sparserank.crossval.saved_trees import scores_of_saved
-    from sparserank.crossval.tree_columns import NUMBERED
     from sparserank.crossval.tree_rivals import columns_in
     from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.missing import KEEP
@@ -116,13 +115,11 @@ def run(
         found, judged = compare(lists, judgments, metrics), judgments.documents(list(lists.values()))
     else:
         models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
-        of_trees = {path: columns_in(path) for path in system if kinds[path] == "trees"}
         widths = {m.n_features for m in models.values()}
-        widths |= {len(names) for names in of_trees.values() if NUMBERED.fullmatch(names[0])}
         width = n_features or (max(widths) if widths else None)
         announce_compiling(parse_lines)
-        named = [name for names in of_trees.values() for name in names]
-        if of_trees and not models and missing is None:
+        named = [name for path in system if kinds[path] == "trees" for name in columns_in(path)]
+        if named and not models and missing is None:
             reading = replace(reading, missing=KEEP)  # trees take missing values as they are
         reading = replace(reading, featureless=not models, n_features=width, kept=named)
         judged = read_for_models(reading, list(models.values()), data or [], index_base)
@@ -130,7 +127,7 @@ def run(
         for path in system:
             if kinds[path] == "run":
                 scores[str(path)] = read_run(path)
-            elif path in of_trees:
+            elif kinds[path] == "trees":
                 scores[str(path)] = scores_of_saved(path, judged)
             else:
                 scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)

@@ -13,9 +13,6 @@ import numpy as np
 from sparserank.crossval.tree_files import TreeFile
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import sources_of
-from sparserank.data.matrices import columns_dense
-from sparserank.errors import DataError
-from sparserank.text import brief
 
 NUMBERED = re.compile(r"Column_\d+")  # LightGBM's names for unnamed features
 
@@ -40,19 +37,14 @@ class TreeColumns:
         Raises
             DataError   the data lack a column
         """
-        held, features = data.unfilled(), tuple(data.feature_names or ())
-        if self.names == features and not self.levels:
+        held = data.unfilled()
+        if self.names == tuple(data.feature_names or ()) and not self.levels:
             return held
         X = np.full((data.n_docs, len(self.names)), np.nan)
-        place = {name: j for j, name in enumerate(features)}
-        plain = [i for i, name in enumerate(self.names) if name in place]
-        X[:, plain] = columns_dense(held.X, np.array([place[self.names[i]] for i in plain], dtype=np.int64))
         for i, name in enumerate(self.names):
-            if name in self.lacks or (name in place and name not in self.levels):
+            if name in self.lacks:
                 continue
-            if name not in place and name not in data.columns:
-                raise DataError(f"trees need the column {brief(name)}, which some of the data do not have; add it.")
-            values = X[:, i] if name in place else data.column(name)
+            values = held.column(name)
             if name in self.levels:
                 code = {value: k for k, value in enumerate(self.levels[name])}
                 values = np.array([code.get(value) for value in values.tolist()], dtype=object)

@@ -104,22 +104,17 @@ CHOSEN_HERE = re.compile(  # ignored parameters: files, machines, seeds, columns
     r"|histogram_pool_size|first_metric_only|early_stopping_min_delta|valid_.*|two_round|pre_partition|pred(ict)?_.*"
     r"|convert_.*|config.*|importance_type|.*sparse"
 )
-IGNORED = ("ignore_column", "ignore_feature", "blacklist")
 OF_FILES = ("forcedsplits_filename", "forcedbins_filename")  # parameters in a model file that refer to other files
 CANONICAL = {alias: name for name, aliases in LEARNING.items() for alias in (name, *aliases)}
-REFUSED_OBJECTIVES = {
-    "is computed by your own code, so its trees cannot be trained here": ("custom", "none", "null", "na"),
-    "gives a score for each class, not for each document": (
-        *("multiclass", "softmax", "multiclassova", "multiclass_ova", "ova", "ovr"),
-    ),
-}
+# Objectives of the user's own code, of XGBoost, and those that give a score for each class.
+REFUSED_OBJECTIVES = re.compile("custom|none|null|na|.*:.*|multi.*|softmax|ova|ovr")
 
 
 @dataclass(frozen=True)
 class TreeFile:
     """features: names of the features in a model file, () if the file contains only parameters; constant: those of
     them that had one value in training; categories: the lists of categories that pandas had in training, without the
-    names of their columns; ignored: columns that the trees may not use; said: the parts of the file that are not
+    names of their columns; said: the parts of the file that are not
     used."""
 
     settings: TreeSettings
@@ -127,7 +122,6 @@ class TreeFile:
     said: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
     categories: tuple[tuple[Any, ...], ...] = ()
-    ignored: tuple[str, ...] = ()
 
 
 def read_tree_file(path: str | os.PathLike) -> TreeFile:
@@ -153,12 +147,10 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
 def refuse_objective(file: str | os.PathLike, settings: TreeSettings) -> None:
     """Raise DataFormatError if trees of this objective cannot be trained."""
     objective = settings.parameters["objective"]
-    why = next((why for why, names in REFUSED_OBJECTIVES.items() if objective in names), None)
-    if ":" in objective:
-        why = "is one of XGBoost's"
-    if why is not None:
+    if REFUSED_OBJECTIVES.fullmatch(objective):
         raise DataFormatError(
-            f"{file}: the objective {brief(objective)} {why}; use one of LightGBM's, e.g. lambdarank."
+            f"{file}: trees of the objective {brief(objective)} cannot be trained here; use one of LightGBM's that gives "
+            "one score for each document, such as lambdarank."
         )
 
 
@@ -182,17 +174,12 @@ def _of_model(file: Path, text: str) -> TreeFile:
     stopped = {name: value for name, value in given.items() if name.startswith("early_stopping_round")}
     said = _left_out(stopped, [name for name in OF_FILES if name in given])
     constant = tuple(n for n, info in zip(names, infos, strict=False) if info == "none")
-    settings = _settings(file, own, max(n_trees, 1), categorical)
-    return TreeFile(settings, names, said, constant, _categories(file, text))
-
-
-def _categories(file: Path, text: str) -> tuple[tuple[Any, ...], ...]:
-    """The lists of categories at the end of a model file."""
-    held = text.rpartition("\npandas_categorical:")[2] if "\npandas_categorical:" in text else "null"
     try:
-        return tuple(tuple(values) for values in json.loads(held) or [])
+        lists = json.loads(text.partition("\npandas_categorical:")[2] or "null") or ()
+        categories = tuple(map(tuple, lists))
     except (ValueError, TypeError, RecursionError) as error:
         raise DataFormatError(f"{file}: its last line, the categories of pandas, is damaged; save it again.") from error
+    return TreeFile(_settings(file, own, max(n_trees, 1), categorical), names, said, constant, categories)
 
 
 def _of_parameters(file: Path, text: str) -> TreeFile:
@@ -215,14 +202,12 @@ def _of_parameters(file: Path, text: str) -> TreeFile:
         spelled = [other for other in given if CANONICAL.get(other) == name]
         if len(spelled) > 1:
             raise DataFormatError(f"{file}: {' and '.join(spelled)} are aliases of one parameter; give only one.")
-    known = {*CANONICAL, *ROUNDS, *CATEGORICAL, *IGNORED, *(name for names in STOPPING.values() for name in names)}
+    known = {*CANONICAL, *ROUNDS, *CATEGORICAL, *(name for names in STOPPING.values() for name in names)}
     others = [name for name in given if name not in known and not CHOSEN_HERE.fullmatch(name)]
     if not own and len(others) == len(given):
         raise DataFormatError(f"{file}: is neither a model that LightGBM saved nor a file of its parameters.")
     categories = tuple(filter(None, named.removeprefix("name:").split(",")))
-    dropped = next((given[name] for name in IGNORED if given.get(name)), "")
-    ignored = tuple(filter(None, dropped.removeprefix("name:").split(",")))
-    return TreeFile(_settings(file, own, n_trees, categories), said=_left_out(given, others), ignored=ignored)
+    return TreeFile(_settings(file, own, n_trees, categories), said=_left_out(given, others))
 
 
 def _listed(file: Path, text: str) -> dict[str, str]:

@@ -160,7 +160,7 @@ def rival_of_file(path: str | os.PathLike, data: RankingDataset) -> tuple[TreeRi
         lacks, features = ("its own features",), ()
         said.append("its feature list, because the table has none of these columns, so it uses all of them")
     # The columns, in the order of the file or else of the table; categories are those that the file names, and text.
-    used = [place.get(f, f) for f in features] or [c for c in columns if c not in file.ignored]
+    used = [place.get(f, f) for f in features] or columns
     absent = tuple(f for f in features if f not in place)
     known = categories_of(file, place, data)
     texts = [c for c in used if is_text(data, c)]

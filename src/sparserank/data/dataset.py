@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from sparserank.data.derived import Derived
 from sparserank.data.filling import fill_known, missing_cells
-from sparserank.data.matrices import as_csr, with_nan
+from sparserank.data.matrices import as_csr, columns_dense, with_nan
 from sparserank.data.missing import holds_missing, is_missing
 from sparserank.data.query_ids import as_query_ids, group_rows, rows_of_queries
 from sparserank.data.store.features import StoredFeatures
@@ -230,10 +230,15 @@ class RankingDataset:
         return given
 
     def column(self, name: str) -> np.ndarray:
-        """(n_docs,) a column of the table as it is there, or a feature."""
-        if self.table is not None and name in self.columns:
-            return self.table[:, [*self.columns].index(name)]
-        return np.asarray(self.X[:, (self.feature_names or ()).index(name)])
+        """(n_docs,) a column of the table as it is there, or a feature.
+
+        Raises
+            DataError   there is no such column
+        """
+        for names, X in ((self.columns, self.table), (self.feature_names or (), self.X)):
+            if X is not None and name in names:
+                return columns_dense(X, np.array([[*names].index(name)]))[:, 0]
+        raise DataError(f"trees need the column {brief(name)}, which some of the data do not have; add it.")
 
     def replace_features(self, X: Features) -> RankingDataset:
         """The same documents with new feature values; names are kept if the number of features is the same."""

@@ -94,23 +94,17 @@ class TableRows(Stream):
 
     def _keep(self, like: RankingDataset | None) -> None:
         """Determine the columns that are kept as they are: those of `like`, or else categories, and what the reading
-        names, unless it is a feature as it is.
-
-        Raises
-            DataError   a table lacks such a column, but others have it
+        names, unless it is a feature as it is; all of them only if every table has them.
         """
         first, schema = self._roles[0], self._tables[0].schema
         if like is None:
             names = {d.source for d in first.derived.values() if d.level is not None}
             free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
             names |= {name for name in free if is_named(name, self._reading.kept) and may_be_kept(schema, name)}
-            self.kept = {name: is_number(schema.field(name).type) for name in sorted(names)}
+            found = {name: is_number(schema.field(name).type) for name in sorted(names)}
         else:
-            self.kept = like.columns
-        for table in self._tables:
-            lacking = sorted({*self.kept}.difference(table.schema.names))
-            if lacking:
-                raise DataError(f"{table.place} has no column {brief(lacking[0])}, which the other data have; add it.")
+            found = like.columns
+        self.kept = {n: number for n, number in found.items() if all(n in t.schema.names for t in self._tables)}
         texts = {name for name, numeric in self.kept.items() if not numeric}
         self._roles = [r._replace(kept=self.kept, texts=r.texts | texts) for r in self._roles]
 
