@@ -149,8 +149,8 @@ def refuse_objective(file: str | os.PathLike, settings: TreeSettings) -> None:
     objective = settings.parameters["objective"]
     if REFUSED_OBJECTIVES.fullmatch(objective):
         raise DataFormatError(
-            f"{file}: trees of the objective {brief(objective)} cannot be trained here; use one of LightGBM's that gives "
-            "one score for each document, such as lambdarank."
+            f"{file}: trees of the objective {brief(objective)} cannot be trained here; use one of LightGBM's that "
+            "gives one score for each document, such as lambdarank."
         )
 
 

@@ -180,7 +180,9 @@ class RankingDataset:
         self._set(
             {"X": X, "relevance": relevance, "query_ptr": query_ptr, "query_ids": query_ids, "feature_names": names}
         )
-        self._set({"qid": np.repeat(ids, np.diff(query_ptr)), "row_index": np.arange(X.shape[0]), **others})
+        self._set(
+            {"qid": np.repeat(ids, np.diff(query_ptr)), "row_index": np.arange(X.shape[0]), "columns": {}, **others}
+        )
         return self
 
     @property

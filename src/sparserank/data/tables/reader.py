@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class TableRows(Stream):
             names = {d.source for d in first.derived.values() if d.level is not None}
             free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
             names |= {name for name in free if is_named(name, self._reading.kept) and may_be_kept(schema, name)}
-            found = {name: is_number(schema.field(name).type) for name in sorted(names)}
+            found: Mapping[str, bool] = {name: is_number(schema.field(name).type) for name in sorted(names)}
         else:
             found = like.columns
         self.kept = {n: number for n, number in found.items() if all(n in t.schema.names for t in self._tables)}
