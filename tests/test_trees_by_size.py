@@ -18,6 +18,7 @@ from sparserank.datasets import make_ranking
 from sparserank.errors import DataError
 from sparserank.evaluation import per_query_values
 from sparserank.paths import PathPlan
+from sparserank.report.claims import lead
 from sparserank.selection.plan import make_plan
 from tests.support.command_line import Cli
 from tests.support.shortcuts import no_processes
@@ -168,11 +169,11 @@ def trained(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return path
 
 
-def test_a_model_of_lightgbm_is_no_system_and_its_scores_are_asked_for(trained, tmp_path, cli_here: Cli):
+def test_a_model_of_lightgbm_does_not_rank_judgments_without_documents(trained, tmp_path, cli_here: Cli):
     (tmp_path / "judged.qrels").write_text("1 0 a 1\n1 0 b 0\n")
     refused = cli_here("evaluate", "--qrels", str(tmp_path / "judged.qrels"), "--system", str(trained))
-    assert refused.code == 1
-    assert "is a LightGBM model; score the documents with it" in " ".join(refused.err.split())
+    assert refused.code == 2
+    assert "must be runs or models of fuse with --qrels" in " ".join(refused.err.split())
 
 
 def test_the_row_of_a_rival_names_the_features_that_are_missing(frame, trained, tmp_path):
@@ -184,11 +185,19 @@ def test_the_row_of_a_rival_names_the_features_that_are_missing(frame, trained, 
     assert row.title == "LightGBM as in mine.txt, without brand, on 4 features"
     assert "mine.txt, without brand  " in str(result)
     assert any(row.name in sentence for sentence in result.rivals.sentences("ndcg@10", "95%"))
+    assert row.lacks == ("brand",)
+    handicap = "LightGBM as in mine.txt is handicapped: the table has no brand."
+    assert handicap in str(result).partition("ndcg@10  against")[0]  # above the table
+    assert handicap in result.sentences
+    assert handicap in lead(result)
+    assert result.to_json()["rivals"][0]["lacks"] == ["brand"]
     whole = sr.RankingDataset(numeric.assign(brand=1.0), frame["label"], frame["qid"])
     names = [r.name for r in tree_rivals(trained, whole).trees]
     assert names == ["LightGBM as in mine.txt"]
-    dropped = tree_rivals(trained, whole, [0, 3])  # `same`, number 3, had one value in training
-    assert dropped.trees[0].name == "LightGBM as in mine.txt, without price"
+    dropped = tree_rivals(trained, whole, [0, 3])  # columns that our models may not use
+    assert dropped.trees[0].name == "LightGBM as in mine.txt"
+    assert dropped.trees[0].table.names == ("price", "brand", "shop", "click rate", "same")
+    assert len(dropped.trees[0].columns) == 5
     (tmp_path / "train.conf").write_text("num_trees = 5\ncategorical_feature = name:brand,date\n")
     assert tree_rivals(tmp_path / "train.conf", data).trees[0].name == "LightGBM as in train.conf, without brand, date"
     other = data.rename_features(list("wxyz"))

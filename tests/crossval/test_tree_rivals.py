@@ -388,12 +388,11 @@ def test_categories_are_found_by_names_with_blanks_and_by_number(data, tmp_path)
 def test_a_model_of_other_features_gets_those_that_there_are_with_a_note(data, model_file):
     unnamed = tree_rivals.tree_rivals(model_file, data.rename_features([f"x{j}" for j in range(8)]))
     assert unnamed.trees[0].columns.tolist() == list(range(8))
-    assert any("the data have none of these features, so it uses all features" in note for note in unnamed.notes)
+    assert any("the table has none of these columns, so it uses all of them" in note for note in unnamed.notes)
     names = [*data.feature_names[:3], "price", "age", *data.feature_names[5:]]
     some = tree_rivals.tree_rivals(model_file, data.rename_features(names))
     assert some.trees[0].columns.tolist() == [0, 1, 2, 5, 6, 7]
-    missing = ", ".join(data.feature_names[3:5])
-    assert any(f"features that the data do not have ('{missing}')" in note for note in some.notes)
+    assert some.trees[0].lacks == data.feature_names[3:5]
 
 
 PARAMETERS = """# of our nightly job
@@ -417,10 +416,11 @@ def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
     own = dict(found.settings.others)
     assert (own["learning_rate"], own["num_leaves"]) == ("0.3", "6")
     more = {"label_gain", "extra_trees"} if as_json else set()
-    assert set(own) == {"objective", "learning_rate", "num_leaves"} | more
+    assert set(own) == {"objective", "learning_rate", "num_leaves", "monotone_constraints"} | more
     fixed = "early stopping, metrics, validation data: the number of trees is fixed"
-    assert found.said == (fixed, "'monotone_constraints'")
+    assert found.said == (fixed,)
     notes = sr.select(data, rival=file, **QUICK).notes
+    assert any("monotone_constraints, which does not have a value for each of 8 columns" in n for n in notes)
     assert any(n.startswith("LightGBM as in train.conf does not use early stopping") for n in notes)
     assert any(n.startswith("LightGBM as in train.conf has 9 trees. If its settings") for n in notes)
     assert not (tmp_path / "somewhere.txt").exists()
@@ -438,10 +438,12 @@ def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
         ("num_trees = many", "the number of trees must be an integer; got 'many'"),
         ("num_trees = 0\nnum_leaves = 3", "the number of trees must be an integer >= 1; got 0"),
         ("num_leaves = 4\ncategorical_feature = 0,3", "must be given by name"),
-        ("objective = custom", "trees with a custom objective cannot be trained"),
+        ("objective = custom", "trees of the objective 'custom' cannot be trained here"),
         ("{", "is not a JSON object of parameters"),
         ("", "is neither a model"),
         ('{"objective": "lambdarank", "tree_info": []}', "is a model that was dumped as JSON"),
+        ("objective = multiclass", "trees of the objective 'multiclass' cannot be trained here"),
+        ('{"objective": "rank:ndcg", "eta": 0.1}', "trees of the objective 'rank:ndcg' cannot be trained here"),
         ("num_leaves = 30\nnum_leaf = 3", "num_leaves and num_leaf are aliases of one parameter; give only one."),
         ("num_leaves = 30\nnum_leaves = 3", "train.conf:2: 'num_leaves' appears twice."),
         ("num_trees = 4.5\nnum_leaves = 3", "the number of trees must be an integer; got '4.5'"),

@@ -181,9 +181,9 @@ def test_progress_begins_with_the_number_of_trainings(data, monkeypatch: pytest.
     seen: list[tuple] = []
     few = {"penalties": "l1", "feature_transform": "none", "n_threads": 1}
     sr.select(train, for_model="lightgbm", **few, progress=lambda *now: seen.append(now))
-    n = 5 * (1 + 2 * 2)  # of lengths 1 and 4, of 12 features
-    assert seen[0] == (0, 12 + n, f"at most {n + 2} trainings of LightGBM: 5 in each of 5 folds", None)
-    assert len(fits) in range(n - 5, n + 3)  # a fold's path may have no model of one feature
+    n = 5 * (1 + 2 * 6)  # of lengths 1, 2, 3, 5, 6 and 9, of 12 features
+    assert seen[0] == (0, 12 + n, f"at most {n + 2} trainings of LightGBM: 13 in each of 5 folds", None)
+    assert len(fits) in range(n - 30, n + 3)  # a path may have no model of a length
     assert [done for done, *_ in seen] == sorted(done for done, *_ in seen)
     totals = [total for _, total, *_ in seen]
     assert totals == sorted(totals, reverse=True)  # fewer lists than there might have been
@@ -316,9 +316,9 @@ def test_lengths_follow_k_and_the_features_that_are_kept(data):
     train = data[0].take_queries(np.arange(40))
     given = {"for_model": "lightgbm", "feature_transform": "none", "cv": 2, "penalties": "l1", "n_threads": 1}
     lengths = {c.k for c in sr.select(train, k=400, **given).choice.candidates}
-    assert lengths == {1, 4, 12}  # as without k: all twelve may be chosen
+    assert lengths == {1, 2, 3, 5, 6, 9, 12}  # as without k: all twelve may be chosen
     kept = list(train.feature_names[:5])
-    assert {c.k for c in sr.select(train, keep=kept, **given).choice.candidates} == {5, 12}
+    assert {c.k for c in sr.select(train, keep=kept, **given).choice.candidates} == {5, 6, 9, 12}
     assert {c.k for c in sr.select(train, sizes=np.array([1, 2]), **given).choice.candidates} == {1, 2, 12}
 
 

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 HELP = """Evaluate one or several systems on judged documents, with intervals, paired tests and Holm correction.
 
-A system is a model file, a run (TREC, JSON, Parquet or CSV) or a file with one score per line in file order; the name \
-of the file does not matter. All other systems are tested against the first. With --qrels, judgments \
-(TREC, BEIR, JSON or CSV) replace judged documents. All judged queries count; a query that is missing from a run \
-counts as 0.
+A system is a model file (ours, or one that LightGBM saved), a run (TREC, JSON, Parquet or CSV) or a file with one \
+score per line in file order; the name of the file does not matter. All other systems are tested against the first. \
+With --qrels, judgments (TREC, BEIR, JSON or CSV) replace judged documents. All judged queries count; a query that is \
+missing from a run counts as 0.
 
 [bold]Examples[/bold]
 
@@ -70,6 +70,9 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
+    from sparserank.crossval.saved_trees import scores_of_saved
+    from sparserank.crossval.tree_rivals import columns_in
+    from sparserank.data.missing import KEEP
     from sparserank.data.run_reader import USUAL, Asked, read_qrels, read_run
     from sparserank.evaluation import compare_systems as compare
     from sparserank.evaluation import gate as gates
@@ -113,12 +116,17 @@ def run(
         models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
         widths = {m.n_features for m in models.values()}
         width = n_features or (max(widths) if widths else None)
-        reading = replace(reading, featureless=not models, n_features=width)
+        named = [name for path in system if kinds[path] == "trees" for name in columns_in(path)]
+        if named and not models and missing is None:
+            reading = replace(reading, missing=KEEP)  # trees take missing values as they are
+        reading = replace(reading, featureless=not models, n_features=width, kept=named)
         judged = read_for_models(reading, list(models.values()), data or [], index_base)
         scores: dict[str, Any] = {}
         for path in system:
             if kinds[path] == "run":
                 lists[str(path)] = scores[str(path)] = read_run(path)
+            elif kinds[path] == "trees":
+                scores[str(path)] = scores_of_saved(path, judged)
             else:
                 scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
         found = compare(scores, judged, metrics)
@@ -176,7 +184,7 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None, asked: Asked) -> R
 
 
 def _kind_of(path: Path) -> str:
-    """'model', 'run' or 'scores', by the content."""
+    """'model', 'trees' (of LightGBM), 'run' or 'scores', by the content."""
     from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
     from sparserank.data.run_reader import EITHER, JUDGMENTS, TABLE, holds
     from sparserank.data.text_lines import text_lines
@@ -199,7 +207,7 @@ def _kind_of(path: Path) -> str:
         if fields[0].startswith("{"):
             return "model"
         if fields == [LIGHTGBM_FIRST_LINE]:
-            raise DataFormatError(f"{path}: is a LightGBM model; score the documents with it and give the scores.")
+            return "trees"
         if len(fields) == 1:
             return "scores"
         if len(fields) < 5:

@@ -73,6 +73,14 @@ class FeatureGroups:
         features = coefs.indices // width % len(self.of_feature)
         return np.array([self.cost(features[lo:hi]) for lo, hi in pairwise(coefs.indptr.tolist())])
 
+    def by_column(self, sources: Sequence[str], columns: Sequence[str]) -> FeatureGroups:
+        """The groups of columns of a table, from those of the features that are made from them (n_features,); a column
+        of which none is made is a group of cost 1."""
+        of, n = dict(zip(sources, self.of_feature, strict=True)), len(self.names)
+        groups = tuple(of.get(name, n + j) for j, name in enumerate(columns))
+        names, costs = (*self.names, *columns), (*self.costs, *[1.0] * len(columns))
+        return replace(self, names=names, costs=costs, of_feature=groups, sources=None)
+
     def beyond(self, k: int | None, budget: float | None) -> tuple[int, ...]:
         """The features of groups that exceed k features or the budget on their own."""
         pairs = {*zip(self.of_feature, self.sources or range(len(self.of_feature)), strict=True)}

@@ -20,11 +20,13 @@ from sparserank.workdir.work import Progress
 
 @dataclass(frozen=True, eq=False)
 class Rival:
-    """values: (n_queries,) metric on the queries on which candidates are evaluated; n_features: those it reads."""
+    """values: (n_queries,) metric on the queries on which candidates are evaluated; n_features: those it reads; lacks:
+    those that it would read if the data had them."""
 
     name: str
     n_features: int
     values: np.ndarray
+    lacks: tuple[str, ...] = ()
 
     @property
     def mean(self) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sparserank.crossval.trees import TreeSettings
+from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings
 from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import DataFormatError
 from sparserank.text import brief
@@ -28,6 +28,17 @@ LEARNING = {  # {parameter that affects which trees are grown: its aliases in Li
     "cat_smooth": (),
     "cegb_penalty_split": (),
     "cegb_tradeoff": (),
+    "fair_c": (),
+    INTERACTIONS: (),
+    "is_unbalance": ("unbalance", "unbalanced_sets"),
+    "monotone_constraints_method": ("mc_method", "monotone_constraining_method"),
+    "monotone_penalty": ("mc_penalty", "ms_penalty", "monotone_splits_penalty"),
+    "neg_bagging_fraction": ("neg_bagging", "neg_sub_row", "neg_subsample"),
+    "poisson_max_delta_step": (),
+    "pos_bagging_fraction": ("pos_bagging", "pos_sub_row", "pos_subsample"),
+    "reg_sqrt": (),
+    "scale_pos_weight": (),
+    "tweedie_variance_power": (),
     "data_sample_strategy": (),
     "drop_rate": ("rate_drop",),
     "enable_bundle": ("is_enable_bundle", "bundle"),
@@ -69,11 +80,12 @@ LEARNING = {  # {parameter that affects which trees are grown: its aliases in Li
     "use_quantized_grad": (),
     "xgboost_dart_mode": (),
     "zero_as_missing": (),
+    **BY_FEATURE,
 }
 FLAGS = (  # parameters above that a model file writes as 0 and 1
     *("bagging_by_query", "boost_from_average", "enable_bundle", "extra_trees", "feature_pre_filter"),
     *("lambdarank_norm", "linear_tree", "uniform_drop", "use_missing", "xgboost_dart_mode", "zero_as_missing"),
-    *("quant_train_renew_leaf", "stochastic_rounding", "use_quantized_grad"),
+    *("quant_train_renew_leaf", "stochastic_rounding", "use_quantized_grad", "is_unbalance", "reg_sqrt"),
 )
 LIGHTGBM_ROUNDS = 100  # if a file does not give the number of trees
 ROUNDS = (
@@ -87,27 +99,29 @@ STOPPING = {  # parameters that would require the held-out queries in training
     "validation data": ("valid", "test", "valid_data", "valid_data_file", "test_data", "test_data_file"),
 }
 CHOSEN_HERE = re.compile(  # ignored parameters: files, machines, seeds, columns, output
-    r".*seed.*|random_(state|type)|data|train.*|.*thread.*|n_jobs|verbos.*|device.*|tree_learner|task.*|.*metric.*"
-    r"|(in|out)put_.*|snapshot_.*|save_.*|.*header.*|(label|weight|group|query|ignore)(_.*)?|deterministic|force_.*_wise"
-    r"|histogram_pool_size|first_metric_only|early_stopping_min_delta|valid_.*|two_round|pre_partition"
+    r".*seed.*|random_(state|type)|data|train.*|.*thread.*|n_jobs|verbos.*|device.*|gpu_.*|.*machine.*|tree_learner"
+    r"|task.*|.*metric.*|output_.*|snapshot_.*|save.*|.*header.*|(label|group|query)(_.*)?|deterministic|force_.*_wise"
+    r"|histogram_pool_size|first_metric_only|early_stopping_min_delta|valid_.*|two_round|pre_partition|pred(ict)?_.*"
+    r"|convert_.*|config.*|importance_type|.*sparse"
 )
-OF_COLUMNS = (  # parameters in a model file that refer to columns or to other files
-    *("monotone_constraints", "interaction_constraints", "feature_contri", "forcedsplits_filename"),
-    *("forcedbins_filename", "max_bin_by_feature", "cegb_penalty_feature_lazy", "cegb_penalty_feature_coupled"),
-)
+OF_FILES = ("forcedsplits_filename", "forcedbins_filename")  # parameters in a model file that refer to other files
 CANONICAL = {alias: name for name, aliases in LEARNING.items() for alias in (name, *aliases)}
-REFUSED_OBJECTIVES = ("custom", "none", "null", "na")
+# Objectives of the user's own code, of XGBoost, and those that give a score for each class.
+REFUSED_OBJECTIVES = re.compile("custom|none|null|na|.*:.*|multi.*|softmax|ova|ovr")
 
 
 @dataclass(frozen=True)
 class TreeFile:
     """features: names of the features in a model file, () if the file contains only parameters; constant: those of
-    them that had one value in training; said: the parts of the file that are not used."""
+    them that had one value in training; categories: the lists of categories that pandas had in training, without the
+    names of their columns; said: the parts of the file that are not
+    used."""
 
     settings: TreeSettings
     features: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
+    categories: tuple[tuple[Any, ...], ...] = ()
 
 
 def read_tree_file(path: str | os.PathLike) -> TreeFile:
@@ -115,7 +129,7 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
     lines `name = value`, or a JSON object.
 
     Raises
-        DataFormatError   it is neither, cut off or too large; trees of its objective cannot be trained
+        DataFormatError   it is neither, cut off or too large
     """
     file = Path(path)
     try:
@@ -127,11 +141,17 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
         raise DataFormatError(
             f"{file}: cannot be read ({why}); give a model that LightGBM saved, or a file of its parameters."
         ) from error
-    found = _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
-    objective = dict(found.settings.others).get("objective", "lambdarank")
-    if objective in REFUSED_OBJECTIVES:
-        raise DataFormatError(f"{file}: trees with a custom objective cannot be trained; use one of LightGBM's.")
-    return found
+    return _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
+
+
+def refuse_objective(file: str | os.PathLike, settings: TreeSettings) -> None:
+    """Raise DataFormatError if trees of this objective cannot be trained."""
+    objective = settings.parameters["objective"]
+    if REFUSED_OBJECTIVES.fullmatch(objective):
+        raise DataFormatError(
+            f"{file}: trees of the objective {brief(objective)} cannot be trained here; use one of LightGBM's that "
+            "gives one score for each document, such as lambdarank."
+        )
 
 
 def _of_model(file: Path, text: str) -> TreeFile:
@@ -139,8 +159,8 @@ def _of_model(file: Path, text: str) -> TreeFile:
     lines = dict(line.partition("=")[::2] for line in head.splitlines() if "=" in line)
     listed = re.findall(r"^\[(\w+): ?(.*)\]$", text.partition("\nparameters:\n")[2], re.MULTILINE)
     trees = re.split(r"\nTree=\d+\n", rest.partition("\nend of trees")[0])
-    n_known = len(lines.get("tree_sizes", "").split())
-    whole = "\nend of parameters" in text and n_known == len(trees)
+    sizes = [str(len(f"Tree={i}\n{tree}\n".encode())) for i, tree in enumerate(trees)]
+    whole = "\nend of parameters" in text and lines.get("tree_sizes", "").split() == sizes
     if not lines.get("feature_names", "").split() or not listed or not whole:
         raise DataFormatError(
             f"{file}: is a LightGBM model that is cut off: features, trees or parameters are missing; save it again."
@@ -152,9 +172,14 @@ def _of_model(file: Path, text: str) -> TreeFile:
     given = {name: value for name, value in listed if value and name not in CATEGORICAL}
     own = {name: _flag(value) if name in FLAGS else value for name, value in given.items() if name in LEARNING}
     stopped = {name: value for name, value in given.items() if name.startswith("early_stopping_round")}
-    said = _left_out(stopped, [name for name in OF_COLUMNS if name in given])
+    said = _left_out(stopped, [name for name in OF_FILES if name in given])
     constant = tuple(n for n, info in zip(names, infos, strict=False) if info == "none")
-    return TreeFile(_settings(file, own, max(n_trees, 1), categorical), names, said, constant)
+    try:
+        lists = json.loads(text.partition("\npandas_categorical:")[2] or "null") or ()
+        categories = tuple(map(tuple, lists))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise DataFormatError(f"{file}: its last line, the categories of pandas, is damaged; save it again.") from error
+    return TreeFile(_settings(file, own, max(n_trees, 1), categorical), names, said, constant, categories)
 
 
 def _of_parameters(file: Path, text: str) -> TreeFile:
@@ -182,7 +207,7 @@ def _of_parameters(file: Path, text: str) -> TreeFile:
     if not own and len(others) == len(given):
         raise DataFormatError(f"{file}: is neither a model that LightGBM saved nor a file of its parameters.")
     categories = tuple(filter(None, named.removeprefix("name:").split(",")))
-    return TreeFile(_settings(file, own, n_trees, categories), (), _left_out(given, others))
+    return TreeFile(_settings(file, own, n_trees, categories), said=_left_out(given, others))
 
 
 def _listed(file: Path, text: str) -> dict[str, str]:
@@ -218,7 +243,7 @@ def _flag(value: str) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, list):
-        return ",".join(map(_value, value))
+        return ",".join(f"[{_value(v)}]" if isinstance(v, list) else _value(v) for v in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -13,28 +13,35 @@ from typing import Any
 import numpy as np
 
 from sparserank.crossval import trees
-from sparserank.crossval.tree_files import read_tree_file
-from sparserank.crossval.trees import TreeSettings, check_trees
+from sparserank.crossval.tree_columns import TreeColumns, categories_of, columns_of_table, is_text, places
+from sparserank.crossval.tree_files import TreeFile, read_tree_file, refuse_objective
+from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings, check_trees
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.derived import sources_of
 from sparserank.errors import DataError, ParameterError
 from sparserank.text import brief
 
 AUTO, NO, LIGHTGBM = "auto", "none", "lightgbm"  # words that select the rivals
 MAX_VALUES = 200_000_000  # values of the training documents, of which LightGBM gets a dense copy
-NUMBERED = re.compile(r"Column_\d+")  # LightGBM's names for unnamed features
+GROUPS = re.compile(r"(\[\d+(,\d+)*\],?)+")  # of features, by number
 AS_IN, WITHOUT = "LightGBM as in ", ", without "  # in the name of a rival: before its file, and before what it lacks
 NAMED = 3  # features that a name lists
 
 
 @dataclass(frozen=True, eq=False)
 class TreeRival:
-    """Trees that are trained on the folds of a job. columns: the features that they use; for_model: the value of
-    `--for-model` that chooses features for them, 'lightgbm' or a file."""
+    """Trees that are trained on the folds of a job. table: the columns of the table that are their features; columns:
+    the numbers of those that they use; for_model: the value of `--for-model` that chooses features for them, 'lightgbm'
+    or a file; lacks: features of the file that the table does not have; numbers: columns that are text in the table,
+    but numbers in the file."""
 
     name: str
     settings: TreeSettings
     columns: np.ndarray
+    table: TreeColumns
     for_model: str = "lightgbm"
+    lacks: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
     Parameters
         given   'auto' (LightGBM, if it is installed), 'none' (or None), 'lightgbm', or a file: a
                 model that LightGBM saved, or its parameters
-        data    training queries; never: features that no model may use
+        data    training queries; never: features that our models may not use
         here    the data are in the memory of this process; if they are not, 'auto' leaves trees out
     Raises
         ParameterError     it is none of these
@@ -69,22 +76,22 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
     """
     if given is None or (isinstance(given, str) and given == NO):
         return TreeRivals()
-    columns = np.setdiff1d(np.arange(data.n_features), list(never))
-    found = TreeRivals((TreeRival("LightGBM", trees.LIGHTGBM_SETTINGS, columns),))
+    if isinstance(given, str) and given == AUTO and not is_installed():
+        return TreeRivals()
+    found = TreeRivals((default_rival(data, never),))
     if isinstance(given, str) and given == AUTO:
-        if not is_installed():
-            return TreeRivals()
         if not here or data.is_stored:
             return _none(found, "the training data are not in the memory of one process")
     elif not (isinstance(given, str) and given == LIGHTGBM):
-        found = _of_file(given, data, columns)
+        found = _of_file(given, data)
+    (rival,) = found.trees
     try:
-        check_trees(data)
+        check_trees(data, rival.settings)
     except DataError as error:
         if importlib.util.find_spec("lightgbm") is None:
             raise
         return _none(found, str(error).rstrip("."))
-    if data.n_docs * len(columns) > MAX_VALUES:
+    if data.n_docs * len(rival.columns) > MAX_VALUES:
         return _none(found, f"trees need a dense copy of the data, which would have more than {MAX_VALUES:,} values")
     return found
 
@@ -98,12 +105,13 @@ def _none(found: TreeRivals, reason: str) -> TreeRivals:
     return TreeRivals((), tuple(LeftOut(rival.name, reason) for rival in found.trees), found.notes)
 
 
-def _of_file(given: Any, data: RankingDataset, columns: np.ndarray) -> TreeRivals:
+def _of_file(given: Any, data: RankingDataset) -> TreeRivals:
     if not is_file(given):
         raise ParameterError(
             "rival", f"must be {AUTO}, {NO}, {LIGHTGBM}, or an existing LightGBM file; got {brief(given)}."
         )
-    rival, notes = rival_of_file(given, data.feature_names or (), columns)
+    rival, notes = rival_of_file(given, data)
+    refuse_objective(given, rival.settings)
     return TreeRivals((rival,), (), notes)
 
 
@@ -115,48 +123,71 @@ def is_file(given: Any) -> bool:
         return False
 
 
-def rival_of_file(
-    path: str | os.PathLike, names: Sequence[str], columns: np.ndarray
-) -> tuple[TreeRival, tuple[str, ...]]:
-    """(trees with the settings in a file, on those of these columns that the file names, notes on them)
+def columns_in(given: Any) -> tuple[str, ...]:
+    """The features that a file names, if this is one."""
+    file = read_tree_file(given) if is_file(given) else TreeFile(trees.LIGHTGBM_SETTINGS)
+    return tuple(dict.fromkeys([*file.features, *file.settings.categorical]))
+
+
+def default_rival(data: RankingDataset, never: Collection[int] = ()) -> TreeRival:
+    """Trees with our settings, on all columns of the table but those of which no feature may be used."""
+    columns = tuple(columns_of_table(data))
+    levels = {name: () for name in columns if name in data.columns}
+    settings = replace(trees.LIGHTGBM_SETTINGS, categorical=tuple(levels))
+    return TreeRival("LightGBM", settings, allowed(columns, data, never), TreeColumns(columns, levels))
+
+
+def allowed(columns: Sequence[str], data: RankingDataset, never: Collection[int]) -> np.ndarray:
+    """The numbers of those of these columns of which some feature may be used, or none is made."""
+    sources = sources_of(data.derived or {}, data.feature_names or ())
+    may = {source for j, source in enumerate(sources) if j not in never}
+    return np.flatnonzero([name in may or name not in sources for name in columns])
+
+
+def rival_of_file(path: str | os.PathLike, data: RankingDataset) -> tuple[TreeRival, tuple[str, ...]]:
+    """(trees with the settings in a file, on those columns of the table that the file names, notes on them)
 
     Raises
         DataFormatError   the file contains no settings
     """
     file, name = read_tree_file(path), f"{AS_IN}{Path(path).name}"
-    place = places(file.features, names)
-    found = [place[known] for known in file.features if known in place]
-    own = np.intersect1d(columns, found) if found else columns
-    missing = [known for known in file.features if known not in place] if found else []
-    categorical = [c for c in file.settings.categorical if c in place]
-    settings = replace(file.settings, categorical=tuple(names[place[c]] for c in categorical))
-    said = list(file.said)
-    if missing:
-        said.append(f"features that the data do not have ({brief(', '.join(missing))})")
-    unknown = [c for c in file.settings.categorical if c not in place and c not in missing]
-    if unknown:
-        said.append(f"categorical features that the data do not have ({brief(', '.join(unknown))})")
-    if file.features and not found:
-        said.append("its feature list, because the data have none of these features, so it uses all features")
+    columns = columns_of_table(data)
+    place, named = places(file.features, columns), set(file.settings.categorical)
+    given = dict.fromkeys([*file.features, *file.settings.categorical])
+    lacks = tuple(f for f in given if f not in place and f not in file.constant)
+    said, features = list(file.said), file.features
+    if features and place.keys().isdisjoint(features):
+        lacks, features = ("its own features",), ()
+        said.append("its feature list, because the table has none of these columns, so it uses all of them")
+    # The columns, in the order of the file or else of the table; categories are those that the file names, and text.
+    used = [place.get(f, f) for f in features] or columns
+    absent = tuple(f for f in features if f not in place)
+    known = categories_of(file, place, data)
+    texts = [c for c in used if is_text(data, c)]
+    numbers = [c for c in texts if features and c not in known]
+    levels = {c: known.get(c, ()) for c in used if c in known or c in texts}
+    categorical = tuple(c for c in used if c in texts or c in {place.get(f) for f in named})
+    # Values by feature are in the same order.
+    others = dict(file.settings.others)
+    for n in [n for n in others if n in BY_FEATURE and len(others[n].split(",")) != len(used)]:
+        del others[n]
+        said.append(f"{n}, which does not have a value for each of {len(used)} columns")
+    if INTERACTIONS in others and (not GROUPS.fullmatch(others[INTERACTIONS]) or features != file.features):
+        del others[INTERACTIONS]
+        said.append(f"{INTERACTIONS}, which are not groups of its columns by number")
+    settings = replace(file.settings, others=tuple(others.items()), categorical=categorical)
     notes = [f"{name} does not use {'; '.join(said)}."] if said else []
+    if "objective" not in others:
+        notes.append(f"{name} names no objective, so its trees are trained with lambdarank.")
+    if numbers:
+        notes.append(f"{name} takes {', '.join(numbers)} as categories: text in the table, numbers in the file.")
     notes.append(
-        f"{name} has {file.settings.n_trees} trees. If its settings were tuned on these queries, its mean is "
+        f"{name} has {settings.n_trees} trees. If its settings were tuned on these queries, its mean is "
         "optimistically biased."
     )
-    used = set(own.tolist())
-    given = [*file.features, *unknown] if found else unknown
-    lacking = [n for n in dict.fromkeys(given) if n not in file.constant and place.get(n) not in used]
-    if file.features and not found:
-        name += f"{WITHOUT}its own features"
-    elif lacking:
-        more = len(lacking) - NAMED
-        name += f"{WITHOUT}{', '.join(lacking[:NAMED])}{f' and {more} more' if more > 0 else ''}"
-    return TreeRival(name, settings, own, os.fspath(path)), tuple(notes)
-
-
-def places(known: Sequence[str], names: Sequence[str]) -> dict[str, int]:
-    """{feature name in the trees: column}: matched by name (LightGBM replaces blanks in names), or by number if the
-    trees have no feature names and as many features as the data."""
-    if known and all(NUMBERED.fullmatch(name) for name in known):
-        return {f"Column_{j}": j for j in range(len(names))} if len(known) == len(names) else {}
-    return {**{re.sub(r"\s", "_", name): j for j, name in enumerate(names)}, **{n: j for j, n in enumerate(names)}}
+    more = len(lacks) - NAMED
+    if lacks:
+        name += f"{WITHOUT}{', '.join(lacks[:NAMED])}{f' and {more} more' if more > 0 else ''}"
+    at = np.flatnonzero([c not in absent for c in used])
+    table = TreeColumns(tuple(used), levels, absent)
+    return TreeRival(name, settings, at, table, os.fspath(path), lacks, tuple(numbers)), tuple(notes)

@@ -6,7 +6,7 @@ import importlib
 import re
 import threading
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -17,10 +17,19 @@ from sparserank.data.matrices import columns_dense
 from sparserank.errors import DataError
 
 MISSING = "trees need LightGBM; install it with: pip install 'sparserank[trees]'"
-PLAIN_NAME = re.compile(r"[\w.-]+")  # LightGBM refuses commas, colons, quotes and brackets, and changes blanks
+PLAIN_NAME = re.compile(r"[\w.-]+")  # LightGBM refuses commas, colons, quotes and brackets
 SOURCE_LINE = re.compile(r",? at \S+, line \d+")  # the place in LightGBM's source that its messages contain
 MAX_GRADE = 30  # LightGBM's table of gains ends there
 MAX_DOCUMENTS = 10_000  # of a query; LightGBM's limit
+BY_FEATURE = {  # {parameter with one value for each feature: its aliases}
+    "cegb_penalty_feature_coupled": (),
+    "cegb_penalty_feature_lazy": (),
+    "feature_contri": ("fc", "fp", "feature_contrib", "feature_penalty"),
+    "max_bin_by_feature": (),
+    "monotone_constraints": ("mc", "monotonic_cst", "monotone_constraint"),
+}
+OF_RANKING = re.compile("rank|ndcg")  # objectives that compare the documents of a query
+INTERACTIONS = "interaction_constraints"  # its value is groups of features, by number
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,18 @@ class TreeSettings:
     n_trees: int
     others: tuple[tuple[str, Any], ...] = ()
     categorical: tuple[str, ...] = ()
+
+    def on(self, columns: Sequence[int]) -> TreeSettings:
+        """The settings for some of the features, by number: parameters that have a value for each feature, or groups of
+        features, have only these."""
+        place, others = {str(j): str(i) for i, j in enumerate(columns)}, dict(self.others)
+        for name in others.keys() & BY_FEATURE:
+            each = others[name].split(",")
+            others[name] = ",".join(each[j] for j in columns)
+        groups = [group.split(",") for group in re.findall(r"[\d,]+(?=])", others.get(INTERACTIONS, ""))]
+        own = [",".join(place[j] for j in group if j in place) for group in groups]
+        others |= {INTERACTIONS: ",".join(f"[{group}]" for group in own if group)} if groups else {}
+        return replace(self, others=tuple(others.items()))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -86,22 +107,29 @@ class Trees:
         return self.columns[order[gain[order] > 0] if used else order]
 
 
-def check_trees(data: RankingDataset) -> None:
-    """Raise DataError if LightGBM is missing, or if its objective does not accept the relevance."""
+def lightgbm_here() -> Any:
+    """The package; raise DataError if it cannot be loaded."""
     try:
-        importlib.import_module("lightgbm")
+        return importlib.import_module("lightgbm")
     except (ImportError, OSError) as error:  # OSError: its library does not load, e.g. without OpenMP
         if isinstance(error, ModuleNotFoundError) and error.name == "lightgbm":
             raise DataError(MISSING) from error
         raise DataError(
             f"LightGBM is installed, but cannot be loaded ({error}); install its missing dependencies."
         ) from error
+
+
+def check_trees(data: RankingDataset, settings: TreeSettings = LIGHTGBM_SETTINGS) -> None:
+    """Raise DataError if LightGBM is missing, or if the objective does not accept the relevance."""
+    lightgbm_here()
     if data.n_queries < 2:
         raise DataError(
             "a single query cannot be split into folds; a comparison needs at least two queries, and at least ten to "
             "be informative."
         )
     y, sizes = data.relevance, np.diff(data.query_ptr)
+    if not OF_RANKING.search(settings.parameters["objective"]):
+        return
     wrong = (y != np.floor(y)) | (y < 0) | (y > MAX_GRADE)
     if wrong.any():
         raise DataError(
@@ -140,14 +168,16 @@ class TreeData:
         import lightgbm
 
         data, columns, weight = self.data, self.columns, self.query_weight
-        own = [self.names[j] for j in columns] if self.names else []
+        self.settings = self.settings.on(columns.tolist())
+        own = [re.sub(r"\s", "_", self.names[j]) for j in columns] if self.names else []
+        plain = own and all(PLAIN_NAME.fullmatch(name) for name in own)
         known, sizes = data.feature_names or (), np.diff(data.query_ptr)
         self._held = lightgbm.Dataset(
             columns_dense(data.X, columns),
             data.relevance,
             group=sizes,
             weight=None if weight is None else np.repeat(weight, sizes),
-            feature_name=own if own and all(PLAIN_NAME.fullmatch(name) for name in own) else "auto",
+            feature_name=own if plain and len({*own}) == len(own) else "auto",
             categorical_feature=[i for i, j in enumerate(columns) if known[j] in self.settings.categorical],
             params=self._parameters(self.seed),
         )

@@ -19,6 +19,7 @@ from sparserank.crossval.tree_rivals import LeftOut, TreeRival, TreeRivals
 from sparserank.crossval.trees import TooSlow, TreeData, identity_of_trees
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.derived import sources_of
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
 from sparserank.paths.makers import l1_seconds
@@ -116,12 +117,13 @@ class TreesOnFolds:
     left out, and `left_out` names them.
 
     cv            cross-validation whose folds and weights the trees use
-    data          training queries; trees read their missing values, where these are known
+    data          training queries; trees read the columns of their table, and missing values, where these are known
     judged        queries on which candidates are evaluated; test: test queries, for trees on all training queries
     seconds       time limit of each rival for all its folds
     required      an error ends the job, because the job is about the trees
     scores        {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
                   documents, in the order of the input
+    sources       the column of the table that each feature is made from
     rivals        {name: rival}, of those that finished; by_gain: {name: {fold: columns by total gain}}
     """
 
@@ -141,13 +143,16 @@ class TreesOnFolds:
     scores: dict[str, np.ndarray] = field(default_factory=dict)
     rivals: dict[str, Rival] = field(default_factory=dict)
     by_gain: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.left_out.extend(self.trees.left_out)
-        if self.trees.trees:
-            same, self.data = self.judged is self.data, self.data.unfilled()
-            self.judged = self.data if same else self.judged.unfilled()
-            self.test = None if self.test is None else self.test.unfilled()
+        self.sources = sources_of(self.data.derived or {}, self.data.feature_names or ())
+        for rival in self.trees.trees:  # there is at most one
+            same, table = self.judged is self.data, rival.table.learned(self.data)
+            self.data = table.of(self.data)
+            self.judged = self.data if same else table.of(self.judged)
+            self.test = None if self.test is None else table.of(self.test)
 
     @property
     def for_model(self) -> dict[str, str]:
@@ -167,15 +172,22 @@ class TreesOnFolds:
                 self.test_scores[rival.name] = self.test.to_input_order(of_fold[FINAL]["test"])
             scores = self.scores[rival.name] = self._judged(of_fold)
             self.by_gain[rival.name] = {f: arrays["by_gain"] for f, arrays in of_fold.items()}
-            self.rivals[rival.name] = Rival(
-                rival.name, self.cv.feature_groups.count(rival.columns), self._values(scores)
-            )
+            self.rivals[rival.name] = Rival(rival.name, len(rival.columns), self._values(scores), rival.lacks)
         return list(self.rivals.values())
 
     def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
         """(n_queries,) metric of the trees of a rival on some features of each fold; None if they do not finish within
-        their time."""
-        return self.on_lists(name, {name: features}, store, None).get(name)
+        their time, or if the trees do not have all of these features."""
+        used = {self.sources[j] for own in features.values() for j in own.tolist()}
+        if not used.issubset(self.data.feature_names or ()):
+            return None
+        lists = {name: {f: self.columns_of(own) for f, own in features.items()}}
+        return self.on_lists(name, lists, store, None).get(name)
+
+    def columns_of(self, features: np.ndarray) -> np.ndarray:
+        """The numbers of the columns of trees of which these features are made, in ascending order."""
+        needed = {self.sources[j] for j in features.tolist()}
+        return np.flatnonzero([name in needed for name in self.data.feature_names or ()])
 
     def on_lists(
         self,
@@ -274,7 +286,8 @@ class TreesOnFolds:
         return np.asarray(values)
 
     def _name(self, rival: TreeRival, f: int, columns: np.ndarray, unseen: dict[str, RankingDataset]) -> str:
-        depends: list[Any] = [rival.settings, columns.tolist(), identity_of_trees(), self.seed]
+        depends: list[Any] = [rival.settings, columns.tolist(), rival.table.names, rival.table.levels]
+        depends += [identity_of_trees(), self.seed]
         depends += [(name, data_hash(data)) for name, data in unseen.items()] if f == FINAL else []
         return f"rival {_what(f)} {hashlib.sha256(repr(depends).encode()).hexdigest()[:16]}"
 

@@ -37,9 +37,10 @@ def collect(stream: Stream) -> RankingDataset:
         rest.append(piece._replace(X=None, qid=queries.none, where=queries.none, line=None))  # X and qid are kept apart
     X, qid = features.whole(stream), queries.of_rows(stream)
     label = np.concatenate([piece.label for piece in rest])
-    names = ("docid", "weight", "comment")
-    docid, weight, comment = (all_or_none([getattr(piece, name) for piece in rest]) for name in names)
-    rows = judged(RowBlock(X, label, qid, docid, weight, np.empty((len(label), 0)), comment), stream.unjudged)
+    names = ("docid", "weight", "comment", "kept")
+    docid, weight, comment, kept = (all_or_none([getattr(piece, name) for piece in rest]) for name in names)
+    where = np.empty((len(label), 0))
+    rows = judged(RowBlock(X, label, qid, docid, weight, where, comment, kept=kept), stream.unjudged)
     if len(rows.label) == 0:
         raise stream.error(nothing_left(stream.places[0]))
     keeps, lacks = stream.policy is not None and stream.policy.keeps, holds_missing(stored_values(rows.X))
@@ -60,6 +61,8 @@ def collect(stream: Stream) -> RankingDataset:
         filled=filled,
         index_base=stream.text_base,
         derived=stream.derived or None,
+        table=rows.kept,
+        columns=stream.kept,
     )
     return _flagged(data, stream) if stream.flags and (filled is not None or stream.also) else data
 

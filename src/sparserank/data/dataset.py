@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from sparserank.data.derived import Derived
 from sparserank.data.filling import fill_known, missing_cells
-from sparserank.data.matrices import as_csr, with_nan
+from sparserank.data.matrices import as_csr, columns_dense, with_nan
 from sparserank.data.missing import holds_missing, is_missing
 from sparserank.data.query_ids import as_query_ids, group_rows, rows_of_queries
 from sparserank.data.store.features import StoredFeatures
@@ -71,6 +71,11 @@ class RankingDataset:
     derived : mapping, optional
         {feature name: the column of a table, and its level}, for features that `read` makes from categories, and flags
         of missing values.
+    table : array of shape (n_docs, n_columns), optional
+        Columns of a table that `read` keeps as they are, because trees read categories whole: numbers, or text; None or
+        NaN where a value is missing.
+    columns : mapping, optional
+        {name of a column of `table`: whether it is numbers}.
 
     Raises
     ------
@@ -108,6 +113,8 @@ class RankingDataset:
     filled: np.ndarray | None = None
     index_base: int | None = None
     derived: Mapping[str, Derived] | None = None
+    table: np.ndarray | None = None
+    columns: Mapping[str, bool] = field(default_factory=dict)
     query_ptr: np.ndarray = field(init=False)
     query_ids: np.ndarray = field(init=False)
     row_index: np.ndarray = field(init=False)
@@ -137,7 +144,7 @@ class RankingDataset:
                 columns[name] = column
         if self.doc_weight is not None:
             columns["doc_weight"] = _as_weights(self.doc_weight, n_docs)
-        columns |= {"relevance": relevance, "qid": qid, "filled": filled}
+        columns |= {"relevance": relevance, "qid": qid, "filled": filled, "table": self.table}
         if isinstance(X, StoredFeatures):
             cut = np.flatnonzero(~np.isin(X.starts, query_ptr))
             if order is not None or len(cut):
@@ -173,7 +180,9 @@ class RankingDataset:
         self._set(
             {"X": X, "relevance": relevance, "query_ptr": query_ptr, "query_ids": query_ids, "feature_names": names}
         )
-        self._set({"qid": np.repeat(ids, np.diff(query_ptr)), "row_index": np.arange(X.shape[0]), **others})
+        self._set(
+            {"qid": np.repeat(ids, np.diff(query_ptr)), "row_index": np.arange(X.shape[0]), "columns": {}, **others}
+        )
         return self
 
     @property
@@ -222,6 +231,17 @@ class RankingDataset:
             raise ParameterError("values", f"must have one entry per document ({self.n_docs}); got {brief(values)}.")
         return given
 
+    def column(self, name: str) -> np.ndarray:
+        """(n_docs,) a column of the table as it is there, or a feature.
+
+        Raises
+            DataError   there is no such column
+        """
+        for names, X in ((self.columns, self.table), (self.feature_names or (), self.X)):
+            if X is not None and name in names:
+                return columns_dense(X, np.array([[*names].index(name)]))[:, 0]
+        raise DataError(f"trees need the column {brief(name)}, which some of the data do not have; add it.")
+
     def replace_features(self, X: Features) -> RankingDataset:
         """The same documents with new feature values; names are kept if the number of features is the same."""
         if len(getattr(X, "shape", ())) != 2:
@@ -264,7 +284,7 @@ class RankingDataset:
         queries = np.asarray(queries)
         queries = np.flatnonzero(queries) if queries.dtype == bool else queries.astype(np.int64)
         rows, _ = rows_of_queries(self.query_ptr, queries)
-        names = ("relevance", "qid", "docid", "comment", "doc_weight", "filled")
+        names = ("relevance", "qid", "docid", "comment", "doc_weight", "filled", "table")
         taken: dict[str, Any] = {name: None if (c := getattr(self, name)) is None else c[rows] for name in names}
         return replace(self, X=self.X[rows], **taken)
 
@@ -274,7 +294,11 @@ class RankingDataset:
             return self
         X = np.array(self.X)
         X[self.filled] = np.nan
-        return self._with(X=X, fill_values=None, keep_missing=True, filled=None)
+        return self.with_missing(X, self.feature_names or ())
+
+    def with_missing(self, X: np.ndarray, names: Sequence[str]) -> RankingDataset:
+        """The same documents with other features, whose missing values stay NaN."""
+        return self._with(X=X, feature_names=names, fill_values=None, keep_missing=True, filled=None)
 
     def single_valued_features(self) -> np.ndarray:
         """(n_features,) bool: features that have a single value in all documents, or are missing in all."""

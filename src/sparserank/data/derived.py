@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,13 @@ def texts_of(column: pa.Array) -> pa.Array:
 def holds_numbers(texts: Sequence[str]) -> bool:
     """Whether half or more of some texts are numbers."""
     return len(texts) > 0 and 2 * sum(map(is_written_number, texts)) >= len(texts)
+
+
+def objects_of(texts: pa.Array, kind: Callable[[str], Any] = str) -> np.ndarray:
+    """(n,) the texts, converted; None for a missing one. Equal ones share an object."""
+    held = texts.dictionary_encode()
+    values = [kind(text) if text else None for text in held.dictionary.to_pylist()]
+    return np.array(values, dtype=object)[held.indices.to_numpy(zero_copy_only=False)]
 
 
 def already_called(place: str, made: Derived) -> str:

@@ -78,7 +78,7 @@ class Reading:
     grouped : bool, default True
         False: tables without query ids are accepted, and all rows are one query.
     featureless : bool, default False
-        True: the features of tables are not read, because only labels are needed.
+        True: of the features of tables, only those in `kept` are read, because only labels are needed.
     takes_zero : bool, default False
         True: a missing value is 0 where the model will run, so messages propose this replacement.
     docid : str, optional
@@ -94,6 +94,9 @@ class Reading:
         Search responses only: judgments {(query, document): grade}.
     clauses : mapping, optional
         Search responses only: the scored clauses, as in `responses.Scored`.
+    kept : sequence of str, optional
+        Tables only: columns that are kept as they are beside the features, if the table has them, for a ranker that
+        reads them by these names (blanks may be underscores). Categories are kept in any case.
     also : sequence of Derived, optional
         Features that are made in any case, if the table has their columns: those of the model in use.
     """
@@ -122,6 +125,7 @@ class Reading:
     qrels: Any = field(default=None, repr=False)
     clauses: Mapping | None = field(default=None, repr=False)
     also: Sequence[Derived] = field(default=(), repr=False)
+    kept: Sequence[str] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         check_given((*READING, N_THREADS), vars(self))

@@ -33,7 +33,7 @@ BEGIN = Position(0, 0, 0)
 class RowBlock(NamedTuple):
     """Consecutive rows: X (n, d) dense or CSR, NaN where a value is missing; label (n,); qid (n,) int64 or text; docid
     (n,) or None; weight (n,) or None; where (n, 3) the position of each row; for text that is kept in memory also
-    comment (n,) and line (n,) of the file, from 1."""
+    comment (n,) and line (n,) of the file, from 1; kept (n, m) as `RankingDataset.table`, or None."""
 
     X: Any
     label: np.ndarray
@@ -43,6 +43,7 @@ class RowBlock(NamedTuple):
     where: np.ndarray
     comment: np.ndarray | None = None
     line: np.ndarray | None = None
+    kept: np.ndarray | None = None
 
     def take(self, rows: Any) -> RowBlock:
         """Some of the rows, by a slice or their numbers."""
@@ -92,6 +93,7 @@ class Stream:
     text_base: int | None = None  # number of the first feature in the text that rows come from; None: not from text
     policy: MissingPolicy | None = None  # replacement for missing values; None: they are refused
     derived: Mapping[str, Derived] = MappingProxyType({})  # the features that are made from columns of tables
+    kept: Mapping[str, bool] = MappingProxyType({})  # the columns of `RowBlock.kept`, and whether they are numbers
     also: Sequence[Derived] = ()  # flags that are made in any case
     flags = False  # whether only features with missing values have a replacement, and often missing ones a flag
     unjudged = "error"  # treatment of a label of -1 in `blocks`: 'zero', 'drop', otherwise unchanged

@@ -136,5 +136,10 @@ def load_model(path: str | os.PathLike, *, k: int | None = None) -> RankingModel
     check_arguments(load_model, locals())
     if k is not None:
         return load_size_model(path, k)
-    inside = Path(path).is_dir()
+    inside, trees = Path(path).is_dir(), Path(path) / "trees.txt"
+    if inside and trees.exists():
+        raise ModelFormatError(
+            f"{path}: is the run of {option('for_model')}, which has no model of ours; load its trees with "
+            f"lightgbm.Booster(model_file={str(trees)!r}), or measure them by 'sparserank evaluate --system {trees}'."
+        )
     return read_model(Path(path) / "model.json" if inside else path, links=not inside)

@@ -114,7 +114,7 @@ SIZES = Option(
     panel=PANEL,
     flag="--size",
     command="list[int] | None",
-    shown="an eighth and a third of the features that may be used",
+    shown="at most eight, from 1 up to the number of features that may be used",
 )
 START = Option(
     name="start",

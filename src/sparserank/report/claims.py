@@ -87,6 +87,8 @@ def _warnings(result: SelectionResult) -> Iterator[str]:
             other = f"{counted(choice.other.n_features, result.noun)} ({change(choice.other.mean, mean)}{shown})"
             text += f"; another answer is {other}"
         yield f"{text}."
+    if result.rivals.handicap:
+        yield visible(result.rivals.handicap)
     if above is not None:
         shown = "better" if above.shown == "better" else "no difference shown"
         yield f"{visible(above.name)} has {figure(above.mean)} ({change(above.mean, mean)}, {shown})."

@@ -123,6 +123,7 @@ class Screen:
         elif coarse(choice):
             yield coarse_sentence(choice, result.noun)
         yield f"{self.above()}." if self.above() else ""
+        yield result.rivals.handicap
         if result.change is not None and result.change.difference < 0:
             is_shown = result.change.high < 0
             shown = "is shown to be better: do not switch" if is_shown else "has the higher mean, perhaps by chance"

@@ -10,18 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.crossval import trees
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.feature_transforms import feature_transforms, logs_differ
 from sparserank.crossval.tasks import FINAL, PathTask
-from sparserank.crossval.tree_rivals import LIGHTGBM, TreeRival, TreeRivals, is_file, rival_of_file
+from sparserank.crossval.tree_files import refuse_objective
+from sparserank.crossval.tree_rivals import (
+    LIGHTGBM,
+    TreeRival,
+    TreeRivals,
+    allowed,
+    columns_in,
+    default_rival,
+    is_file,
+    rival_of_file,
+)
 from sparserank.crossval.trees import Trees, check_trees, fit_trees, usable_by_trees
 from sparserank.crossval.trees_on_folds import TreesOnFolds, effort_of_trees
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.derived import sources_of
 from sparserank.data.folds import query_folds
 from sparserank.data.read import read_sources
 from sparserank.data.suspects import names_in, warn_of_suspects
@@ -46,7 +56,7 @@ from sparserank.workdir.pieces import WorkStore, work_store_in
 from sparserank.workdir.work import LaterWork, Progress
 
 GAIN, OURS = "trees on own gain", "trees on ours"
-SHARES = (8, 3)  # default lengths of lists: the number of usable features divided by these
+N_SIZES = 8  # default lengths of lists, at most; each is a multiple of the one before
 PATH_ALPHAS = 25  # regularisation strengths of our path, which only orders the features
 Lists = dict[tuple[str, int], dict[int, np.ndarray]]  # {(kind of list, length): {fold: features}}
 
@@ -56,23 +66,25 @@ def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> Trees
     plan = _plan(chosen)
     refuse_unusable(chosen["out"], "for_model")
     with warming_up():
-        parts = read_sources(sources, chosen)
+        parts = read_sources(sources, {**chosen, "kept": columns_in(chosen["for_model"])})
     if not chosen["allow_overlap"]:
         check_overlap(parts)
     train, valid, test = parts.values()
     assert train is not None
     data = train if valid is None else concatenate([train, valid], join_queries=False)
     check_relevant(plan.metrics, data.relevance)
-    check_trees(data)
+    file: Any = chosen["for_model"]
+    rival, notes = (default_rival(data), ()) if file == LIGHTGBM else rival_of_file(file, data)
+    rival = replace(rival, table=rival.table.learned(data))
+    refuse_objective(file, rival.settings)
+    check_trees(data, rival.settings)
     warn_of_suspects(train, names_in(chosen["keep"], chosen["drop"]))
     names = tuple(data.feature_names or ())
     plan = plan.for_features(names, data.derived, **values_of((COSTS, GROUPS, KEEP, DROP), chosen))
-    rival, notes = TreeRival("LightGBM", trees.LIGHTGBM_SETTINGS, np.arange(len(names))), tuple[str, ...]()
-    file = chosen["for_model"]
-    if file is not None and file != LIGHTGBM:
-        rival, notes = rival_of_file(file, names, rival.columns)
-        plan = _without(plan, np.setdiff1d(np.arange(len(names)), rival.columns), names)
-    rival = replace(rival, name=ALL, columns=usable_by_trees(data.unfilled(), plan.penalties[0].drop))
+    own, columns = sources_of(data.derived or {}, names), rival.table.names
+    plan = _without(plan, [j for j, column in enumerate(own) if column not in columns], names)
+    may = allowed(columns, data, plan.penalties[0].drop)
+    rival = replace(rival, name=ALL, columns=np.intersect1d(may, usable_by_trees(rival.table.of(data))))
     job = ForModel(plan, data, test, rival, _sizes(plan, len(rival.columns), chosen["sizes"]), chosen["n_threads"])
     place = {"restart": chosen["restart"], "kind": "for_model", "results": LIST_FILES}
     with work_store_in(chosen["out"], plan.identity(data, None), **place) as store:
@@ -108,7 +120,7 @@ def _plan(chosen: AllSelectOptions) -> SelectionPlan:
     return plan
 
 
-def _without(plan: SelectionPlan, unknown: np.ndarray, names: tuple[str, ...]) -> SelectionPlan:
+def _without(plan: SelectionPlan, unknown: Sequence[int], names: tuple[str, ...]) -> SelectionPlan:
     """The plan without the features that the trees do not know.
 
     Raises
@@ -120,7 +132,7 @@ def _without(plan: SelectionPlan, unknown: np.ndarray, names: tuple[str, ...]) -
         raise ParameterError(
             "keep", f"names {brief(kept[0])}, which is not a feature of the trees in {option('for_model')}."
         )
-    never = tuple(sorted({*p.drop, *unknown.tolist()}))
+    never = tuple(sorted({*p.drop, *unknown}))
     return replace(plan, penalties=(replace(p, drop=never),))
 
 
@@ -131,11 +143,12 @@ def _sizes(plan: SelectionPlan, usable: int, asked: Sequence[int] | None) -> tup
         DataError        there is nothing to choose
         ParameterError   k or the sizes are out of range
     """
-    kept, k = len(plan.penalties[0].keep), plan.k
+    kept, k = plan.count(plan.penalties[0].keep), plan.k
     if k is not None and k < kept:
         raise ParameterError("k", f"is {k}, but keep names {kept} features.")
     most = usable if k is None else min(int(k), usable)
-    sizes = tuple(max(most // n, kept, 1) for n in SHARES) if asked is None else tuple(asked)
+    grid = np.geomspace(1, max(most, 1), N_SIZES + 1)[:-1].round().astype(int).tolist()
+    sizes = [max(n, kept) for n in grid] if asked is None else asked
     wanted = sorted({s for s in sizes if s < most} | ({most} if most < usable else set()))
     if usable < 2:
         raise DataError(
@@ -169,7 +182,7 @@ class ForModel:
         n_threads: int | None,
     ) -> None:
         self.plan, self.data, self.rival, self.sizes = plan, data, rival, sizes
-        self.test = None if test is None else test.unfilled()
+        self.test = None if test is None else rival.table.of(test)
         self.n_threads, n_folds = n_threads or available_cores(), min(plan.cv, data.n_queries)
         (name,) = plan.feature_transform
         if name == AUTO:
@@ -198,6 +211,8 @@ class ForModel:
         """Evaluate lists, choose one, and fit trees on it to all queries. Finished pieces are kept in `store`."""
         plan, of_trees, usable, settings = self.plan, self.on_folds.data, self.rival.columns, self.rival.settings
         # Our path, and the trees on all features, without each fold and on all queries.
+        groups = plan.feature_groups or each_alone(self.data.feature_names or (), plan.costs)
+        self.groups = groups.by_column(self.on_folds.sources, self.rival.table.names)
         report = ThreeParts(progress, len(self.cv.folds), 2 * len(self.sizes), effort_of_trees(of_trees))
         candidate_set = self.cv.fit(
             [self.task], relaxed=True, store=store, progress=report.on_paths, later=report.later
@@ -223,9 +238,12 @@ class ForModel:
         # The choice, and the trees on the chosen list.
         self._refuse_too_large([*finals, everything])
         choice = plan.choose([*finals, everything])
-        chosen, named = choice.chosen, self.data.feature_names
+        chosen, named = choice.chosen, self.rival.table.names
         kept = {**finals, everything: usable}[chosen]
         trees_on_it = fit_trees(of_trees, kept, settings, plan.random_state, named, n_threads=self.n_threads)
+        levels = self.rival.table.levels
+        coded = [levels[name] for name in (named[j] for j in kept.tolist()) if name in levels]
+        trees_on_it.booster.pandas_categorical = [list(values) for values in coded]
         report.done()
         return TreesSelection(
             plan,
@@ -233,35 +251,32 @@ class ForModel:
             choice,
             everything,
             trees_on_it,
-            tuple(named or ()),
+            named,
             self.data.n_queries,
             None if self.test is None else _on_test(plan, self.test, trees_on_it, full),
-            _filled_values(self.data),
+            _filled_values(self.data, self.rival.table.names),
             None if chosen is everything else self._ours(candidate_set, chosen),
         )
 
     def _lists(self, candidate_set: CandidateSet, full: Trees) -> Lists:
         """The lists of every fold and of all queries (FINAL), sorted by kind and length."""
-        penalty, groups = self.plan.penalties[0], self.plan.feature_groups
-        usable = self.rival.columns
+        penalty, usable, columns_of = self.plan.penalties[0], self.rival.columns, self.on_folds.columns_of
         by_gain = {**self.on_folds.by_gain[ALL], FINAL: full.by_gain(used=True)}
-        front = np.array([j for j in penalty.keep if j in usable], dtype=np.int64)
+        front = np.intersect1d(columns_of(np.array(penalty.keep, dtype=np.int64)), usable)
         orders = {f: np.concatenate([front, own[~np.isin(own, front)]]) for f, own in by_gain.items()}
         out: Lists = {(GAIN, k): {f: own[:k] for f, own in orders.items()} for k in self.sizes}
         ours = [c for c in candidate_set.sparse if c.relax == 0]
         for k, c in largest_within(ours, self.sizes).items():
-            out[OURS, k] = {f: candidate_set.features(c, f) for f in by_gain}
+            out[OURS, k] = {f: columns_of(candidate_set.features(c, f)) for f in by_gain}
         whole = {
-            key: {
-                f: _whole_groups(own, usable, None if groups is None else groups.of_feature) for f, own in each.items()
-            }
+            key: {f: _whole_groups(own, usable, self.groups.of_feature) for f, own in each.items()}
             for key, each in out.items()
             if all(len(own) for own in each.values())
         }
         return dict(sorted(whole.items()))
 
     def _candidate(self, of: str, k: int, features: np.ndarray, values: np.ndarray) -> Candidate:
-        return Candidate(of, k, 0.0, -1, len(features), self._cost(features), values)
+        return Candidate(of, k, 0.0, -1, len(features), self.groups.cost(features), values)
 
     def _refuse_too_large(self, lists: list[Candidate]) -> None:
         """Raise DataError if no list is within the budget, or none of whole groups within k features."""
@@ -273,17 +288,11 @@ class ForModel:
                     f"or try shorter lists with {option('sizes')}."
                 )
 
-    def _cost(self, features: np.ndarray) -> float:
-        price = self.plan.feature_groups or each_alone(self.data.feature_names or (), self.plan.costs)
-        return price.cost(features)
-
     def _ours(self, candidate_set: CandidateSet, chosen: Candidate) -> OurModel | None:
         """The best model of our path with at most as many features and at most the cost of the list, or None."""
-        own = [
-            c
-            for c in candidate_set.sparse
-            if c.n_features <= chosen.n_features and self._cost(candidate_set.features(c, FINAL)) <= chosen.cost
-        ]
+        small = [c for c in candidate_set.sparse if c.n_features <= chosen.n_features]
+        used = [self.on_folds.columns_of(candidate_set.features(c, FINAL)) for c in small]
+        own = [c for c, columns in zip(small, used, strict=True) if self.groups.cost(columns) <= chosen.cost]
         best = max(own, key=lambda c: c.mean, default=None)
         if best is None:
             return None
@@ -343,20 +352,21 @@ def largest_within(candidates: list[Candidate], sizes: tuple[int, ...]) -> dict[
     return out
 
 
-def _whole_groups(features: np.ndarray, usable: np.ndarray, of_feature: tuple[int, ...] | None) -> np.ndarray:
+def _whole_groups(features: np.ndarray, usable: np.ndarray, of_feature: tuple[int, ...]) -> np.ndarray:
     """Some features and all usable features of their groups, ascending; of_feature (n_features,): the groups."""
-    if of_feature is None:
-        return np.sort(features)
     of = np.array(of_feature)
     return usable[np.isin(of[usable], of[features])]
 
 
-def _filled_values(data: RankingDataset) -> np.ndarray | None:
-    """(n_features,) fill value of each feature for trees that saw no missing value of it: the one that our models use.
+def _filled_values(data: RankingDataset, columns: Sequence[str]) -> np.ndarray | None:
+    """(n_columns,) fill value of each column for trees that saw no missing value of it: the one that our models use.
     NaN if the trees saw missing values, which they then handle themselves. None if nothing is known."""
-    if data.fill_values is None or data.filled is None:
-        return data.fill_values
-    return np.where(data.filled.any(axis=0), np.nan, data.fill_values)
+    values, filled = data.fill_values, data.filled
+    if values is None:
+        return None
+    known = values if filled is None else np.where(filled.any(axis=0), np.nan, values)
+    of_name = dict(zip(data.feature_names or (), known.tolist(), strict=True))
+    return np.array([of_name.get(column, np.nan) for column in columns])
 
 
 def _on_test(plan: SelectionPlan, test: RankingDataset, chosen: Trees, full: Trees) -> Comparison:

@@ -25,6 +25,7 @@ class ComparedRival:
     on_chosen     for a rival shown to be better: mean of the same kind of trees on the features of the chosen model;
                   chosen_mean: mean of the chosen model
     sizes         the best model of each size minus the rival, smallest first
+    lacks         features that the rival would read if the table had them
     """
 
     name: str
@@ -37,6 +38,7 @@ class ComparedRival:
     on_chosen: float | None = None
     chosen_mean: float | None = None
     sizes: tuple[RivalDifference, ...] = ()
+    lacks: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -85,6 +87,14 @@ class RivalReport:
         highest = max(self.compared, key=lambda r: r.mean, default=None)
         return highest if highest is not None and highest.difference < -SAME_RELATIVE * abs(highest.mean) else None
 
+    @property
+    def handicap(self) -> str:
+        """A sentence on a rival that lacks features; '' if there is none."""
+        r = next((r for r in self.compared if r.lacks), None)
+        if r is None:
+            return ""
+        return f"{r.name.partition(WITHOUT)[0]} is handicapped: the table has no {' and no '.join(r.lacks)}."
+
     def advice(self, r: ComparedRival) -> str:
         """What to do if a rival is shown to be better."""
         if not r.for_model:
@@ -122,6 +132,7 @@ class RivalReport:
         if self.better is not None:
             advice = self.advice(self.better)
             said[0] = f"{said[0].removesuffix('.')}; {advice}." if advice else said[0]
+        said += [self.handicap] if self.handicap else []
         for reason in dict.fromkeys(r.reason for r in self.left_out):
             names = [r.name for r in self.left_out if r.reason == reason]
             said.append(f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} not compared: {reason}.")
@@ -162,7 +173,9 @@ def report_of(
         sizes = tuple(rivals.beside(c, r) for c in by_size)
         compared.append(
             ComparedRival(
-                r.name, r.n_features, r.mean, b.difference, b.low, b.high, for_model.get(r.name, ""), sizes=sizes
+                *(r.name, r.n_features, r.mean, b.difference, b.low, b.high, for_model.get(r.name, "")),
+                sizes=sizes,
+                lacks=r.lacks,
             )
         )
     return RivalReport(tuple(compared), tuple(left_out), straight)

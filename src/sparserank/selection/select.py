@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Unpack, cast, overload
 
 from sparserank.crossval.current_model import in_use, left_out, left_out_note, made_for
-from sparserank.crossval.tree_rivals import AUTO, NO, tree_rivals
+from sparserank.crossval.tree_rivals import AUTO, NO, columns_in, tree_rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import sources_of
 from sparserank.data.read import read_weighted_sources
@@ -196,7 +196,13 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     with warming_up(curves=True):
         parts, beside = read_weighted_sources(
             sources,
-            {**chosen, "takes_zero": takes_zero, "also": made_for(chosen["current"]), "clauses": clauses},
+            {
+                **chosen,
+                "takes_zero": takes_zero,
+                "also": made_for(chosen["current"]),
+                "clauses": clauses,
+                "kept": columns_in(chosen["rival"]),
+            },
             to_store=("train", "validation") if clustered else (),
         )
     if not chosen["allow_overlap"]:

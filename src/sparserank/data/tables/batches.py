@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.derived import KnownLevels, texts_of
+from sparserank.data.derived import KnownLevels, objects_of, texts_of
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
 from sparserank.data.reading import no_such_file, too_large
@@ -28,7 +28,7 @@ from sparserank.data.tables.frames import (
     without_sparse,
 )
 from sparserank.data.tables.parquet_folders import columns_of, folder_of_tables, with_uneven
-from sparserank.data.tables.roles import Roles
+from sparserank.data.tables.roles import Roles, is_number
 from sparserank.data.text_lines import unzipped
 from sparserank.errors import DataError, DataFormatError, SparserankError, TableError
 from sparserank.options import option
@@ -124,7 +124,15 @@ class Table:
         if roles.docid is not None:
             docid = _texts(records.column(roles.docid))
             self._refuse_nul(docid, at, roles.docid)
-        return RowBlock(X, label, qid, docid, weight, np.empty((n, 0)))
+        kept = np.empty((n, len(roles.kept)), dtype=object)
+        for j, (name, numeric) in enumerate(roles.kept.items()):
+            column, values = records.column(name), np.empty(n)
+            if not is_number(column.type):
+                kept[:, j] = objects_of(texts_of(column), float if numeric else str)
+                continue
+            self._into(values, column, name, at)
+            kept[:, j] = np.where(is_missing(values), np.nan, values)
+        return RowBlock(X, label, qid, docid, weight, np.empty((n, 0)), kept=kept)
 
     def _into(self, out: np.ndarray, column: pa.Array, name: str, at: int) -> None:
         """out (n,) = the column, NaN for null."""

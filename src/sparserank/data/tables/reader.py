@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from sparserank.data.reading import UNJUDGED, Reading, choices, missing_value, n
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.tables.refusal import telling_all
-from sparserank.data.tables.roles import Roles, is_number, may_be_category, roles_of
+from sparserank.data.tables.roles import Roles, is_named, is_number, may_be_category, may_be_kept, roles_of
 from sparserank.data.tables.survey import ROWS
 from sparserank.errors import DataError, DataWarning, TableError
 from sparserank.options import option
@@ -63,6 +63,7 @@ class TableRows(Stream):
                 raise self.error(f"{self.places[0]} has no feature column.")
         first = self._roles[0]
         self.derived = first.derived
+        self._keep(like)
         self.also = [d for d in reading.also if d.level is None and d.source in first.features]
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
         self.feature_names, self._known = reading.names, False
@@ -89,6 +90,22 @@ class TableRows(Stream):
                 )
             wanted = None if first.packed else list(first.features)  # lists have no feature names to match
         return all_roles
+
+    def _keep(self, like: RankingDataset | None) -> None:
+        """Determine the columns that are kept as they are: those of `like`, or else categories, and what the reading
+        names, unless it is a feature as it is; all of them only if every table has them.
+        """
+        first, schema = self._roles[0], self._tables[0].schema
+        if like is None:
+            names = {d.source for d in first.derived.values() if d.level is not None}
+            free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
+            names |= {name for name in free if is_named(name, self._reading.kept) and may_be_kept(schema, name)}
+            found: Mapping[str, bool] = {name: is_number(schema.field(name).type) for name in sorted(names)}
+        else:
+            found = like.columns
+        self.kept = {n: number for n, number in found.items() if all(n in t.schema.names for t in self._tables)}
+        texts = {name for name, numeric in self.kept.items() if not numeric}
+        self._roles = [r._replace(kept=self.kept, texts=r.texts | texts) for r in self._roles]
 
     def _levels(self, categories: Sequence[str]) -> dict[str, list[Derived]]:
         """The features of each category, learned from all rows; none for an id or a title, of which a warning tells.

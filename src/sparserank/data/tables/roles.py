@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +27,8 @@ SHOWN = 8  # column names in a message
 class Roles(NamedTuple):
     """The roles of columns. packed: one column contains the features of a row as a list, and `features` is empty;
     derived: the features that are made from other columns; categories: columns whose levels are not yet known; texts:
-    columns that are read as text, which ids are in any case."""
+    columns that are read as text, which ids are in any case; kept: columns that are kept as they are, and whether they
+    are numbers."""
 
     label: str | None
     qid: str | None
@@ -37,12 +39,13 @@ class Roles(NamedTuple):
     derived: Mapping[str, Derived] = {}
     categories: tuple[str, ...] = ()
     texts: frozenset[str | None] = frozenset()
+    kept: Mapping[str, bool] = {}
 
     @property
     def read(self) -> list[str]:
         """The columns that are needed, each once."""
         every = [self.label, self.qid, self.docid, self.weight, *sources_of(self.derived, self.features), self.packed]
-        return list(dict.fromkeys(name for name in every if name is not None))
+        return list(dict.fromkeys(name for name in (*every, *self.kept) if name is not None))
 
     def with_levels(self, derived: Mapping[str, Sequence[Derived]]) -> Roles:
         """The roles with the features of each category in its place."""
@@ -80,7 +83,9 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
     parts = {label: "the label", qid: "the query", weight: "the weight"} | dict.fromkeys(features or (), "a feature")
     docid = _document(table, reading.docid, parts, {unread, *reading.ignore_columns})
     if reading.featureless:
-        return Roles(label, qid, docid, weight, (), None, texts=frozenset({qid, docid}))
+        free = [name for name in schema.names if name not in {label, qid, weight} and _numeric(schema, name)]
+        numbers = tuple(name for name in free if is_named(name, reading.kept))
+        return Roles(label, qid, docid, weight, numbers, None, texts=frozenset({qid, docid}))
     if features is not None:
         for name in features:
             if name not in schema.names and name not in made:
@@ -180,6 +185,11 @@ def _numeric(schema: pa.Schema, name: str) -> bool:
     return is_number(schema.field(name).type)
 
 
+def is_named(column: str, names: Collection[str]) -> bool:
+    """Whether a column is one of the names, in which blanks may be underscores."""
+    return column in names or re.sub(r"\s", "_", column) in names
+
+
 def is_number(kind: pa.DataType) -> bool:
     """Whether a column of this type can be a feature."""
     from sparserank.arrow import types as t
@@ -196,6 +206,11 @@ def may_be_category(kind: pa.DataType) -> bool:
     if t.is_dictionary(kind):
         return may_be_category(kind.value_type) or is_number(kind.value_type)
     return bool(t.is_string(kind) or t.is_large_string(kind) or kind == "string_view")
+
+
+def may_be_kept(schema: pa.Schema, name: str) -> bool:
+    """Whether a column can be kept as it is: numbers, or text."""
+    return _numeric(schema, name) or may_be_category(schema.field(name).type)
 
 
 def _countable(kind: pa.DataType) -> bool:

@@ -1,0 +1,89 @@
+"""The columns of a table that trees read: numbers as they are, categories as the codes of their values."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sparserank.crossval.tree_files import TreeFile
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.derived import sources_of
+
+NUMBERED = re.compile(r"Column_\d+")  # LightGBM's names for unnamed features
+
+
+@dataclass(frozen=True, eq=False)
+class TreeColumns:
+    """names: the columns, in the order of the features of the trees; levels: {name: the values of a category, in the
+    order of their codes}; lacks: those that the table does not have, which are missing in every row."""
+
+    names: tuple[str, ...]
+    levels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    lacks: tuple[str, ...] = ()
+
+    def learned(self, data: RankingDataset) -> TreeColumns:
+        """The same columns; the values that these data have are added to those of each category, in ascending order."""
+        more = {name: {v for v in data.column(name).tolist() if v is not None and v == v} for name in self.levels}
+        return replace(self, levels={n: (*own, *sorted(more[n].difference(own))) for n, own in self.levels.items()})
+
+    def of(self, data: RankingDataset) -> RankingDataset:
+        """The documents with these columns as features; missing values are NaN, as are values without a code.
+
+        Raises
+            DataError   the data lack a column
+        """
+        held = data.unfilled()
+        if self.names == tuple(data.feature_names or ()) and not self.levels:
+            return held
+        X = np.full((data.n_docs, len(self.names)), np.nan)
+        for i, name in enumerate(self.names):
+            if name in self.lacks:
+                continue
+            values = held.column(name)
+            if name in self.levels:
+                code = {value: k for k, value in enumerate(self.levels[name])}
+                values = np.array([code.get(value) for value in values.tolist()], dtype=object)
+            X[:, i] = values.astype(np.float64)
+        return held.with_missing(X, self.names)
+
+
+def columns_of_table(data: RankingDataset) -> list[str]:
+    """The columns of the table: those of which features are made, then others that are kept."""
+    names = data.feature_names or ()
+    every = dict.fromkeys([*sources_of(data.derived or {}, names), *data.columns])
+    return [name for name in every if name in names or name in data.columns]
+
+
+def is_text(data: RankingDataset, name: str) -> bool:
+    """Whether a column is text, or a category, in the table."""
+    return not data.columns.get(name, True)
+
+
+def places(known: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """{feature name in the trees: column}: matched by name (LightGBM replaces blanks in names), or by number if the
+    trees have no feature names and as many features as there are columns."""
+    if known and all(NUMBERED.fullmatch(name) for name in known):
+        return {f"Column_{j}": name for j, name in enumerate(names)} if len(known) == len(names) else {}
+    return {**{re.sub(r"\s", "_", name): name for name in names}, **{name: name for name in names}}
+
+
+def categories_of(file: TreeFile, place: Mapping[str, str], data: RankingDataset) -> dict[str, tuple[Any, ...]]:
+    """{column: its categories in the file, as values of the table}. A model file has the lists of categories in the
+    order of their columns, without names; if their number fits no columns, nothing is known."""
+    texts = [n for n in file.features if n in place and is_text(data, place[n])]
+    coded = [n for n in file.features if n in file.settings.categorical]
+    either = [n for n in file.features if n in coded or n in texts]
+    strings = [values for values in file.categories if any(isinstance(value, str) for value in values)]
+    tries = ((either, file.categories), (texts, strings), ([n for n in texts if n in coded], strings))
+    pairs = next((zip(*found, strict=True) for found in tries if len(found[0]) == len(found[1])), ())
+    return {place[n]: tuple(map(_text, v)) if n in texts else v for n, v in pairs if n in place}
+
+
+def _text(value: Any) -> str:
+    """A category in a model file, as text of a table."""
+    return value if isinstance(value, str) else json.dumps(value).removesuffix(".0")
