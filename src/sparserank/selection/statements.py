@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sparserank.crossval.choice import FEATURE, LEAD, MIN_NEW, Candidate, Choice, Rule, reference_name
+from sparserank.crossval.choice import FEATURE, LEAD, LEAD_ALONE, MIN_NEW, Candidate, Choice, Rule, reference_name
 from sparserank.crossval.stability import Stability
 from sparserank.evaluation.loss_bounds import MIN_DIFFERENT, MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
@@ -160,11 +160,12 @@ def defence_sentence(choice: Choice, n_features: int, noun: str) -> str:
     if c is named:
         return f"{text}it is within the margin of the best formula, and none with fewer {noun}s is."
     lead, unit = choice.mean(c) - choice.mean(named), abs(choice.mean(named)) or 1.0
-    asked = LEAD * choice.error(named, c)
+    asked, errors = choice.asked(c), LEAD_ALONE if c.n_features == 1 else LEAD
     text += f"the best other choice, {counted(c.n_features, noun)} ({c.label}), is {percent(lead / unit)} against it"
     if lead <= 0:
         return f"{text}."
-    text += f", less than {LEAD:g} standard errors of the difference ({percent(asked / unit).lstrip('+')})"
+    many = "" if errors == 1 else "s"
+    text += f", less than {errors:g} standard error{many} of the difference ({percent(asked / unit).lstrip('+')})"
     enough_queries = _rounded(choice.bounds.n_queries * (asked / lead) ** 2)
     return f"{text}. If that lead is real, roughly {enough_queries} queries would show it."
 
@@ -207,9 +208,10 @@ def coarse_sentence(choice: Choice, noun: str = FEATURE) -> str:
 
 
 def _two_answers(choice: Choice, noun: str) -> str:
-    """The smaller model and the larger one between which the queries cannot decide; '' where there is one answer."""
+    """The smaller model and the larger one between which the queries cannot decide; '' where there is one answer, or a
+    named formula is chosen."""
     c, other = choice.chosen, choice.other
-    if other is None:
+    if other is None or c is choice.named:
         return ""
     full = choice.reference
     what = "the best model" if full is choice.best else reference_name(full)
