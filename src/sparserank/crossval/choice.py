@@ -326,10 +326,6 @@ class Choice:
         dense, formulas = self.candidates[self.n_sparse :], [c for c in self.sparse if c.formula]
         return self.named or max(dense or formulas, key=self.mean, default=self.best)
 
-    def error(self, a: Candidate, b: Candidate) -> float:
-        """Paired standard error of the difference of two means."""
-        return float(self.bounds.error[self._row[a], self._row[b]])
-
     def asked(self, c: Candidate) -> float:
         """The lead over the named formula that earns a candidate its place."""
         assert self.defence is not None
@@ -461,7 +457,9 @@ def choose(
     row = everyone.index(formula)
     defence = Defence.of(row, everyone, bounds.error[row])
     chosen = everyone[rule.take(means, bounds, allowed & defence.earned(means), sizes)[0]]
-    leads = f" that leads {reference_name(formula)} by {LEAD:g} standard error ({LEAD_ALONE:g} for a single {rule.noun})"
+    leads = (
+        f" that leads {reference_name(formula)} by {LEAD:g} standard error ({LEAD_ALONE:g} for a single {rule.noun})"
+    )
     return replace(alone, chosen=chosen, rule=replace(rule, whose=leads), defence=defence)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from sparserank.crossval.choice import FEATURE, LEAD, LEAD_ALONE, MIN_NEW, Candidate, Choice, Rule, reference_name
 from sparserank.crossval.stability import Stability
@@ -171,23 +172,28 @@ def defence_sentence(choice: Choice, n_features: int, noun: str) -> str:
 
 
 def quality_sentence(choice: Choice, dense: Candidate, metric: str, n_all: int, noun: str = FEATURE) -> str:
-    """The mean of the chosen model and of the dense one, and what to expect of the chosen one on new queries."""
+    """The mean of the chosen model and of the dense one."""
     c, full = choice.chosen, dense.mean
     against = f" ({percent((c.mean - full) / abs(full))})" if full else ""
     text = f"{metric} is {c.mean:.4f} with {counted(c.n_features, noun)}"
     if c is not dense:
         text += f" and {full:.4f} with {reference_name(dense) if dense.formula else 'all'} {n_all}{against}"
-    text += "."
-    expected = expected_sentence(choice)
-    return f"{text} {expected}" if expected else text
+    return f"{text}."
 
 
-def expected_sentence(choice: Choice) -> str:
-    """The mean of the chosen model, corrected for the choice; '' where it cannot be."""
+def expected_sentence(choice: Choice, leads: Mapping[str, float]) -> str:
+    """The mean of the chosen model, corrected for the choice, and its leads {reference: relative to its mean}; '' where
+    it cannot be corrected."""
     if not choice.is_corrected:
         return ""
-    n = choice.bounds.n_queries
-    return f"Expected on new queries: {choice.corrected_chosen:.4f} (these {n} queries also chose the model)."
+    chose = f"these {choice.bounds.n_queries} queries also chose the model"
+    said = "; ".join(filter(None, [said_leads(leads), chose]))
+    return f"Expected on new queries: {choice.corrected_chosen:.4f} ({said})."
+
+
+def said_leads(leads: Mapping[str, float]) -> str:
+    """'+4.3% against today, -0.2% against LightGBM'"""
+    return ", ".join(f"{percent(lead)} against {name}" for name, lead in leads.items())
 
 
 def answers(choice: Choice) -> str:

@@ -104,6 +104,7 @@ class RetrieverLists:
     query       (n_lists,) query numbers, ascending; list_ptr (n_lists + 1,): offsets of the lists in the entries
     document    (n_entries,) document numbers; score (n_entries,), descending within a list; rank (n_entries,)
                 from 1, ascending within a list
+    has_ranks   whether the run has ranks, which order equal scores
     n_contrary  number of lists whose ranks in the run contradict the scores
     n_other     number of entries of queries without judgments, which are left out
     """
@@ -114,6 +115,7 @@ class RetrieverLists:
     document: np.ndarray
     score: np.ndarray
     rank: np.ndarray
+    has_ranks: bool = False
     n_contrary: int = 0
     n_other: int = 0
 
@@ -201,7 +203,7 @@ def ordered(
     contrary = np.unique(query[1:][falls])
     places = (np.arange(len(query)) - np.repeat(starts, np.diff(list_ptr)) + 1).astype(np.int32)
     small = document.astype(np.int32) if document.max() < 2**31 else document
-    return RetrieverLists(name, query[starts], list_ptr, small, score, places, len(contrary), n_other)
+    return RetrieverLists(name, query[starts], list_ptr, small, score, places, bool(rank.any()), len(contrary), n_other)
 
 
 def of_ranks(name: str, query: np.ndarray, document: np.ndarray, rank: np.ndarray) -> RetrieverLists:
