@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.read_files import NESTED, existing, head_of
-from sparserank.data.runs import Qrels, Run
+from sparserank.data.runs import ROUNDING, Qrels, Run
 from sparserank.data.tables.batches import Table, document_texts, is_frame, open_table, table_of
-from sparserank.data.text_lines import unzipped
+from sparserank.data.text_lines import number_in, unzipped
 from sparserank.data.trec import (
     DOCUMENT_NAMES,
     GRADE_NAMES,
@@ -170,7 +170,15 @@ def read_run(source: Any) -> Run:
 
 def run_of(source: Any, name: str) -> Run:
     """Like `read_run`; `name` stands in messages for a source that is not a file."""
-    return Run(read_entries(source, name, OF_RUNS, AnyIds(), Ids(), ranks=False).values())
+    entries = read_entries(source, name, OF_RUNS, AnyIds(), Ids(), ranks=False)
+    run = Run(entries.values())
+    query, _, _, score, rank = entries.columns()
+    if rank.any():  # keep those of equal scores: a dictionary of all would be as large as the run
+        order = np.lexsort((score, query))
+        equal = (np.diff(query[order]) == 0) & (np.diff(score[order]) <= ROUNDING * np.abs(score[order[1:]]))
+        keys, first = list(run), np.flatnonzero(equal)
+        run.ranks = {keys[i]: float(rank[i]) for i in order[np.union1d(first, first + 1)].tolist()}
+    return run
 
 
 def read_qrels(source: Any) -> Qrels:
@@ -219,7 +227,7 @@ def judgments_of(source: Any, name: str) -> Qrels:
 def read_entries(
     source: Any, name: str, layout: Layout, queries: Mapping[str, int], documents: Ids, *, ranks: bool = True
 ) -> Entries:
-    """The entries of a run or of judgments; with ranks=False, the ranks in TREC runs are not read.
+    """The entries of a run or of judgments; with ranks=False, ranks in TREC runs that are no numbers count as 0.
 
     Raises
         DataFormatError   a malformed line or row; the message names file and line
@@ -278,9 +286,15 @@ def _of_file(
             entries.add(line, qid, docno, finite_number(path, line, grade))
         return entries
     for line, (qid, docno, position, value) in run_entries(path):
-        rank = finite_number(path, line, position, " as rank") if ranks else 0.0
+        rank = finite_number(path, line, position, " as rank") if ranks else _rank(position)
         entries.add(line, qid, docno, finite_number(path, line, value, " as score"), rank)
     return entries
+
+
+def _rank(text: str) -> float:
+    """The rank in a field; 0 if it is no number."""
+    rank = number_in(text)
+    return rank if math.isfinite(rank) else 0.0
 
 
 def _kind_of_table(place: Path, head: bytes, layout: Layout) -> str | None:

@@ -78,9 +78,6 @@ class FusionScreen(Screen):
         cut = f"lists cut at rank {self.fusion.facts.depth}, norm {self.fusion.formula.norm}"
         return f"{queries(self.result.n_queries)}, each scored by weights not learned from it; {cut}"
 
-    def above(self) -> str:
-        return self.fusion.above
-
     def shown(self, name: str, c: Candidate) -> str:
         """The name of a candidate's row, with its norm."""
         if c is self.result.choice.named:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, reference_name
-from sparserank.data.fusion.norms import LOGRANK, MINMAX, RRF, ZSCORE, Norm
+from sparserank.data.fusion.norms import MINMAX, RRF, Norm
 from sparserank.files import atomic_write
 from sparserank.lazy import cached_property
 from sparserank.model.fusion import FusionFormula, formula_of
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from sparserank.export.explanation import QueryExplanation
 
 TITLES = {RRF: "RRF", MINMAX: "CombSUM"}
-COMPARED = (RRF, MINMAX, ZSCORE, LOGRANK)  # norms under which the sum of all retrievers is compared
 MAX_GAP = 0.05  # larger differences between the judged shares of kept and other retrievers are noted
 
 
@@ -131,7 +129,9 @@ class FusionResult:
         said = headline(selection.choice, selection.metric, selection.n_all, selection.noun)
         weights = ", ".join(f"{name} {shown_weight(weight, 2)}" for name, weight in self.weights.items())
         kept, rest = said.split("; ", 1)
-        return "; ".join(filter(None, [kept, self.doubt, f"{rest} ({weights})", self.fewer, self.above]))
+        return "; ".join(
+            filter(None, [kept, self.doubt, f"{rest} ({weights})", self.fewer, selection.rivals.headline()])
+        )
 
     @property
     def doubt(self) -> str:
@@ -161,23 +161,6 @@ class FusionResult:
         asked = option("budget", c.cost) if choice.by_cost else option("k", c.n_features)
         against = relative(d.difference, d.low, d.high, full.mean, shown=False)
         return f"{c.n_features} of {counted(selection.n_all, selection.noun)}: {against} against {full.name}; {asked}"
-
-    @property
-    def above(self) -> str:
-        """The formula with the highest mean if above the choice (shown or not) and how to measure against it, or ''."""
-        selection, best = self.selection, self.selection.rivals.above
-        full = selection.dense
-        if full is not selection.chosen and full.mean > max(selection.chosen.mean, -inf if best is None else best.mean):
-            name, asked = reference_name(full), option("k", selection.n_dense)
-            between = selection.against_all.against(shown=False)
-        elif best is not None:
-            name = best.name
-            norm = next((n for n in COMPARED if title_of(Norm(n)) == name), None)
-            asked = option("k", 1) if norm is None else option("norm", norm)
-            between = best.against(shown=False)
-        else:
-            return ""
-        return f"{name} is above the choice, which is {between} against it; {asked} measures against it instead"
 
     def norm_of(self, c: Candidate) -> str:
         """The norm of a candidate: that of its task or, for a single retriever, of its own."""
