@@ -277,7 +277,9 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
         except ParameterError as error:
             if error.owner:  # of a penalty or a metric that an option names
                 raise DataError(str(error)) from error
-            raise click.BadParameter(typed(error.message), param_hint=flag_of(error.parameter, flags)) from error
+            flag = flag_of(error.parameter, flags)
+            places = {p.name: str(p.name).upper() for p in context.command.params if isinstance(p, click.Argument)}
+            raise click.BadParameter(typed(error.message), param_hint=places.get(error.parameter, flag)) from error
     answer.print()
     if answer.code:
         context.exit(answer.code)

@@ -181,7 +181,7 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
 def _kind_of(path: Path) -> str:
     """'model', 'run' or 'scores', by the content."""
     from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
-    from sparserank.data.run_reader import EITHER, TABLE, holds
+    from sparserank.data.run_reader import EITHER, OF_RESPONSES, TABLE, holds
     from sparserank.data.text_lines import text_lines
     from sparserank.data.trec import RUN
 
@@ -197,7 +197,7 @@ def _kind_of(path: Path) -> str:
         if not fields or fields[0].startswith("#"):
             continue
         if fields[0].startswith("{"):
-            return "model"
+            return "run" if OF_RESPONSES.search(text.encode()) else "model"
         if fields == [LIGHTGBM_FIRST_LINE]:
             raise DataFormatError(f"{path}: is a LightGBM model; score the documents with it and give the scores.")
         if len(fields) == 1:

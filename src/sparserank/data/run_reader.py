@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from sparserank.data.trec import (
     GRADE_NAMES,
     QRELS,
     QUERY_NAMES,
+    RUN,
     finite_number,
     judgment_entries,
     kind_of_line,
@@ -39,6 +41,11 @@ from sparserank.strict_json import MAX_BYTES, parse_json
 from sparserank.text import brief
 
 ROWS_AT_ONCE = 1 << 16
+OF_RESPONSES = re.compile(rb'"(?:hits|docs)"\s*:\s*\[')  # of Elasticsearch and OpenSearch, or of Solr
+TO_RUN = (
+    f"write a line '{RUN}' for each hit, for example: jq -r '.qid as $q | .response.hits.hits | to_entries[] | "
+    '"\\($q) Q0 \\(.value._id) \\(.key + 1) \\(.value._score) run"\''
+)
 JUDGMENTS, EITHER, TABLE = "judgments", "run or judgments", "table"  # kinds of files, besides "run"
 
 
@@ -274,6 +281,8 @@ def _of_file(
     table = _kind_of_table(place, head, layout)
     if table is not None:
         return _of_table(open_table(place, table), layout, queries, documents)
+    if OF_RESPONSES.search(head):
+        raise DataFormatError(f"{path}: contains responses of a search engine, not {layout.json}; {TO_RUN} {path}")
     if head.lstrip()[:1] == b"{":
         try:
             content = parse_json(_unzipped(read_bounded(place, MAX_BYTES)))
@@ -286,15 +295,9 @@ def _of_file(
             entries.add(line, qid, docno, finite_number(path, line, grade))
         return entries
     for line, (qid, docno, position, value) in run_entries(path):
-        rank = finite_number(path, line, position, " as rank") if ranks else _rank(position)
+        rank = finite_number(path, line, position, " as rank") if ranks else np.nan_to_num(number_in(position))
         entries.add(line, qid, docno, finite_number(path, line, value, " as score"), rank)
     return entries
-
-
-def _rank(text: str) -> float:
-    """The rank in a field; 0 if it is no number."""
-    rank = number_in(text)
-    return rank if math.isfinite(rank) else 0.0
 
 
 def _kind_of_table(place: Path, head: bytes, layout: Layout) -> str | None:

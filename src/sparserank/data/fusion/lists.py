@@ -88,7 +88,8 @@ def _distinct(names: list[str], files: Sequence[str | os.PathLike]) -> list[str]
     if twice is not None:
         first, second, *_ = (str(file) for name, file in zip(names, files, strict=True) if name == twice)
         if os.path.realpath(first) == os.path.realpath(second):
-            raise DataError(f"{first} and {second}: are the same run; leave one out.")
+            said = f"{first}: is given twice" if first == second else f"{first} and {second}: are the same run"
+            raise DataError(f"{said}; leave one out.")
         raise DataError(
             f"{first} and {second}: both runs are called {brief(twice)}. Name each of them: NAME=FILE, or a mapping "
             "in Python."
@@ -125,10 +126,20 @@ class RetrieverLists:
         return np.diff(self.list_ptr)
 
     @property
+    def _differ(self) -> np.ndarray:
+        """The entries whose score is not that of the one before in their list."""
+        after = np.delete(np.arange(len(self.score)), self.list_ptr[:-1])  # entries with a predecessor in their list
+        return after[self.score[after] != self.score[after - 1]]
+
+    @property
+    def unordered(self) -> bool:
+        """Whether nothing but document ids orders any list."""
+        return not self.has_ranks and not len(self._differ) and len(self.score) > len(self.query)
+
+    @property
     def merged(self) -> float:
         """Of the adjacent entries with different scores, the fraction whose scores are equal in single precision."""
-        after = np.delete(np.arange(len(self.score)), self.list_ptr[:-1])  # entries with a predecessor in their list
-        differ = after[self.score[after] != self.score[after - 1]]
+        differ = self._differ
         with np.errstate(over="ignore"):
             single = self.score.astype(np.float32)
         return float((single[differ] == single[differ - 1]).mean()) if len(differ) else 0.0
