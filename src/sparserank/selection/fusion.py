@@ -140,10 +140,10 @@ class FusionResult:
         choice, chosen, full = self.selection.choice, self.selection.chosen, self.selection.dense
         others = [c for c in choice.sparse if c is not full]
         if chosen is full:
-            known, name = all(choice.shows_difference(c, full) for c in others), "other formulas"
+            known, name = all(choice.shows_difference(c, full) for c in others), "others"
         else:
             known, name = bool(self.selection.against_all.shown), reference_name(full)
-        return "" if known else f"these {choice.bounds.n_queries} queries cannot tell the choice from {name}"
+        return "" if known else f"these {choice.bounds.n_queries} queries cannot tell it from {name}"
 
     @property
     def fewer(self) -> str:
