@@ -24,7 +24,7 @@ from sparserank.selection.statements import (
     said_leads,
     share,
 )
-from sparserank.text import change, figure, visible
+from sparserank.text import change, figure, percent, visible
 
 MAX_HEADING = 60  # characters
 
@@ -67,8 +67,8 @@ def lead(result: SelectionResult) -> list[str]:
     )
     warnings = list(_warnings(result))
     if result.choice.is_corrected and len(warnings) < 2:  # otherwise only the table has it
-        leads = f" ({said_leads(result.leads)})" if result.leads else ""
-        said += f"; expect about {result.choice.corrected_chosen:.3f} on new queries{leads}"
+        gain = f" ({percent(result.leads[reference.name])})" if reference.name in result.leads else ""
+        said += f"; expect about {result.choice.corrected_chosen:.3f} on new queries{gain}"
     return [f"{said}.", *warnings]
 
 
