@@ -261,7 +261,8 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
     if verbose:
         click.echo(versions_in_use(), err=True)
     options = [p for p in context.command.params if isinstance(p, DeclaredOption)]
-    flags = FLAGS | {str(o.name): o.opts[0] for o in options}
+    arguments = {str(p.name): p.opts[0].upper() for p in context.command.params if isinstance(p, click.Argument)}
+    flags = FLAGS | arguments | {str(o.name): o.opts[0] for o in options}
     given = {}
     for name, value in values.items():
         source = context.get_parameter_source(name)
@@ -277,9 +278,7 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
         except ParameterError as error:
             if error.owner:  # of a penalty or a metric that an option names
                 raise DataError(str(error)) from error
-            flag = flag_of(error.parameter, flags)
-            places = {p.name: str(p.name).upper() for p in context.command.params if isinstance(p, click.Argument)}
-            raise click.BadParameter(typed(error.message), param_hint=places.get(error.parameter, flag)) from error
+            raise click.BadParameter(typed(error.message), param_hint=flag_of(error.parameter, flags)) from error
     answer.print()
     if answer.code:
         context.exit(answer.code)

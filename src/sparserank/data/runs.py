@@ -122,7 +122,8 @@ def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike,
     scores : array_like of shape (n_docs,)
         Scores in the order of the rows from which the data set was made, as `RankingModel.score_dataset` returns them.
     path : path
-        The file. The documents of a query are in descending order of score; equal scores are in the order of the rows.
+        The file. The documents of a query are in descending order of score; equal scores are in the order of the rows
+        and have equal ranks.
     tag : str, default 'sparserank'
         Name of the run, a single word.
 

@@ -69,8 +69,9 @@ def fuse(
     """Choose the retrievers to keep and their weights, from the runs of all retrievers and judgments.
 
     Lists are cut at one depth and normalised. The fused score is a weighted sum, with weights >= 0 unless you set
-    sign='free'. Each number of retrievers is evaluated out of fold over the judged queries, and the smallest set within
-    `margin` of the best is kept. Single retrievers, reciprocal rank fusion (RRF), CombSUM and equal weights are
+    sign='free'. Each number of retrievers is evaluated out of fold over the judged queries. Of the sets whose mean
+    leads reciprocal rank fusion (RRF) of all by one paired standard error (1.5 for a single retriever), the smallest
+    within `margin` of the best is kept; if there is none, RRF of all. CombSUM, equal weights and single retrievers are
     compared with it.
 
     Parameters
