@@ -162,12 +162,6 @@ class Defence:
     row: int
     needed: np.ndarray
 
-    @classmethod
-    def of(cls, row: int, candidates: Sequence[Candidate], error: np.ndarray) -> Defence:
-        """error (m,): standard errors of the differences from the named formula."""
-        single = np.array([c.n_features == 1 for c in candidates])
-        return cls(row, np.where(single, LEAD_ALONE, LEAD) * error)
-
     def earned(self, means: np.ndarray) -> np.ndarray:
         """(m,) bool: the named formula, and the candidates whose means (m,) lead it by what is needed."""
         lead = means - means[self.row]
@@ -455,7 +449,8 @@ def choose(
         return alone
     # Otherwise the rule chooses among the formula and the candidates that earn their place.
     row = everyone.index(formula)
-    defence = Defence.of(row, everyone, bounds.error[row])
+    errors = np.array([LEAD_ALONE if c.n_features == 1 else LEAD for c in everyone])
+    defence = Defence(row, errors * bounds.error[row])
     chosen = everyone[rule.take(means, bounds, allowed & defence.earned(means), sizes)[0]]
     leads = (
         f" that leads {reference_name(formula)} by {LEAD:g} standard error ({LEAD_ALONE:g} for a single {rule.noun})"

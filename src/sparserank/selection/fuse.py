@@ -200,8 +200,8 @@ def _prepared(runs: Any, qrels: Any, chosen: AllFuseOptions) -> _Work:
         if m.uses_gain:  # may refuse a grade: raise before work begins
             m.convention.gains(table.judged.relevance)
     usable = norms_with_paths(table.learned, norms, columns, plan)
-    most = len(judged.names) if engine is None else FUSION_ENGINES[engine].most or len(judged.names)
-    of_all = list(dict.fromkeys(compared)) if len(judged.names) <= most else []  # what the engine can run
+    most = None if engine is None else FUSION_ENGINES[engine].most
+    of_all = compared if most is None or len(judged.names) <= most else []  # what the engine can run
     own = [_own_norm(run, columns) for run in judged.lists]
     formulas = _formulas(judged.names, columns, of_all, own)
     defended = title_of(named) if of_all else ""

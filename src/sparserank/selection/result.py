@@ -200,7 +200,11 @@ class SelectionResult:
         found = [self.reference] if self.change is not None or self.dense.formula else []
         found += [strongest] if strongest is not None and strongest.for_model else []
         expected = self.choice.corrected_chosen
-        return {r.name: (expected - r.mean) / (abs(r.mean) or 1.0) for r in found if r.difference}
+        return {
+            r.name: (expected - r.mean) / (abs(r.mean) or 1.0)
+            for r in found
+            if r.difference and self.choice.is_corrected
+        }
 
     @property
     def expected(self) -> str:
