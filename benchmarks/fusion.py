@@ -89,8 +89,8 @@ def dl19(folder: Path, seeds: Sequence[int], norm: Sequence[str], with_grid: boo
             assert test is not None
             system, *_ = test.values
             own = {"fuse": test.values[system][METRIC]}
-            own |= {name: of[METRIC] for name, of in test.values.items() if name in ("RRF", "CombSUM")}
-            own["equal weights, zscore"] = test.values["equal weights, zscore"][METRIC]
+            own["RRF"] = test.values["RRF of all"][METRIC]
+            own |= {name: test.values[name][METRIC] for name in ("CombSUM", "equal weights, zscore")}
             singles = [r for r in result.selection.rivals.compared if r.n_features == 1]
             own["best single"] = test.values[max(singles, key=lambda r: r.mean).name][METRIC]
             if with_grid:
@@ -237,8 +237,8 @@ def of_runs(data: Path, name: str, seed: int) -> tuple[Values, int]:
     assert test is not None
     found = {name: of[METRIC] for name, of in test.values.items()}
     best = max((r for r in result.rows() if r["alone"] is not None), key=lambda r: r["alone"])
-    out = {"fuse": found[test.baseline], "RRF of all": found["RRF of all" if "RRF of all" in found else "RRF"]}
-    out |= {title: found[title] for title in ("CombSUM", "equal weights, zscore")}
+    out = {"fuse": found[test.baseline]}
+    out |= {title: found[title] for title in ("RRF of all", "CombSUM", "equal weights, zscore")}
     return {**out, "best single": found[f"{best['retriever']} alone"]}, len(result.retrievers)
 
 

@@ -14,7 +14,7 @@ import pytrec_eval
 from ir_measures import AP, RR, P, nDCG
 
 import sparserank as sr
-from sparserank.data.runs import Qrels, Run
+from sparserank.data.runs import Qrels, Run, run_lines
 from sparserank.errors import DataError, DataWarning
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
@@ -280,3 +280,13 @@ def test_ids_that_no_file_can_hold_are_refused_before_writing(tmp_path: Path) ->
             with pytest.raises(DataError, match=message):
                 write(data)
     assert not (tmp_path / "x").exists()
+
+
+def test_equal_scores_have_equal_ranks_in_written_runs(tmp_path: Path) -> None:
+    """So that the ranks order nothing that the scores do not; sums of the same values may differ in the last bit."""
+    data = sr.RankingDataset(np.zeros((4, 1)), [0, 1, 0, 1], ["q"] * 4, docid=["a", "b", "c", "d"])
+    sr.write_run(data, [0.1 + 0.2, 0.3, 2.0, 0.0], tmp_path / "a.run")
+    rows = [line.split()[2:4] for line in (tmp_path / "a.run").read_text().splitlines()]
+    assert rows == [["c", "1"], ["a", "2"], ["b", "2"], ["d", "4"]]
+    run = Run({("q", d): s for d, s in zip("abcd", [0.3, 0.1 + 0.2, 2.0, 0.0], strict=True)})
+    assert [line.split()[3] for line in run_lines(run)] == ["1", "2", "2", "4"]

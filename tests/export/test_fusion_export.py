@@ -94,6 +94,35 @@ NORMS = {**dict.fromkeys(("elasticsearch", "opensearch"), ("minmax", "l2", "rrf"
 NORMS |= {"vespa": ("rrf", "rrf(k=0)", "logrank", "returned"), "qdrant": ("rrf(k=0)",)}
 
 
+@pytest.mark.parametrize("engine", ["elasticsearch", "opensearch", "qdrant"])
+def test_a_plain_sum_of_ranks_is_exported_without_weights(engine: str) -> None:
+    """Which older versions take too. A formula of other weights keeps them, and so does one of another norm."""
+    norm = "rrf(k=0)" if engine == "qdrant" else "rrf"
+    for weights, plain in (((0.1 + 0.2, 0.3, 0.3), True), ((0.4, 0.3, 0.3), False)):
+        terms = tuple(FusionTerm(name, w) for name, w in zip(WEIGHTS, weights, strict=True))
+        of = replace(formula(norm, engine), terms=terms)
+        texts = [str(text) for text in export_fusion(of, engine).values()]
+        assert any("weight" in text for text in texts) != plain
+        content = list(map(json.loads, texts))
+        for own in list(made().values())[:50]:
+            found, expected = getattr(engines, engine)(*content, own), ours(of, {"q": own})["q"]
+            of_engine = {d: s * (0.3 if plain else 1.0) for d, s in found.items()}  # a sum without weights
+            of_engine = {d: s * 3 for d, s in of_engine.items()} if plain and engine == "opensearch" else of_engine
+            assert {d: of_engine[d] for d in expected} == pytest.approx(expected, rel=1e-5)
+
+
+def test_elasticsearch_gets_retrievers_of_vectors_and_never_rrf_of_one() -> None:
+    names = ("knn", "my-dense.v2", "bge_vectors", "condensed", "bm25", "planned")
+    terms = tuple(FusionTerm(name, 1 / 6) for name in names)
+    body = json.loads(str(export_fusion(replace(formula("rrf"), terms=terms), "elasticsearch")["retriever.json"]))
+    children = body["retriever"]["rrf"]["retrievers"]
+    assert [next(iter(child)) for child in children] == ["knn"] * 3 + ["standard"] * 3
+    assert children[0]["knn"]["k"] == DEPTH <= children[0]["knn"]["num_candidates"]
+    one = replace(formula("rrf"), terms=(FusionTerm("bm25", 1.0),))  # "two or more child retrievers are required"
+    body = json.loads(str(export_fusion(one, "elasticsearch")["retriever.json"]))
+    assert body == {"retriever": {"standard": {"query": {"REPLACE": "the query of bm25"}}}, "size": DEPTH}
+
+
 @pytest.mark.parametrize(("engine", "norm"), [(engine, norm) for engine, norms in NORMS.items() for norm in norms])
 def test_engines_rank_as_the_formula_does(engine: str, norm: str) -> None:
     lists, of = made(), formula(norm, engine)

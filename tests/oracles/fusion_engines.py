@@ -30,11 +30,13 @@ def _find(content: Any, key: str) -> Any:
 
 def elasticsearch(body: dict[str, Any], lists: Lists) -> dict[str, float]:
     """The `linear` and `rrf` retrievers: reference/elasticsearch/rest-apis/retrievers. What a retriever did not return
-    adds nothing; minmax of scores within 1e-6 is 1."""
+    adds nothing; minmax of scores within 1e-6 is 1. A child of rrf without a weight has the weight 1."""
     (kind, own), window = next(iter(body["retriever"].items())), None
     window = own["rank_window_size"]
     out: dict[str, float] = {}
-    for name, entry in zip(_names(own["retrievers"], "retriever"), own["retrievers"], strict=True):
+    assert len(own["retrievers"]) > 1 or kind != "rrf"
+    children = [entry.get("retriever", entry) for entry in own["retrievers"]]
+    for name, entry in zip(_names(children, ""), own["retrievers"], strict=True):
         top = lists.get(name, [])[:window]
         scores = [s for _, s in top]
         if kind == "rrf":
@@ -48,7 +50,7 @@ def elasticsearch(body: dict[str, Any], lists: Lists) -> dict[str, float]:
             norm = sum(s * s for s in scores) ** 0.5
             values = [s if norm < 1e-6 else s / norm for s in scores]
         for (document, _), value in zip(top, values, strict=True):
-            out[document] = out.get(document, 0.0) + entry["weight"] * value
+            out[document] = out.get(document, 0.0) + entry.get("weight", 1.0) * value
     return out
 
 
@@ -60,7 +62,8 @@ def opensearch(pipeline: dict[str, Any], query: dict[str, Any], lists: Lists) ->
     hybrid = query["query"]["hybrid"]
     assert len(hybrid["queries"]) <= 5
     ((kind, own),) = pipeline["phase_results_processors"][0].items()
-    weights = own["combination"]["parameters"]["weights"]
+    n = len(hybrid["queries"])
+    weights = own["combination"].get("parameters", {"weights": [1 / n] * n})["weights"]
     ranker = kind == "score-ranker-processor"
     assert own["combination"]["technique"] == ("rrf" if ranker else "arithmetic_mean")
     assert abs(sum(weights) - 1) < 1e-6
@@ -88,9 +91,9 @@ def qdrant(body: dict[str, Any], lists: Lists) -> dict[str, float]:
     """Qdrant's reciprocal_rank_fusion.rs, in single precision: 1 / ((position + 1) / weight + k - 1)."""
     rrf = body["query"]["rrf"]
     assert rrf["k"] >= 1
-    assert len(rrf["weights"]) == len(body["prefetch"])
+    weights = rrf.get("weights", [1.0] * len(body["prefetch"]))
     out: dict[str, float] = {}
-    for name, prefetch, weight in zip(_names(body["prefetch"], ""), body["prefetch"], rrf["weights"], strict=True):
+    for name, prefetch, weight in zip(_names(body["prefetch"], ""), body["prefetch"], weights, strict=True):
         for position, (document, _) in enumerate(lists.get(name, [])[: prefetch["limit"]]):
             value = np.float32(1) / (
                 np.float32(position + 1) / np.float32(weight) + np.float32(rrf["k"]) - np.float32(1)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.report.claims import how_sure
 from sparserank.report.screen import MAX_LINES, MAX_WIDTH, screen_lines
 from sparserank.report.tables import feature_table
 from tests.support.command_line import Cli
@@ -201,6 +202,31 @@ def test_a_gain_of_the_ablation_has_a_reason(cli_here: Cli) -> None:
     assert again is not None
     assert cli_here(*call, *again[1].split(), "--out", "other").done.out.startswith("Keep ")
     assert name not in sr.load_model("other/model.json").columns
+
+
+def test_the_lead_to_expect_is_over_the_ranker_in_use_and_the_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the corrected mean, by the figures on the screen, in JSON and in the report; the wrong variant is the
+    optimistic lead of the row. All features are no reference of a gain."""
+    monkeypatch.setattr("sparserank.crossval.tree_rivals.is_installed", lambda: True)
+    given = {**QUICK, "half_samples": 0, "penalties": "l1", "feature_transform": "none", "rival": "lightgbm"}
+    result = sr.select(DATA, **given, current=(DATA.feature_names or ("",))[0])
+    text = " ".join(line.strip() for line in screen_lines(result, "run"))
+    found = re.search(
+        r"Expected on new queries: ([\d.]+) \(([-+\d.]+)% against today's ranker, ([-+\d.]+)% against LightGBM; ", text
+    )
+    assert found is not None
+    expected, *leads = map(float, found.groups())
+    assert result.change is not None
+    means = [result.change.mean, result.rivals.compared[0].mean]
+    assert leads == pytest.approx([100 * (expected - mean) / mean for mean in means], abs=0.06)
+    assert abs(leads[0] - 100 * (result.chosen.mean - means[0]) / means[0]) > 0.1
+    assert list(result.to_json()["corrected"]["leads"].values()) == pytest.approx([v / 100 for v in leads], abs=6e-4)
+    assert found[0] in " ".join(result.sentences)
+    table = {row[0]: row[2] for row in how_sure(result).rows}
+    assert f"the lead to quote: {leads[0]:+.1f}% against today's ranker" in table["expected on new queries"]
+    plain = sr.select(DATA, **{**given, "rival": "none"})
+    assert plain.leads == {}
+    assert "Expected on new queries: " in str(plain)
 
 
 def test_the_dearest_feature_comes_first_and_none_is_forgotten(by_default: tuple[Path, sr.SelectionResult]) -> None:

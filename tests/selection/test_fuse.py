@@ -1,6 +1,7 @@
 """`fuse`: what is kept, what it is compared with, which judgments count."""
 
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,13 +14,14 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.crossval import folded_paths
 from sparserank.data.fusion.judged_runs import default_depth
-from sparserank.data.runs import Run
+from sparserank.data.runs import Run, run_lines
 from sparserank.errors import DataError, ParameterError, RunDirectoryError
 from sparserank.export.fusion import export_fusion
 from sparserank.metrics import CONVENTIONS, parse_metric
 from sparserank.model.fusion import FusionFormula, FusionTerm
 from sparserank.paths import PathResult
 from sparserank.selection.fusion import shown_weight
+from tests.support.command_line import Cli
 from tests.support.made_runs import QUALITY, QUICK, Judged, Runs, cut, flat, judgments, made, nested, qrels_of
 
 
@@ -367,7 +369,8 @@ def test_a_named_formula_that_is_chosen_is_shown_saved_and_exported(tmp_path: Pa
     assert (chosen.formula, chosen.n_features, chosen is choice.named) == ("RRF", 3, True)
     assert result.weights == pytest.approx(dict.fromkeys(runs, 1 / 3))
     lines = str(result).splitlines()
-    assert lines[0].startswith("Keep RRF of all 3 retrievers.  14 queries")
+    assert lines[0] == "Keep RRF of all 3 retrievers; these 14 queries cannot tell it from others."
+    assert lines[2].startswith("14 queries, each scored by weights not learned from it")
     assert "chosen: RRF of all" in str(result)
     assert "RRF of all 3 retrievers: " in " ".join(lines)
     values = sr.evaluate(result.formula.apply(runs), judgments(qrels), "ndcg@10", convention="default")["ndcg@10"]
@@ -382,3 +385,186 @@ def test_a_named_formula_that_is_chosen_is_shown_saved_and_exported(tmp_path: Pa
     alone = max(row["alone"] for row in result.rows())
     (single,) = [c for c in result.selection.by_size if c.n_features == 1]
     assert single.mean == pytest.approx(alone, abs=1e-12)  # a formula of one retriever is that retriever
+
+
+# -- what the screen says first ----------------------------------------------------------------------------------------
+
+
+def of_equal_quality(n_queries: int = 14, names: str = "abc", noise: float = 0.8) -> tuple[Runs, Judged]:
+    """Retrievers with independent errors, of which all together are the best."""
+    rng = np.random.default_rng(3)
+    qrels = {f"q{q}": {f"d{d}": int(d < 3) for d in range(10)} for q in range(n_queries)}
+    runs: Runs = {}
+    for name in names:
+        runs[name] = {q: {d: own[d] + noise * rng.normal() for d in own} for q, own in qrels.items()}
+    return runs, qrels
+
+
+@pytest.mark.parametrize("costs", [None, {"a": 1.0, "b": 2.0, "c": 4.0}])
+def test_the_second_line_names_fewer_retrievers_that_are_not_shown_to_be_worse(costs: dict[str, float] | None) -> None:
+    """With its interval and the option that chooses it. The wrong variant names sets that are shown to be worse."""
+    result = sr.fuse(*of_equal_quality(), **QUICK, costs=costs)
+    selection, choice = result.selection, result.selection.choice
+    assert selection.chosen is choice.named
+    mean = choice.named.mean
+    compared = list(zip(selection.by_size, selection.all_features.sizes, strict=True))
+    open_ = [(c, d) for c, d in compared if c.n_features < 3 and d.high >= 0]
+    within = [(c, d) for c, d in open_ if d.difference >= -0.01 * mean]
+    c, d = within[0] if within else max(open_, key=lambda row: row[1].difference)
+    between = re.search(r"([-+\d.]+)% \(([-+\d.]+) to ([-+\d.]+)%\) against RRF of all", result.fewer)
+    assert between is not None
+    shown = [float(v) / 100 * mean for v in between.groups()]
+    assert shown == pytest.approx([d.difference, d.low, d.high], abs=0.0011 * mean)
+    asked = f"k={c.n_features}" if costs is None else f"budget={c.cost}"
+    assert result.fewer.startswith(f"{c.n_features} of 3 retrievers: ")
+    assert result.fewer.endswith(f"; {asked}")
+    lines = str(result).splitlines()
+    assert " ".join(lines[1:]).replace("  ", " ").startswith(f"{result.fewer}.")
+    assert result.to_json()["fusion"]["fewer"] == result.fewer
+    assert result.fewer in result.headline
+    limit: dict[str, Any] = {"k": c.n_features} if costs is None else {"budget": c.cost}
+    again = sr.fuse(*of_equal_quality(), **QUICK, costs=costs, **limit)
+    assert again.selection.chosen.values.tolist() == c.values.tolist()
+    assert again.fewer == ""
+
+
+def test_no_fewer_retrievers_are_named_where_they_are_shown_to_be_worse() -> None:
+    result = sr.fuse(*of_equal_quality(200, "ab", 1.0), **QUICK)
+    sizes = result.selection.all_features.sizes
+    assert result.selection.chosen.n_features == 2
+    assert all(d.high < 0 for d in sizes[:-1])
+    assert result.fewer == ""
+
+
+def test_the_first_line_says_where_the_queries_cannot_tell() -> None:
+    """Whatever the promise: also where the choice leads by much, and not where the lead is shown."""
+    runs, qrels = made(n_queries=12)
+    result = sr.fuse(runs, qrels, **QUICK)
+    against = result.selection.against_all
+    assert result.selection.chosen is not result.selection.choice.named
+    assert against.difference > 0.02 * against.mean
+    assert against.low < 0 < against.high
+    said = "these 12 queries cannot tell it from RRF of all"
+    assert str(result).splitlines()[0].startswith(f"Keep {len(result.retrievers)} of 4 retrievers; {said}: ")
+    assert said in result.headline
+    assert result.to_json()["fusion"]["doubt"] == said
+    many = sr.fuse(*made(n_queries=120), **QUICK)
+    assert many.selection.against_all.low > 0
+    assert many.doubt == ""
+    assert "cannot tell it" not in f"{many}{many.headline}"
+
+
+def test_the_lead_to_expect_is_that_of_the_corrected_mean() -> None:
+    """Against RRF of all, from the printed figures; the wrong variant is the lead of the optimistic mean."""
+    runs, qrels = made(n_queries=12)
+    result = sr.fuse(runs, qrels, **QUICK)
+    selection = result.selection
+    rrf = selection.choice.named.mean
+    text = " ".join(str(result).splitlines())
+    found = re.search(r"Expected on new queries: ([\d.]+) \(([-+\d.]+)% against RRF of all; these 12 ", text)
+    assert found is not None
+    expected, lead = map(float, found.groups())
+    assert expected == pytest.approx(selection.choice.corrected_chosen, abs=5e-5)
+    assert lead == pytest.approx(100 * (expected - rrf) / rrf, abs=0.06)
+    assert abs(lead - 100 * (selection.chosen.mean - rrf) / rrf) > 0.2
+    assert selection.to_json()["corrected"]["leads"] == {"RRF of all": pytest.approx(lead / 100, abs=6e-4)}
+    kept = sr.fuse(*of_equal_quality(), **QUICK)  # what is chosen has no lead over itself
+    assert kept.selection.leads == {}
+    assert re.search(r"Expected on new queries: [\d.]+ \(these 14 queries", " ".join(str(kept).splitlines()))
+
+
+def test_no_row_is_a_formula_that_the_engine_cannot_run() -> None:
+    """OpenSearch fuses five queries: no sum of six retrievers is compared, and the best of them is the reference."""
+    runs, qrels = made(n_queries=20, qualities={f"r{i}": 1.0 - 0.1 * i for i in range(6)})
+    held = qrels_of(qrels, range(15, 20))
+    given = {**QUICK, "test_qrels": held}
+    result = sr.fuse(runs, qrels_of(qrels, range(15)), **given, engine="opensearch")
+    selection = result.selection
+    names = [selection.against_all.name, *(r.name for r in selection.rivals.compared), *selection.test.values]
+    assert not any(name.startswith(("RRF", "CombSUM", "equal weights")) for name in names)
+    assert all(r.n_features <= 5 for r in (selection.against_all, *selection.rivals.compared))
+    alone = {row["retriever"]: row["alone"] for row in result.rows()}
+    best = max(alone, key=alone.__getitem__)
+    assert (selection.against_all.name, selection.against_all.mean) == (f"{best} alone", alone[best])
+    assert f"against {best} alone" in str(result)
+    five = {name: run for name, run in runs.items() if name != "r5"}
+    assert sr.fuse(five, qrels, **QUICK, engine="opensearch").selection.against_all.name == "RRF of all"
+
+
+# -- one ranking, one value --------------------------------------------------------------------------------------------
+
+
+def with_equal_scores(runs: Runs, form: str, folder: Path) -> dict[str, Any]:
+    """The runs with scores of few values, in this form; ranks are those of the finer scores."""
+    out: dict[str, Any] = {}
+    for name, run in runs.items():
+        rows = []
+        for q, own in run.items():
+            ordered = sorted(own, key=lambda d: -own[d])
+            rows += [(q, d, rank, float(round(own[d]))) for rank, d in enumerate(ordered, start=1)]
+        lines = {
+            "ranks.run": [f"{q} Q0 {d} {rank} {s!r} tag" for q, d, rank, s in rows],
+            "no-ranks.run": [f"{q} Q0 {d} 0 {s!r} tag" for q, d, _, s in rows],
+            "ranks.csv": ["qid,docno,rank,score", *(f"{q},{d},{rank},{s!r}" for q, d, rank, s in rows)],
+            "no-ranks.csv": ["qid,docno,score", *(f"{q},{d},{s!r}" for q, d, _, s in rows)],
+        }
+        if form == "mapping":
+            out[name] = nested({(q, d): s for q, d, _, s in rows})
+            continue
+        out[name] = folder / f"{name}.{form}"
+        out[name].write_text("".join(f"{line}\n" for line in lines[form]))
+    return out
+
+
+@pytest.mark.parametrize("form", ["ranks.run", "no-ranks.run", "ranks.csv", "no-ranks.csv", "mapping"])
+def test_one_ranking_has_one_value_everywhere(form: str, tmp_path: Path, cli: Cli) -> None:
+    """A retriever alone is its list in its own order: in `fuse`, on test queries, in JSON, where another one is
+    switched off, as a fused run and in `evaluate`. The wrong variant of lists with ranks has its equal scores in the
+    least favourable order."""
+    finer, qrels = made(n_queries=40, qualities={"strong": 1.2, "other": 0.9})
+    runs, inside, outside = with_equal_scores(finer, form, tmp_path), range(30), range(30, 40)
+    given = {**QUICK, "test_qrels": qrels_of(qrels, outside)}
+    result = sr.fuse(runs, qrels_of(qrels, inside), **given, k=2)
+    one = sr.fuse(runs, qrels_of(qrels, inside), **given, k=1)
+
+    def value(run: Any, queries: range) -> float:
+        return sr.evaluate(run, judgments(qrels_of(qrels, queries)), "ndcg@10", convention="default")["ndcg@10"]
+
+    alone = {name: value(run, inside) for name, run in runs.items()}
+    best = max(alone, key=alone.__getitem__)
+    assert {row["retriever"]: row["alone"] for row in result.rows()} == pytest.approx(alone, abs=1e-12)
+    assert {r.name: r.mean for r in result.selection.rivals.compared if r.n_features == 1} == pytest.approx(
+        {f"{name} alone": mean for name, mean in alone.items()}, abs=1e-12
+    )
+    assert result.selection.by_size[0].mean == pytest.approx(alone[best], abs=1e-12)
+    assert one.selection.chosen.mean == pytest.approx(alone[best], abs=1e-12)
+    saved = one.to_json()
+    assert saved["chosen"]["mean"] == saved["sizes"][0]["mean"] == pytest.approx(alone[best], abs=1e-12)
+    losses = {row["retriever"]: row["loss"] for row in result.rows() if row["kept"]}
+    for name, other in (("strong", "other"), ("other", "strong")):
+        assert losses[name] == pytest.approx(result.selection.chosen.mean - alone[other], abs=1e-12)
+    test = one.selection.test
+    assert test is not None
+    assert not any(name.startswith("best single feature") for name in test.values)  # the same ranking once more
+    for name in (test.baseline, f"{best} alone"):
+        assert test.values[name]["ndcg@10"].mean() == pytest.approx(value(runs[best], outside), abs=1e-12)
+    written = tmp_path / "fused.run"
+    written.write_text("".join(run_lines(one.formula.apply(runs))))
+    assert value(written, outside) == pytest.approx(value(runs[best], outside), abs=1e-12)
+    if form == "ranks.run":
+        worst = value(sr.read_run(runs[best]) | {}, inside)  # a mapping has no ranks
+        assert worst < alone[best] - 0.01
+        (tmp_path / "q").write_text("".join(f"{q} 0 {d} {g}\n" for (q, d), g in flat(qrels_of(qrels, inside)).items()))
+        words = ("--qrels", tmp_path / "q", "--system", runs[best], "--convention", "default", "--format", "json")
+        rows = json.loads(cli("evaluate", *words).out)
+        assert next(r["mean"] for r in rows if r["metric"] == "ndcg@10") == pytest.approx(alone[best], abs=1e-12)
+
+
+def test_conventions_of_tools_keep_their_order_of_equal_scores(tmp_path: Path) -> None:
+    """trec_eval reads no ranks."""
+    (tmp_path / "a.run").write_text("q Q0 a 1 2.0 t\nq Q0 b 2 2.0 t\n")
+    qrels = judgments({"q": {"a": 1}})
+    found = sr.evaluate(tmp_path / "a.run", qrels, ["trec:mrr", "mrr"], convention="default")
+    assert found == {"trec:mrr": 0.5, "mrr": 1.0}
+    (tmp_path / "b.run").write_text("q Q0 a x 2.0 t\nq Q0 b y 2.0 t\n")  # no ranks
+    assert sr.evaluate(tmp_path / "b.run", qrels, "mrr", convention="default") == {"mrr": 0.5}

@@ -1,6 +1,8 @@
 """What `fuse` takes and gives: bad input in one sentence; the command line, score tables, files, notebooks, exports."""
 
 import json
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -193,3 +195,44 @@ def test_files_of_costs_are_checked(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises((ParameterError, DataFormatError), match=expected):
             sr.fuse(runs, qrels, **QUICK, costs=path)
+
+
+def test_messages_of_runs_have_the_right_cause(folder: Path, tmp_path: Path, cli: Cli) -> None:
+    """Responses given as runs, with a remedy that works; a run given twice, or alone; a run that orders nothing."""
+    (tmp_path / "strong.jsonl").write_text(
+        "".join(
+            json.dumps({"qid": q, "response": {"hits": {"hits": [{"_id": d, "_score": s} for d, s in own.items()]}}})
+            + "\n"
+            for q, own in made(n_queries=30)[0]["strong"].items()
+        )
+    )
+    qrels, strong, weak = folder / "qrels", folder / "strong.run", folder / "weak.run"
+    responses = tmp_path / "strong.jsonl"
+    for words in (("fuse", responses, weak, "--out", tmp_path / "a"), ("evaluate", "--system", responses)):
+        refused = cli(*words, "--qrels", qrels)
+        assert refused.code == 1
+        assert "strong.jsonl: contains responses of a search engine, not {query id:" in refused.err
+        assert "write a line 'qid Q0 docno rank score tag' for each hit, for example: jq -r " in refused.err
+        if shutil.which("jq"):
+            command = refused.err[refused.err.index("jq -r ") :]
+            run = subprocess.run(command, shell=True, capture_output=True, text=True, check=True).stdout
+            (tmp_path / "made.run").write_text(run)
+            assert sr.read_run(tmp_path / "made.run") == sr.read_run(strong)
+    with pytest.raises(DataFormatError, match="contains responses of a search engine"):
+        sr.fuse([responses, weak], qrels, **QUICK)
+    alone = cli("fuse", strong, "--qrels", qrels, "--out", tmp_path / "b")
+    assert "Invalid value for RUNS: must be at least 2, one of each retriever; got 1." in alone.err
+    twice = cli("fuse", strong, strong, "--qrels", qrels, "--out", tmp_path / "c")
+    assert f"{strong}: is given twice; leave one out." in twice.err
+    flat_run = tmp_path / "flat.run"
+    flat_run.write_text("".join(f"{q} Q0 {d} 0 0 x\n" for q, d in sr.read_run(weak)))
+    notes = sr.fuse([strong, flat_run], qrels, **QUICK).selection.notes
+    assert any("'flat': no scores or ranks that differ" in note for note in notes)
+    assert not any("no scores or ranks" in note for note in sr.fuse([strong, weak], qrels, **QUICK).selection.notes)
+
+
+def test_an_export_says_what_to_replace(folder: Path, tmp_path: Path, cli: Cli) -> None:
+    runs = [folder / f"{name}.run" for name in ("strong", "other")]
+    sr.fuse(runs, folder / "qrels", **QUICK, norm="rrf", out=tmp_path / "run")
+    done = cli("export", tmp_path / "run", "--to", "elasticsearch").done
+    assert 'replace every "REPLACE" by what it says, and "standard" by "knn"' in done.err

@@ -262,7 +262,8 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
     if verbose:
         click.echo(versions_in_use(), err=True)
     options = [p for p in context.command.params if isinstance(p, DeclaredOption)]
-    flags = FLAGS | {str(o.name): o.opts[0] for o in options}
+    arguments = {str(p.name): p.opts[0].upper() for p in context.command.params if isinstance(p, click.Argument)}
+    flags = FLAGS | arguments | {str(o.name): o.opts[0] for o in options}
     given = {}
     for name, value in values.items():
         source = context.get_parameter_source(name)

@@ -186,7 +186,7 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None, asked: Asked) -> R
 def _kind_of(path: Path) -> str:
     """'model', 'trees' (of LightGBM), 'run' or 'scores', by the content."""
     from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
-    from sparserank.data.run_reader import EITHER, JUDGMENTS, TABLE, holds
+    from sparserank.data.run_reader import EITHER, JUDGMENTS, OF_RESPONSES, TABLE, holds
     from sparserank.data.text_lines import text_lines
     from sparserank.data.trec import RUN
     from sparserank.errors import DataFormatError
@@ -205,7 +205,7 @@ def _kind_of(path: Path) -> str:
             first = f"{brief(text)}, as in judgments, which {option('qrels')} takes"
             raise DataFormatError(f"{path}: expected {expected}; its first line is {first}.")
         if fields[0].startswith("{"):
-            return "model"
+            return "run" if OF_RESPONSES.search(text.encode()) else "model"
         if fields == [LIGHTGBM_FIRST_LINE]:
             return "trees"
         if len(fields) == 1:

@@ -82,7 +82,7 @@ def run(
         require(not odd, odd, "does not apply to fused retrievers.")
         formula = formula_of(exported)
         _write(out, export_fusion(formula, to, name), to)
-        for text in FUSION_ENGINES[to].notes(formula):
+        for text in filter(None, [FUSION_ENGINES[to].to_replace, *FUSION_ENGINES[to].notes(formula)]):
             note(f"note: {text}")
         return
     files = write(exported, to, features=known, offset=shift, **options)

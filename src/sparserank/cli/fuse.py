@@ -24,9 +24,9 @@ SHOWN = (
 )  # shown by --help
 HELP = """Find which retrievers are worth running, and the weights with which to fuse them.
 
-The command reads one run of each retriever and judgments, evaluates models of one retriever, of two and so on out of \
-fold, keeps the smallest one with an estimated loss of at most 1%, and compares it with RRF, CombSUM and each \
-retriever alone.
+The command reads one run of each retriever and judgments, and evaluates models of one retriever, of two and so on out \
+of fold. It keeps RRF of all retrievers, or the smallest model with an estimated loss of at most 1% of those that lead \
+it by enough, and names fewer retrievers that may be as good.
 
 [bold]Examples[/bold]
 

@@ -18,8 +18,7 @@ from sparserank.lazy import cached_property
 from sparserank.options import option
 from sparserank.options.selection import DEFAULT_MARGIN
 
-OUT_OF_BAG = 0.632  # weight of the out-of-bag estimate of a bias
-LEAD = 1.5  # paired standard errors by which a choice must lead a named formula, unless it is smaller
+LEAD, LEAD_ALONE = 1.0, 1.5  # paired standard errors by which a choice must lead a named formula; a single feature
 MIN_NEW = 50  # queries on which an earlier run has not been trained, from which they alone judge its features
 ROUNDING = 1e-12  # relative to the best mean; differences of means are not known more exactly
 
@@ -64,8 +63,10 @@ class Candidate:
 
 
 def reference_name(c: Candidate) -> str:
-    """Name of the reference candidate in tables and messages: 'all features', 'RRF of all'."""
-    return f"{c.formula} of all" if c.formula else "all features"
+    """Name of the reference candidate in tables and messages: 'all features', 'RRF of all', 'bm25 alone'."""
+    if not c.formula:
+        return "all features"
+    return c.formula if c.n_features == 1 else f"{c.formula} of all"
 
 
 FEATURE, TOTAL_COST = "feature", "total cost"  # default nouns in messages
@@ -153,24 +154,20 @@ class Rule:
 class Defence:
     """The condition under which a choice replaces a formula that was named before the data were seen.
 
-    row     of the named formula among the candidates; error (m,): standard errors of its differences from them
-    bias    optimistic bias of the mean of the rule's choice, because the same queries were used to choose: OUT_OF_BAG
-            of the resampling estimate. A resample contains 63% of the queries, so its choice is worse than the choice
-            from all of them (Efron 1983, the .632 estimator)
+    row     of the named formula among the candidates
+    needed  (m,) lead over its mean that earns a candidate its place: paired standard errors, LEAD_ALONE for a candidate
+            of a single feature and LEAD for others
     """
 
     row: int
-    error: np.ndarray
-    bias: float
+    needed: np.ndarray
 
-    def earned(self, row: int, means: np.ndarray, rule: Rule, sizes: np.ndarray) -> bool:
-        """Whether the candidate of a row may replace the named formula: its mean leads by LEAD paired standard errors,
-        or it is smaller and its mean, corrected for the choice, is lower by at most the margin."""
-        lead, unit = means[row] - means[self.row], abs(float(means[self.row])) or 1.0
-        # Either the lead itself is large enough compared with its paired standard error ...
-        shown = lead > 0 and lead >= LEAD * self.error[row]
-        # ... or the candidate is smaller, and at most the margin worse after correction for the choice.
-        return bool(shown or (sizes[row] < sizes[self.row] and rule.small_enough(self.bias - lead, unit)))
+    def earned(self, means: np.ndarray) -> np.ndarray:
+        """(m,) bool: the named formula, and the candidates whose means (m,) lead it by what is needed."""
+        lead = means - means[self.row]
+        earned = (lead > 0) & (lead >= self.needed)
+        earned[self.row] = True
+        return earned
 
 
 @dataclass(frozen=True)
@@ -319,12 +316,14 @@ class Choice:
     @cached_property
     def reference(self) -> Candidate:
         """The candidate that differences refer to: the named formula, or else the best one that may not be chosen (all
-        features), or else the best of all."""
-        return self.named or max(self.candidates[self.n_sparse :], key=self.mean, default=self.best)
+        features), or else the best formula, or else the best of all."""
+        dense, formulas = self.candidates[self.n_sparse :], [c for c in self.sparse if c.formula]
+        return self.named or max(dense or formulas, key=self.mean, default=self.best)
 
-    def error(self, a: Candidate, b: Candidate) -> float:
-        """Paired standard error of the difference of two means."""
-        return float(self.bounds.error[self._row[a], self._row[b]])
+    def asked(self, c: Candidate) -> float:
+        """The lead over the named formula that earns a candidate its place."""
+        assert self.defence is not None
+        return float(self.defence.needed[self._row[c]])
 
     def shows_difference(self, a: Candidate, b: Candidate) -> bool:
         """Whether the bounds show one of two candidates to be better than the other."""
@@ -386,10 +385,10 @@ class Choice:
     def _take(self, means: np.ndarray) -> np.ndarray:
         """The rows that the rule, defence included, takes for other means of these candidates: tied ones of one
         size."""
-        rows = self.rule.take(means, self.bounds, self._allowed, self._sizes)
-        if self.defence is None or self.defence.earned(int(rows[0]), means, self.rule, self._sizes):
-            return rows
-        return np.array([self.defence.row])
+        allowed = self._allowed
+        if self.defence is not None:
+            allowed = allowed & self.defence.earned(means)
+        return self.rule.take(means, self.bounds, allowed, self._sizes)
 
     @cached_property
     def _allowed(self) -> np.ndarray:
@@ -422,7 +421,8 @@ def choose(
         confidence   of the bounds
         seed         of the draws behind the bounds, and of the resampling
         out_of_fold  whether the candidates of a fold learned from the other queries
-        named        the formula that is chosen unless another candidate earns its place, where no limit decides
+        named        the formula that is chosen unless another candidate earns its place, where no limit decides: the
+                     rule then chooses among it and the candidates that lead it by enough paired standard errors
     Raises
         DataError   no candidate has a feature and a value; no candidate is small enough
     """
@@ -447,12 +447,15 @@ def choose(
     # The contender is chosen if no formula is named, if the formula is outside the limits, or if k or a budget decides.
     if formula is None or rule.limit is not None or not allowed[everyone.index(formula)]:
         return alone
-    # Otherwise the contender must earn its place. The bias of its mean comes from resampled queries.
-    bias = OUT_OF_BAG * (alone.mean(contender) - alone.corrected_chosen) if alone.is_corrected else 0.0
+    # Otherwise the rule chooses among the formula and the candidates that earn their place.
     row = everyone.index(formula)
-    defence = Defence(row, bounds.error[row], bias)
-    earned = defence.earned(everyone.index(contender), means, rule, sizes)
-    return replace(alone, chosen=contender if earned else formula, defence=defence)
+    errors = np.array([LEAD_ALONE if c.n_features == 1 else LEAD for c in everyone])
+    defence = Defence(row, errors * bounds.error[row])
+    chosen = everyone[rule.take(means, bounds, allowed & defence.earned(means), sizes)[0]]
+    leads = (
+        f" that leads {reference_name(formula)} by {LEAD:g} standard error ({LEAD_ALONE:g} for a single {rule.noun})"
+    )
+    return replace(alone, chosen=chosen, rule=replace(rule, whose=leads), defence=defence)
 
 
 def _allowed(usable: Sequence[Candidate], n: int, rule: Rule) -> np.ndarray:

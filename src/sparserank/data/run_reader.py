@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 import warnings
 import zlib
 from array import array
@@ -22,11 +23,11 @@ import numpy as np
 
 from sparserank.data import usual_names
 from sparserank.data.read_files import NESTED, RATED, RATINGS, existing, head_of
-from sparserank.data.runs import Qrels, Run
+from sparserank.data.runs import ROUNDING, Qrels, Run
 from sparserank.data.tables.batches import Table, document_texts, is_frame, open_table, table_of
 from sparserank.data.tables.roles import may_be_category
 from sparserank.data.text_lines import number_in, unzipped
-from sparserank.data.trec import QRELS, finite_number, judgment_entries, kind_of_line, run_entries
+from sparserank.data.trec import QRELS, RUN, finite_number, judgment_entries, kind_of_line, run_entries
 from sparserank.data.usual_names import DOCUMENTS, JUDGED, OF_JUDGMENTS, QUERIES, SCORES, called, plain
 from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
 from sparserank.files import read_bounded
@@ -37,6 +38,11 @@ from sparserank.strict_json import MAX_BYTES, parse_json
 from sparserank.text import brief
 
 ROWS_AT_ONCE = 1 << 16
+OF_RESPONSES = re.compile(rb'"(?:hits|docs)"\s*:\s*\[')  # of Elasticsearch and OpenSearch, or of Solr
+TO_RUN = (
+    f"write a line '{RUN}' for each hit, for example: jq -r '.qid as $q | .response.hits.hits | to_entries[] | "
+    '"\\($q) Q0 \\(.value._id) \\(.key + 1) \\(.value._score) run"\''
+)
 JUDGMENTS, EITHER, TABLE = "judgments", "run or judgments", "table"  # kinds of files, besides "run"
 
 
@@ -184,7 +190,15 @@ def read_run(source: Any) -> Run:
 
 def run_of(source: Any, name: str, asked: Asked = USUAL) -> Run:
     """Like `read_run`; `name` stands in messages for a source that is not a file."""
-    return Run(read_entries(source, name, replace(OF_RUNS, asked=asked), AnyIds(), Ids(), ranks=False).values())
+    entries = read_entries(source, name, replace(OF_RUNS, asked=asked), AnyIds(), Ids(), ranks=False)
+    run = Run(entries.values())
+    query, _, _, score, rank = entries.columns()
+    if rank.any():  # keep those of equal scores: a dictionary of all would be as large as the run
+        order = np.lexsort((score, query))
+        equal = (np.diff(query[order]) == 0) & (np.diff(score[order]) <= ROUNDING * np.abs(score[order[1:]]))
+        keys, first = list(run), np.flatnonzero(equal)
+        run.ranks = {keys[i]: float(rank[i]) for i in order[np.union1d(first, first + 1)].tolist()}
+    return run
 
 
 def read_qrels(source: Any, *, label: str | None = None, qid: str | None = None, docid: str | None = None) -> Qrels:
@@ -245,7 +259,7 @@ def judgments_of(source: Any, name: str, asked: Asked = USUAL) -> Qrels:
 def read_entries(
     source: Any, name: str, layout: Layout, queries: Mapping[str, int], documents: Ids, *, ranks: bool = True
 ) -> Entries:
-    """The entries of a run or of judgments; with ranks=False, the ranks in TREC runs are not read.
+    """The entries of a run or of judgments; with ranks=False, ranks in TREC runs that are no numbers count as 0.
 
     Raises
         DataFormatError   a malformed line or row; the message names file and line
@@ -325,6 +339,8 @@ def _of_file(
     if table is not None:
         return _of_table(open_table(place, table), layout, queries, documents)
     _refuse_columns(layout)
+    if OF_RESPONSES.search(head):
+        raise DataFormatError(f"{path}: contains responses of a search engine, not {layout.json}; {TO_RUN} {path}")
     if head.lstrip()[:1] == b"{":
         try:
             content = parse_json(_unzipped(read_bounded(place, MAX_BYTES)))
@@ -337,7 +353,7 @@ def _of_file(
             entries.add(line, qid, docno, finite_number(path, line, grade))
         return entries
     for line, (qid, docno, position, value) in run_entries(path):
-        rank = finite_number(path, line, position, " as rank") if ranks else 0.0
+        rank = finite_number(path, line, position, " as rank") if ranks else np.nan_to_num(number_in(position))
         entries.add(line, qid, docno, finite_number(path, line, value, " as score"), rank)
     return entries
 

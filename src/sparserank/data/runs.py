@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,20 @@ from sparserank.files import atomic_write
 from sparserank.options.arguments import Numbers, check_arguments
 from sparserank.text import brief
 
+ROUNDING = 1e-12  # relative; sums of the same values in another order differ by less
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # cannot be encoded
 
 
 class Run(dict[tuple[str, str], float]):
-    """The documents that a system retrieved, as {(qid, docno): score}."""
+    """The documents that a system retrieved, as {(qid, docno): score}; ranks: those in the source of documents with
+    equal scores, in the same form."""
+
+    ranks: Mapping[tuple[str, str], float] = MappingProxyType({})
+
+    def ranks_of(self, data: RankingDataset) -> np.ndarray:
+        """(n_docs,) ranks of the documents of `data`, 0 where they are not known."""
+        keys = zip(data.qid, document_ids(data), strict=True)  # type: ignore[arg-type]
+        return np.array([self.ranks.get((str(q), str(d)), 0.0) for q, d in keys])
 
     def of(self, data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
         """((n_docs,) scores of the documents of `data`, by query and document id, 0 where the run has none; (n_docs,)
@@ -111,7 +122,8 @@ def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike,
     scores : array_like of shape (n_docs,)
         Scores in the order of the rows from which the data set was made, as `RankingModel.score_dataset` returns them.
     path : path
-        The file. The documents of a query are in descending order of score; equal scores are in the order of the rows.
+        The file. The documents of a query are in descending order of score; equal scores are in the order of the rows
+        and have equal ranks.
     tag : str, default 'sparserank'
         Name of the run, a single word.
 
@@ -164,8 +176,12 @@ def run_lines(run: Run, tag: str = "sparserank") -> Iterator[str]:
 
 
 def _lines(qid: Any, entries: Iterable[tuple[Any, float]], tag: str) -> Iterator[str]:
-    """The lines of a query, whose documents and scores are in the order of their ranks."""
-    for rank, (docno, score) in enumerate(entries, start=1):
+    """The lines of a query, whose documents and scores are in the order of their ranks; equal scores, which differ in
+    rounding at most, have equal ranks."""
+    rank, last = 0, math.inf
+    for place, (docno, score) in enumerate(entries, start=1):
+        rank = rank if math.isclose(score, last, rel_tol=ROUNDING) else place
+        last = score
         yield f"{qid} Q0 {docno} {rank} {float(score)!r} {tag}\n"
 
 

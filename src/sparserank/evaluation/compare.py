@@ -32,7 +32,7 @@ from sparserank.data.tables.frames import collected, column_names, is_lazy
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
 from sparserank.metrics import Convention, Metric, parse_metrics
-from sparserank.metrics.ranking import RankedLists, rank_lists
+from sparserank.metrics.ranking import RankedLists, in_order, rank_lists
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import with_columns_of
 from sparserank.number_checks import as_floats
@@ -417,7 +417,13 @@ def _values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> 
                 f"{whole!r} depends on the length of whole lists, but some documents are not in the run. Use another "
                 "metric or convention, such as trec."
             )
-        return per_query_values(retrieved_scores, data, metrics, retrieved, document_ids(data))
+        # A run's own ranks order its equal scores, except where a convention orders them as a tool does.
+        own, ids = in_order(retrieved_scores, system.ranks_of(data)), document_ids(data)
+        by_rank = [m for m in metrics if m.convention.ties == "pessimistic"]
+        others = [m for m in metrics if m not in by_rank]
+        found = dict(zip(by_rank, per_query_values(own, data, by_rank, retrieved, ids), strict=True))
+        found |= zip(others, per_query_values(retrieved_scores, data, others, retrieved, ids), strict=True)
+        return [found[m] for m in metrics]
     return per_query_values(_scores_of(system, data), data, metrics)
 
 

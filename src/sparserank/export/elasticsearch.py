@@ -11,11 +11,11 @@ from sparserank.data.fusion.norms import L2, MINMAX, RRF
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.expression import shape
-from sparserank.export.fusion_engine import LARGEST_K, FusionEngine, as_json, own_query
+from sparserank.export.fusion_engine import LARGEST_K, FusionEngine, as_json, equal_weights, own_query
 from sparserank.export.linear_weights import Names, definition_of, json_text, single_precision
 from sparserank.export.lucene import LUCENE
 from sparserank.export.terms import Sum, Term
-from sparserank.model.fusion import FusionFormula
+from sparserank.model.fusion import FusionFormula, FusionTerm
 from sparserank.options import option
 from sparserank.text import brief
 
@@ -26,6 +26,8 @@ NORMALIZERS = {MINMAX: "minmax", L2: "l2_norm"}
 TECHNIQUES = {MINMAX: "min_max", L2: "l2"}
 MAX_QUERIES = 5  # clauses of a hybrid query
 MAX_RANK_CONSTANT = 10_000
+OF_VECTORS = re.compile(r"(?<![a-z])(knn|ann|hnsw|dense|vectors?|embeddings?)(?![a-z])", re.IGNORECASE)  # names
+CANDIDATES = 100  # of knn in each shard
 
 
 def elasticsearch(of: Sum, options: Options) -> Files:
@@ -119,19 +121,29 @@ OPENSEARCH = replace(ENGINE, name="opensearch")
 
 
 def elasticsearch_fusion(formula: FusionFormula, name: str) -> Files:
-    """The body of a search request, with a placeholder for each retriever's own body."""
-    norm = formula.norm
-    retrievers: list[dict[str, Any]] = []
-    for term in formula.terms:
-        own: dict[str, Any] = {"retriever": {"standard": {"query": own_query(term)}}}
-        if norm.name != RRF:
-            own["normalizer"] = NORMALIZERS[norm.name]
-        retrievers.append({**own, "weight": term.weight})
-    kind: dict[str, Any] = {"retrievers": retrievers, "rank_window_size": formula.depth}
+    """The body of a search request, with placeholders for what is not known of each retriever. The rrf of equal weights
+    is written without them, as all versions take it; as rrf needs two retrievers, one alone stands for itself."""
+    norm, children = formula.norm, [_retriever(term, formula.depth) for term in formula.terms]
+    plain = norm.name == RRF and equal_weights(formula)
+    kind: dict[str, Any] = {"retrievers": children, "rank_window_size": formula.depth}
+    if not plain:
+        normalizer = {} if norm.name == RRF else {"normalizer": NORMALIZERS[norm.name]}
+        kind["retrievers"] = [
+            {"retriever": child, **normalizer, "weight": term.weight}
+            for child, term in zip(children, formula.terms, strict=True)
+        ]
     if norm.name == RRF:
         kind["rank_constant"] = norm.k
-    body = {"retriever": {"rrf" if norm.name == RRF else "linear": kind}, "size": formula.depth}
-    return {"retriever.json": as_json(body)}
+    fused = children[0] if plain and len(children) == 1 else {"rrf" if norm.name == RRF else "linear": kind}
+    return {"retriever.json": as_json({"retriever": fused, "size": formula.depth})}
+
+
+def _retriever(term: FusionTerm, depth: int) -> dict[str, Any]:
+    """A retriever with placeholders: of vectors if its name says so."""
+    if not OF_VECTORS.search(term.retriever):
+        return {"standard": {"query": own_query(term)}}
+    found = {"k": depth, "num_candidates": max(depth, CANDIDATES)}
+    return {"knn": {"field": "REPLACE: the field of the vectors", "query_vector": own_query(term), **found}}
 
 
 FUSION = FusionEngine(
@@ -143,6 +155,8 @@ FUSION = FusionEngine(
     positive=True,
     of_positive=(MINMAX, L2),
     single=True,
+    to_replace='replace every "REPLACE" by what it says, and "standard" by "knn" (field, query_vector, k, '
+    "num_candidates) for a retriever of vectors; those with knn, dense or vector in their names are written so.",
 )
 
 
@@ -161,7 +175,9 @@ def _processor(formula: FusionFormula) -> dict[str, Any]:
     """The score ranker processor for rrf, and the normalization processor for norms of scores."""
     parameters = {"weights": [term.weight for term in formula.terms]}
     if formula.norm.name == RRF:
-        ranked = {"technique": "rrf", "rank_constant": formula.norm.k, "parameters": parameters}
+        ranked: dict[str, Any] = {"technique": "rrf", "rank_constant": formula.norm.k}
+        if not equal_weights(formula):
+            ranked["parameters"] = parameters
         return {"score-ranker-processor": {"combination": ranked}}
     return {
         "normalization-processor": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,12 @@ def own_query(term: FusionTerm) -> dict[str, str]:
     return {"REPLACE": f"the query of {term.retriever}"}
 
 
+def equal_weights(formula: FusionFormula) -> bool:
+    """Whether the formula is a plain sum, up to rounding."""
+    weights = [term.weight for term in formula.terms]
+    return math.isclose(min(weights), max(weights), rel_tol=1e-12)
+
+
 @dataclass(frozen=True)
 class FusionEngine:
     """A system that fuses. `fuse` tries only formulas that it computes; its export refuses the others.
@@ -39,6 +46,7 @@ class FusionEngine:
     of_positive  norms whose formula differs for lists with scores below 0
     single     whether it computes scores in single precision
     most       largest number of retrievers, or None
+    to_replace what users replace in its files, for a note of the export; '' if they say so themselves
     """
 
     name: str
@@ -50,6 +58,7 @@ class FusionEngine:
     of_positive: tuple[str, ...] = ()
     single: bool = False
     most: int | None = None
+    to_replace: str = ""
 
     def computes(self, norm: Norm, *, negative: bool = False) -> bool:
         """Whether it computes this norm; negative: also of scores below 0."""

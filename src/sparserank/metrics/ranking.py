@@ -76,6 +76,16 @@ def settled(scores: np.ndarray) -> np.ndarray:
     return np.where(usable, np.round(scores / np.where(usable, unit, 1.0)) * unit, scores)
 
 
+def in_order(scores: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """Scores (n_docs,) of the same order that are equal only for documents whose scores and ranks are."""
+    score = settled(scores)
+    order = np.lexsort((ranks, -score))
+    falls = (np.diff(score[order]) != 0) | (np.diff(ranks[order]) != 0)
+    places = np.zeros(len(scores))
+    places[order[1:]] = -np.cumsum(falls)
+    return places
+
+
 def rank_lists(
     scores: np.ndarray,
     relevance: np.ndarray,

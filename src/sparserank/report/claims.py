@@ -21,9 +21,10 @@ from sparserank.selection.statements import (
     n_stable,
     needed,
     queries,
+    said_leads,
     share,
 )
-from sparserank.text import change, figure, visible
+from sparserank.text import change, figure, percent, visible
 
 MAX_HEADING = 60  # characters
 
@@ -66,7 +67,8 @@ def lead(result: SelectionResult) -> list[str]:
     )
     warnings = list(_warnings(result))
     if result.choice.is_corrected and len(warnings) < 2:  # otherwise only the table has it
-        said += f"; expect about {result.choice.corrected_chosen:.3f} on new queries"
+        gain = f" ({percent(result.leads[reference.name])})" if reference.name in result.leads else ""
+        said += f"; expect about {result.choice.corrected_chosen:.3f} on new queries{gain}"
     return [f"{said}.", *warnings]
 
 
@@ -109,6 +111,7 @@ def _claims(result: SelectionResult) -> Iterator[tuple[str, str, str]]:
     yield f"{metric} of the chosen model", figure(c.mean), by
     if choice.is_corrected:
         corrected = "the same mean, corrected because these queries also chose the model"
+        corrected += f"; the lead to quote: {said_leads(result.leads)}" if result.leads else ""
         yield "expected on new queries", figure(choice.corrected_chosen), corrected
     for r in (result.reference, *([] if result.change is None else [result.against_all])):
         valid = f"{confidence} interval, valid for all sizes at once" if r is result.reference else ""

@@ -58,20 +58,24 @@ class FusionScreen(Screen):
     star_note = "'at most': one-sided; 'if switched off': each pair alone"
 
     def named(self) -> str:
-        """The first kept retrievers with their weights."""
+        """Whether the queries can tell, and the first kept retrievers with their weights."""
+        doubt = f"; {self.fusion.doubt}" if self.fusion.doubt else ""
         if self.result.chosen is self.result.choice.named:
-            return ""
+            return doubt
         weights = list(self.fusion.weights.items())
         said = [f"{shortened(name, MAX_RETRIEVER)} {shown_weight(weight, 2)}" for name, weight in weights[:MAX_NAMED]]
-        return f": {', '.join(said)}{', ...' if len(weights) > MAX_NAMED else ''}"
+        return f"{doubt}: {', '.join(said)}{', ...' if len(weights) > MAX_NAMED else ''}"
+
+    def opening(self, kept: str) -> Iterator[str]:
+        """What is kept; fewer retrievers that may be as good; the queries."""
+        yield kept
+        yield f"{self.fusion.fewer}." if self.fusion.fewer else ""
+        yield f"{self.judged()}."
 
     def judged(self) -> str:
         """The number of queries, the depth and the norm."""
         cut = f"lists cut at rank {self.fusion.facts.depth}, norm {self.fusion.formula.norm}"
         return f"{queries(self.result.n_queries)}, each scored by weights not learned from it; {cut}"
-
-    def above(self) -> str:
-        return self.fusion.above
 
     def shown(self, name: str, c: Candidate) -> str:
         """The name of a candidate's row, with its norm."""
@@ -82,16 +86,16 @@ class FusionScreen(Screen):
     def best(self) -> list[Row]:
         """The choice of the rule by itself if the named formula is chosen; otherwise the best formula."""
         c, choice = self.result.choice.contender, self.result.choice
-        if c is None or c is choice.chosen or choice.rule.limit is not None:
+        if c is None or choice.chosen is not choice.named or c is choice.named or choice.rule.limit is not None:
             return super().best()
-        return [(self.shown("best learned", c), c.n_features, c.mean, "")]
+        return [] if c.formula else [(self.shown("best learned", c), c.n_features, c.mean, "")]
 
     def rivals(self) -> Sequence[ComparedRival]:
-        """The formulas of all retrievers, and the best single retriever, unless it is chosen."""
-        compared, chosen = self.result.rivals.compared, self.result.chosen
+        """The formulas of all retrievers, and the best single retriever, unless it has a row."""
+        compared, shown = self.result.rivals.compared, (self.result.chosen.formula, self.result.dense.formula)
         single = max((r for r in compared if r.n_features == 1), key=lambda r: r.mean, default=None)
         named = [replace(r, name=self._with_norm(r.name)) for r in compared if r.n_features != 1]
-        if single is None or single.name == chosen.formula:
+        if single is None or single.name in shown:
             return named
         return [*named, replace(single, name=f"{ALONE}{single.name.removesuffix(' alone')}")]
 
@@ -107,8 +111,7 @@ class FusionScreen(Screen):
         yield from super().sentences()
         choice = self.result.choice
         if len(self.fusion.facts.retrievers) > 1:
-            norm = self.result.model.feature_names[0].rpartition(":")[2]
-            yield f"{ALONE.strip()} by {norm}, chosen on these queries: expect less on others."
+            yield f"{ALONE.strip()} chosen on these queries: expect less on others."
         if self.has_intervals and not all_equal(choice) and not coarse(choice) and choice.resolution > FINE:
             yield f"To rule out a loss of {FINE:.0%}, you would need {needed(choice, FINE)} queries."
 
@@ -173,7 +176,8 @@ def render_fusion(result: FusionResult, place: str | None = None) -> str:
         return fusion_command(formula_of(model), at)
 
     commands = commands_of_sizes(result.selection, place, export, "result.formula", "result.selection")
-    section = Section("Retrievers", _formula(result), [retriever_table(result)])
+    said = [f"{text[0].upper()}{text[1:]}." for text in (result.doubt, result.fewer) if text]
+    section = Section("Retrievers", " ".join([*said, _formula(result)]), [retriever_table(result)])
     return render_page(of_retrievers(result), section, commands)
 
 

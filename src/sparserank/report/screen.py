@@ -31,7 +31,6 @@ from sparserank.selection.statements import (
     defence_sentence,
     enough,
     estimated,
-    expected_sentence,
     few_sentence,
     preference_sentence,
     queries,
@@ -115,7 +114,7 @@ class Screen:
         costed = choice.by_cost or result.plan.costs is not None
         cost = f" at a {choice.rule.cost} of {choice.chosen.cost:g}" if costed else ""
         kept = f"{self.all} " if choice.chosen is choice.named else f"{answers(choice)} of "
-        yield f"Keep {kept}{counted(result.n_all, result.noun)}{cost}{self.named()}.  {self.judged()}."
+        yield from self.opening(f"Keep {kept}{counted(result.n_all, result.noun)}{cost}{self.named()}.")
         yield preference_sentence(choice, result.metric)
         yield result.suspicion
         if not self.has_intervals:
@@ -128,6 +127,10 @@ class Screen:
             is_shown = result.change.high < 0
             shown = "is shown to be better: do not switch" if is_shown else "has the higher mean, perhaps by chance"
             yield f"Today's ranker {shown}."
+
+    def opening(self, kept: str) -> Iterator[str]:
+        """What is kept, and on which queries."""
+        yield f"{kept}  {self.judged()}."
 
     def above(self) -> str:
         """A rival with a higher mean than the chosen model; '' if there is none."""
@@ -207,7 +210,7 @@ class Screen:
         result, choice = self.result, self.result.choice
         if result.test is not None:
             yield on_test(result.test, result.metric, result.plan.confidence, ("dense", self.all), self.all)
-        yield expected_sentence(choice)
+        yield result.expected
         yield self.rule()
         if self.has_intervals and not all_equal(choice):
             rivals = ", and for all rivals" if self.rivals() else ""

@@ -51,20 +51,21 @@ def against_all_features(choice: Choice, dense: Candidate, by_size: Sequence[Can
 def compare_on_test(
     plan: SelectionPlan,
     test: RankingDataset,
-    work: FoldedPaths,
+    work: FoldedPaths | None,
     chosen: RankingModel,
     dense: dict[str, RankingModel],
     others: Mapping[str, np.ndarray],
     notes: list[str],
 ) -> Comparison:
     """Compare the chosen model with dense models {name: model}, the best single feature on the training queries of
-    `work`, and other rankers {name: scores in input order}."""
+    `work` (None: single features are among the others), and other rankers {name: scores in input order}."""
     names = chosen.feature_names
-    feature, sign = best_single_feature(plan, work, notes)
     systems = {f"chosen ({len(chosen.columns)} features)": chosen.score_dataset(test)}
     systems |= {name: model.score_dataset(test) for name, model in dense.items()}
-    alone = f"best single feature ({names[feature]}{' ascending' if sign < 0 else ''})"
-    systems[alone] = sign * InUse(alone, (names[feature],)).scores(test)
+    if work is not None:
+        feature, sign = best_single_feature(plan, work, notes)
+        alone = f"best single feature ({names[feature]}{' ascending' if sign < 0 else ''})"
+        systems[alone] = sign * InUse(alone, (names[feature],)).scores(test)
     return compare_systems(systems | dict(others), test, plan.metrics)
 
 
@@ -153,7 +154,8 @@ class Comparisons:
         assert full.model is not None
         scores = {} if self.current is None else {self.current.name: self.current.scores(self.test)}
         others = {**scores, **self.on_folds.test_scores}
-        return compare_on_test(self.plan, self.test, self.cv.first, model, {full.name: full.model}, others, notes)
+        work = None if dense.formula else self.cv.first
+        return compare_on_test(self.plan, self.test, work, model, {full.name: full.model}, others, notes)
 
     def references(self, dense: Candidate, found: RivalReport) -> tuple[Rival, ...]:
         """The rankers that models of every size are compared with query by query: all features, the strongest rival,

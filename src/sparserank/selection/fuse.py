@@ -15,7 +15,8 @@ from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.fusion_table import FusionTable, fusion_table
 from sparserank.data.fusion.judged_runs import JudgedRuns, judged_columns, read_judged_runs
-from sparserank.data.fusion.norms import MINMAX, RRF, Norm, rules_of
+from sparserank.data.fusion.lists import RetrieverLists
+from sparserank.data.fusion.norms import MINMAX, OF_SCORES, RRF, Norm, rules_of
 from sparserank.data.missing import KEEP
 from sparserank.data.read import read_sources
 from sparserank.data.reading import Reading
@@ -68,8 +69,9 @@ def fuse(
     """Choose the retrievers to keep and their weights, from the runs of all retrievers and judgments.
 
     Lists are cut at one depth and normalised. The fused score is a weighted sum, with weights >= 0 unless you set
-    sign='free'. Each number of retrievers is evaluated out of fold over the judged queries, and the smallest set within
-    `margin` of the best is kept. Single retrievers, reciprocal rank fusion (RRF), CombSUM and equal weights are
+    sign='free'. Each number of retrievers is evaluated out of fold over the judged queries. Of the sets whose mean
+    leads reciprocal rank fusion (RRF) of all by one paired standard error (1.5 for a single retriever), the smallest
+    within `margin` of the best is kept; if there is none, RRF of all. CombSUM, equal weights and single retrievers are
     compared with it.
 
     Parameters
@@ -174,11 +176,9 @@ def _prepared(runs: Any, qrels: Any, chosen: AllFuseOptions) -> _Work:
     negative = tuple(dict.fromkeys([*judged.negative, *(() if tests is None else tests.negative)]))
     norms, usual = (norms_tried(chosen["norm"], engine, names, of_ranks=judged.of_ranks) for names in (negative, ()))
     named = Norm(RRF) if Norm(RRF) in norms else norms[0]
-    others = [Norm(RRF), *(EQUAL_RANKS if judged.of_ranks else EQUAL_SCORES)]
-    compared = [
-        n for n in others if n != named and (engine is None or FUSION_ENGINES[engine].why_not(n, negative) is None)
-    ]
-    columns = list(dict.fromkeys([*norms, named, *compared]))
+    others = [named, Norm(RRF), *(EQUAL_RANKS if judged.of_ranks else EQUAL_SCORES)]
+    compared = [n for n in others if engine is None or FUSION_ENGINES[engine].why_not(n, negative) is None]
+    columns = list(dict.fromkeys([*norms, *compared]))
     rules, skip = rules_of(engine), chosen["unjudged"] == "skip"
 
     def table_of(read: JudgedRuns) -> FusionTable:
@@ -200,13 +200,18 @@ def _prepared(runs: Any, qrels: Any, chosen: AllFuseOptions) -> _Work:
         if m.uses_gain:  # may refuse a grade: raise before work begins
             m.convention.gains(table.judged.relevance)
     usable = norms_with_paths(table.learned, norms, columns, plan)
-    formulas = _formulas(judged.names, columns, named, compared)
+    most = None if engine is None else FUSION_ENGINES[engine].most
+    of_all = compared if most is None or len(judged.names) <= most else []  # what the engine can run
+    own = [_own_norm(run, columns) for run in judged.lists]
+    formulas = _formulas(judged.names, columns, of_all, own)
+    defended = title_of(named) if of_all else ""
     problem = Problem(
         table.learned,
         test=test,
         judged=table.judged,
-        rivals=Formulas(table.judged, test, plan.metric, {n: c for n, c in formulas.items() if n != title_of(named)}),
-        named=_named(formulas, named, judged.names),
+        rivals=Formulas(table.judged, test, plan.metric, {n: c for n, c in formulas.items() if n != defended}),
+        named=_named(formulas, defended, judged.names),
+        defended=defended,
         transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],
         facts=facts_of(judged.depth, engine, negative, {run.name: run.merged for run in judged.lists}),
     )
@@ -268,19 +273,25 @@ def _check(table: FusionTable, judged: JudgedRuns, name: str = "") -> None:
         )
 
 
+def _own_norm(run: RetrieverLists, norms: Sequence[Norm]) -> Norm:
+    """The norm under which a retriever alone is its lists in their own order: of ranks if the run has them, which also
+    order equal scores, otherwise of scores; the first norm if there is none."""
+    return next((norm for norm in norms if (norm.name in OF_SCORES) != run.has_ranks), norms[0])
+
+
 def _formulas(
-    names: Sequence[str], columns: Sequence[Norm], named: Norm, compared: Sequence[Norm]
+    names: Sequence[str], columns: Sequence[Norm], of_all: Sequence[Norm], own: Sequence[Norm]
 ) -> dict[str, tuple[int, ...]]:
-    """{name: columns whose sum is the score}: all retrievers with equal weights, under the named norm and under each
-    compared norm, and each retriever alone."""
+    """{name: columns whose sum is the score}: all retrievers with equal weights, under each norm of `of_all`, and each
+    retriever alone, under its `own` norm."""
     at = {(name, norm): j for j, (name, norm) in enumerate((a, b) for a in names for b in columns)}
-    uses = {title_of(norm): tuple(at[name, norm] for name in names) for norm in (named, *compared)}
-    return uses | {alone(name): (at[name, columns[0]],) for name in names}
+    uses = {title_of(norm): tuple(at[name, norm] for name in names) for norm in of_all}
+    return uses | {alone(name): (at[name, norm],) for name, norm in zip(names, own, strict=True)}
 
 
-def _named(formulas: Mapping[str, tuple[int, ...]], named: Norm, names: Sequence[str]) -> NamedFormulas:
-    """The formulas that may be chosen: the named one, and each retriever alone."""
-    titles = (title_of(named), *(alone(name) for name in names if len(names) > 1))
+def _named(formulas: Mapping[str, tuple[int, ...]], defended: str, names: Sequence[str]) -> NamedFormulas:
+    """The formulas that may be chosen: the defended one, if there is one, and each retriever alone."""
+    titles = tuple(filter(None, (defended, *map(alone, names))))
     return NamedFormulas(titles, tuple(tuple((j, 1.0) for j in formulas[title]) for title in titles))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, reference_name
-from sparserank.data.fusion.norms import LOGRANK, MINMAX, RRF, ZSCORE, Norm
+from sparserank.data.fusion.norms import MINMAX, RRF, Norm
 from sparserank.files import atomic_write
 from sparserank.lazy import cached_property
 from sparserank.model.fusion import FusionFormula, formula_of
@@ -21,14 +20,14 @@ from sparserank.options import option
 from sparserank.options.arguments import check_arguments
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import write_results
-from sparserank.selection.statements import headline
+from sparserank.selection.statements import counted, headline
+from sparserank.text import relative
 from sparserank.workdir.directory import WorkDirectory
 
 if TYPE_CHECKING:
     from sparserank.export.explanation import QueryExplanation
 
 TITLES = {RRF: "RRF", MINMAX: "CombSUM"}
-COMPARED = (RRF, MINMAX, ZSCORE, LOGRANK)  # norms under which the sum of all retrievers is compared
 MAX_GAP = 0.05  # larger differences between the judged shares of kept and other retrievers are noted
 
 
@@ -129,30 +128,45 @@ class FusionResult:
         selection = self.selection
         said = headline(selection.choice, selection.metric, selection.n_all, selection.noun)
         weights = ", ".join(f"{name} {shown_weight(weight, 2)}" for name, weight in self.weights.items())
-        return f"{said} ({weights}){'; ' if self.above else ''}{self.above}"
+        kept, rest = said.split("; ", 1)
+        return "; ".join(
+            filter(None, [kept, self.doubt, f"{rest} ({weights})", self.fewer, selection.rivals.headline()])
+        )
 
     @property
-    def above(self) -> str:
-        """The formula with the highest mean if above the choice (shown or not) and how to measure against it, or ''."""
-        selection, best = self.selection, self.selection.rivals.above
-        full = selection.dense
-        if full is not selection.chosen and full.mean > max(selection.chosen.mean, -inf if best is None else best.mean):
-            number = len(self.facts.retrievers)
-            name, asked = reference_name(full), option("k", number)
-            between = selection.against_all.against(shown=False)
-        elif best is not None:
-            name = best.name
-            norm = next((n for n in COMPARED if title_of(Norm(n)) == name), None)
-            asked = option("k", 1) if norm is None else option("norm", norm)
-            between = best.against(shown=False)
+    def doubt(self) -> str:
+        """That the queries cannot tell the choice from what it is measured against, or that formula from others; '' if
+        they can."""
+        choice, chosen, full = self.selection.choice, self.selection.chosen, self.selection.dense
+        others = [c for c in choice.sparse if c is not full]
+        if chosen is full:
+            known, name = all(choice.shows_difference(c, full) for c in others), "others"
         else:
+            known, name = bool(self.selection.against_all.shown), reference_name(full)
+        return "" if known else f"these {choice.bounds.n_queries} queries cannot tell it from {name}"
+
+    @property
+    def fewer(self) -> str:
+        """Where all retrievers are the answer: fewer of them that are not shown to be worse, with the interval and the
+        option that chooses them; of these sets the smallest with a loss within the margin, or else the best."""
+        selection, choice, full = self.selection, self.selection.choice, self.selection.against_all
+        if selection.chosen is not choice.named:
             return ""
-        return f"{name} is above the choice, which is {between} against it; {asked} measures against it instead"
+        sets = zip(selection.by_size, full.sizes, strict=True)  # a larger set has a higher mean
+        found = [(c, d) for c, d in sets if c.n_features < selection.chosen.n_features and d.high >= 0]
+        within = [(c, d) for c, d in found if choice.rule.small_enough(-d.difference, abs(full.mean) or 1.0)]
+        if not found:
+            return ""
+        c, d = within[0] if within else found[-1]
+        asked = option("budget", c.cost) if choice.by_cost else option("k", c.n_features)
+        against = relative(d.difference, d.low, d.high, full.mean, shown=False)
+        return f"{c.n_features} of {counted(selection.n_all, selection.noun)}: {against} against {full.name}; {asked}"
 
     def norm_of(self, c: Candidate) -> str:
-        """The norm of a candidate: that of its task or, for a single retriever, the first norm of the table."""
+        """The norm of a candidate: that of its task or, for a single retriever, of its own."""
         if c.formula:
-            return self.selection.model.feature_names[0].rpartition(":")[2]
+            used = next(used for own, used in zip(self.selection.by_size, self.selection.used, strict=True) if own is c)
+            return used[0].rpartition(":")[2]
         return c.penalty.rpartition(" on ")[2]
 
     def _repr_html_(self) -> str:
@@ -230,6 +244,8 @@ class FusionResult:
             "fusion": {
                 **facts,
                 "norm": str(self.formula.norm),
+                "doubt": self.doubt,
+                "fewer": self.fewer,
                 "retrievers": self.rows(),
                 "terms": [{"retriever": term.retriever, "weight": term.weight} for term in self.formula.terms],
             },

@@ -80,8 +80,9 @@ class Problem:
     current        the ranker in use
     rivals         trees that are trained on the same folds, each within `rival_time` seconds; or formulas
     transforms     of the features, in place of those that the plan names
-    named          formulas with fixed weights that may be chosen too; the first is chosen unless another candidate
-                   earns its place, and replaces the dense model as the reference of all comparisons
+    named          formulas with fixed weights that may be chosen too; they replace the dense models
+    defended       the named formula that is chosen unless another candidate earns its place, and that all comparisons
+                   refer to; '': the best formula is the reference, and none is defended
     today          the formula in use, which may be chosen too
     facts          on the features, stored among the parameters of the models
     """
@@ -96,6 +97,7 @@ class Problem:
     rival_time: float = RIVAL_TIME.default
     transforms: Sequence[FeatureTransform] | None = None
     named: NamedFormulas | None = None
+    defended: str = ""
     today: NamedFormulas | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -117,7 +119,7 @@ class SelectionJob:
         self.names = tuple(data.feature_names or ())
         feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
         tried = tasks_of(plan, data, feature_groups, client, problem.transforms)
-        if named is not None:  # the reference, in place of dense models
+        if named is not None:  # references, in place of dense models
             label = f"{NAMED} ({named.names[0]} first)"
             tried = [*(t for t in tried if t.maker.selects), PathTask(label, named, FeatureTransform(NAMED))]
         if problem.today is not None:
@@ -173,11 +175,11 @@ class SelectionJob:
             return self._execute(store, progress)
 
     def _execute(self, store: WorkStore | None, progress: Progress | None) -> SelectionResult:
-        plan, cv, named = self.plan, self.cv, self.problem.named
+        plan, cv = self.plan, self.cv
         began = time.perf_counter()
         candidate_set = self.candidates(store, progress)
         try:
-            choice = plan.choose(candidate_set.sparse, candidate_set.dense, "" if named is None else named.names[0])
+            choice = plan.choose(candidate_set.sparse, candidate_set.dense, self.problem.defended)
         except DataError as error:
             if not plan.fast:
                 raise

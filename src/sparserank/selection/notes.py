@@ -138,6 +138,8 @@ def notes_of_runs(judged: JudgedRuns, tests: JudgedRuns | None, table: FusionTab
     other = sum(run.n_other for run in judged.lists)
     if other:
         out.append(f"{other:,} entries of queries without judgments were left out.")
+    if flat := [brief(run.name) for run in judged.lists if run.unordered]:
+        out.append(f"{_first(flat)}: no scores or ranks that differ, so the documents are in the order of their ids.")
     contrary = [f"{brief(run.name)} ({run.n_contrary} lists)" for run in judged.lists if run.n_contrary]
     if contrary:
         out.append(f"ranks contradict scores in {_first(contrary)}; lists are ordered by score.")

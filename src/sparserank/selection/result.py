@@ -37,6 +37,7 @@ from sparserank.selection.rivals import ComparedRival, RivalReport
 from sparserank.selection.statements import (
     choice_sentences,
     counted,
+    expected_sentence,
     headline,
     quality_sentence,
     stability_sentence,
@@ -156,7 +157,9 @@ class SelectionResult:
     @property
     def n_dense(self) -> int:
         """Number of features of the dense model; for retrievers, all of them, although some weights may be 0."""
-        return self.n_available or self.dense.n_features
+        if self.n_available is None or self.choice.named is None:
+            return self.dense.n_features
+        return self.n_available
 
     @property
     def noun(self) -> str:
@@ -190,6 +193,26 @@ class SelectionResult:
         return ComparedRival("today's ranker", change.n_features, *figures, for_model="", sizes=unknown)
 
     @property
+    def leads(self) -> dict[str, float]:
+        """{reference: lead over it to expect of the chosen model on new queries, relative to its mean}, of the ranker
+        in use or the formula that all are measured against, and of the strongest trees. The mean of the chosen model is
+        optimistic; these leads are not."""
+        strongest = self.rivals.strongest
+        found = [self.reference] if self.change is not None or self.dense.formula else []
+        found += [strongest] if strongest is not None and strongest.for_model else []
+        expected = self.choice.corrected_chosen
+        return {
+            r.name: (expected - r.mean) / (abs(r.mean) or 1.0)
+            for r in found
+            if r.difference and self.choice.is_corrected
+        }
+
+    @property
+    def expected(self) -> str:
+        """What to expect of the chosen model on new queries."""
+        return expected_sentence(self.choice, self.leads)
+
+    @property
     def headline(self) -> str:
         """The features to keep and the bound on the loss, in one line."""
         text, trees = headline(self.choice, self.metric, self.n_all, self.noun), self.rivals.headline()
@@ -209,6 +232,7 @@ class SelectionResult:
         said = [
             *(first, self.suspicion, *others),
             quality_sentence(self.choice, self.dense, self.metric, self.n_dense, self.noun),
+            self.expected or None,
             *self.rivals.sentences(self.metric, confidence),
             None if self.stability is None else stability_sentence(self.stability, self.noun),
             self.worth.sentence(self.metric, margin, self.noun),
@@ -374,7 +398,10 @@ class SelectionResult:
                 "parameters": {**self.model.parameters, "scaling": self.model.scaling.method},
             },
             "best": {name: getattr(self.best, name) for name in MODEL},
-            "corrected": {"chosen": self.choice.corrected_chosen if self.choice.is_corrected else None},
+            "corrected": {
+                "chosen": self.choice.corrected_chosen if self.choice.is_corrected else None,
+                "leads": self.leads,
+            },
             "dense": self._compared(self.dense),
             "all_features": {
                 **{name: getattr(full, name) for name in ("n_features", "mean")},

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
-from sparserank.crossval.choice import FEATURE, LEAD, MIN_NEW, Candidate, Choice, Rule, reference_name
+from sparserank.crossval.choice import FEATURE, LEAD, LEAD_ALONE, MIN_NEW, Candidate, Choice, Rule, reference_name
 from sparserank.crossval.stability import Stability
 from sparserank.evaluation.loss_bounds import MIN_DIFFERENT, MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
@@ -160,33 +161,39 @@ def defence_sentence(choice: Choice, n_features: int, noun: str) -> str:
     if c is named:
         return f"{text}it is within the margin of the best formula, and none with fewer {noun}s is."
     lead, unit = choice.mean(c) - choice.mean(named), abs(choice.mean(named)) or 1.0
-    asked = LEAD * choice.error(named, c)
+    asked, errors = choice.asked(c), LEAD_ALONE if c.n_features == 1 else LEAD
     text += f"the best other choice, {counted(c.n_features, noun)} ({c.label}), is {percent(lead / unit)} against it"
     if lead <= 0:
         return f"{text}."
-    text += f", less than {LEAD:g} standard errors of the difference ({percent(asked / unit).lstrip('+')})"
+    many = "" if errors == 1 else "s"
+    text += f", less than {errors:g} standard error{many} of the difference ({percent(asked / unit).lstrip('+')})"
     enough_queries = _rounded(choice.bounds.n_queries * (asked / lead) ** 2)
     return f"{text}. If that lead is real, {enough_queries} queries would show it."
 
 
 def quality_sentence(choice: Choice, dense: Candidate, metric: str, n_all: int, noun: str = FEATURE) -> str:
-    """The mean of the chosen model and of the dense one, and what to expect of the chosen one on new queries."""
+    """The mean of the chosen model and of the dense one."""
     c, full = choice.chosen, dense.mean
     against = f" ({percent((c.mean - full) / abs(full))})" if full else ""
     text = f"{metric} is {c.mean:.4f} with {counted(c.n_features, noun)}"
     if c is not dense:
         text += f" and {full:.4f} with {reference_name(dense) if dense.formula else 'all'} {n_all}{against}"
-    text += "."
-    expected = expected_sentence(choice)
-    return f"{text} {expected}" if expected else text
+    return f"{text}."
 
 
-def expected_sentence(choice: Choice) -> str:
-    """The mean of the chosen model, corrected for the choice; '' where it cannot be."""
+def expected_sentence(choice: Choice, leads: Mapping[str, float]) -> str:
+    """The mean of the chosen model, corrected for the choice, and its leads {reference: relative to its mean}; '' where
+    it cannot be corrected."""
     if not choice.is_corrected:
         return ""
-    n = choice.bounds.n_queries
-    return f"Expected on new queries: {choice.corrected_chosen:.4f} (these {n} queries also chose the model)."
+    chose = f"these {choice.bounds.n_queries} queries also chose the model"
+    said = "; ".join(filter(None, [said_leads(leads), chose]))
+    return f"Expected on new queries: {choice.corrected_chosen:.4f} ({said})."
+
+
+def said_leads(leads: Mapping[str, float]) -> str:
+    """'+4.3% against today, -0.2% against LightGBM'"""
+    return ", ".join(f"{percent(lead)} against {name}" for name, lead in leads.items())
 
 
 def answers(choice: Choice) -> str:
@@ -207,9 +214,10 @@ def coarse_sentence(choice: Choice, noun: str = FEATURE) -> str:
 
 
 def _two_answers(choice: Choice, noun: str) -> str:
-    """The smaller model and the larger one between which the queries cannot decide; '' where there is one answer."""
+    """The smaller model and the larger one between which the queries cannot decide; '' where there is one answer, or a
+    named formula is chosen."""
     c, other = choice.chosen, choice.other
-    if other is None:
+    if other is None or c is choice.named:
         return ""
     full = choice.reference
     what = "the best model" if full is choice.best else reference_name(full)

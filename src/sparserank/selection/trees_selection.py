@@ -125,7 +125,7 @@ class TreesSelection:
             text += (
                 f"; trees on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}"
             )
-        said.append(" ".join(filter(None, [f"{text}.", expected_sentence(self.choice)])))
+        said.append(" ".join(filter(None, [f"{text}.", expected_sentence(self.choice, {})])))
         if self.ours is not None:
             o = self.ours
             said.append(

@@ -88,7 +88,8 @@ def _distinct(names: list[str], files: Sequence[str | os.PathLike]) -> list[str]
     if twice is not None:
         first, second, *_ = (str(file) for name, file in zip(names, files, strict=True) if name == twice)
         if os.path.realpath(first) == os.path.realpath(second):
-            raise DataError(f"{first} and {second}: are the same run; leave one out.")
+            said = f"{first}: is given twice" if first == second else f"{first} and {second}: are the same run"
+            raise DataError(f"{said}; leave one out.")
         raise DataError(
             f"{first} and {second}: both runs are called {brief(twice)}. Name each of them: NAME=FILE, or a mapping "
             "in Python."
@@ -104,6 +105,7 @@ class RetrieverLists:
     query       (n_lists,) query numbers, ascending; list_ptr (n_lists + 1,): offsets of the lists in the entries
     document    (n_entries,) document numbers; score (n_entries,), descending within a list; rank (n_entries,)
                 from 1, ascending within a list
+    has_ranks   whether the run has ranks, which order equal scores
     n_contrary  number of lists whose ranks in the run contradict the scores
     n_other     number of entries of queries without judgments, which are left out
     """
@@ -114,6 +116,7 @@ class RetrieverLists:
     document: np.ndarray
     score: np.ndarray
     rank: np.ndarray
+    has_ranks: bool = False
     n_contrary: int = 0
     n_other: int = 0
 
@@ -123,10 +126,20 @@ class RetrieverLists:
         return np.diff(self.list_ptr)
 
     @property
+    def _differ(self) -> np.ndarray:
+        """The entries whose score is not that of the one before in their list."""
+        after = np.delete(np.arange(len(self.score)), self.list_ptr[:-1])  # entries with a predecessor in their list
+        return after[self.score[after] != self.score[after - 1]]
+
+    @property
+    def unordered(self) -> bool:
+        """Whether nothing but document ids orders any list."""
+        return not self.has_ranks and not len(self._differ) and len(self.score) > len(self.query)
+
+    @property
     def merged(self) -> float:
         """Of the adjacent entries with different scores, the fraction whose scores are equal in single precision."""
-        after = np.delete(np.arange(len(self.score)), self.list_ptr[:-1])  # entries with a predecessor in their list
-        differ = after[self.score[after] != self.score[after - 1]]
+        differ = self._differ
         with np.errstate(over="ignore"):
             single = self.score.astype(np.float32)
         return float((single[differ] == single[differ - 1]).mean()) if len(differ) else 0.0
@@ -203,7 +216,7 @@ def ordered(
     contrary = np.unique(query[1:][falls])
     places = (np.arange(len(query)) - np.repeat(starts, np.diff(list_ptr)) + 1).astype(np.int32)
     small = document.astype(np.int32) if document.max() < 2**31 else document
-    return RetrieverLists(name, query[starts], list_ptr, small, score, places, len(contrary), n_other)
+    return RetrieverLists(name, query[starts], list_ptr, small, score, places, bool(rank.any()), len(contrary), n_other)
 
 
 def of_ranks(name: str, query: np.ndarray, document: np.ndarray, rank: np.ndarray) -> RetrieverLists:
