@@ -9,7 +9,7 @@ import numpy as np
 
 from sparserank.curves import StepCurve
 from sparserank.model.ranking_model import RankingModel
-from sparserank.model.training_record import LOST, SHARES, record_of
+from sparserank.model.training_record import LOST, points_of
 from sparserank.options.arguments import check_arguments
 from sparserank.text import percent, visible
 from sparserank.transforms import ASINH, LOG, NONE
@@ -65,8 +65,10 @@ def _of_columns(model: RankingModel, name: str, columns: Sequence[int]) -> str:
     ups, downs = (sorted((j for j in rises if rises[j] * sign > 0), key=lambda j: -abs(rises[j])) for sign in (1, -1))
     first = columns[0]
     if first not in rises:
-        missing = bool(rises) or np.isfinite(_known_range(model, first)).any()
-        return _sentence(model, first) + (_where_missing(model, first, sum(rises.values())) if missing else "")
+        low, high = _known_range(model, first)
+        filled = model.fill_values is not None and not low <= model.fill_values[first] <= high
+        missing = _where_missing(model, first, sum(rises.values())) if rises or filled else ""
+        return _sentence(model, first) + missing
     verbs = (("raised", ups), ("lowered", downs))
     told = [f"{verb} if {name} is {_levels(model, own)}" for verb, own in verbs if own]
     return f"A document is {', and '.join(told)}." if told else f"{name} changes nothing."
@@ -89,8 +91,7 @@ def _levels(model: RankingModel, columns: Sequence[int]) -> str:
 
 def _sentence(model: RankingModel, j: int) -> str:
     name, kind, constant = model.feature_names[j], NONE, 1.0
-    record = record_of(model, name)
-    if record is not None and record.points.tolist() == [0.0, 1.0]:
+    if points_of(model, name) == [0.0, 1.0]:
         return f"A document is {'raised' if model.rise(j) > 0 else 'lowered'} if {name.replace('_', ' ')}."
     if model.transform is not None:
         kind, constant = model.transform.kinds[j], float(model.transform.constants[j])
@@ -115,18 +116,9 @@ def _sentence(model: RankingModel, j: int) -> str:
 
 
 def _known_range(model: RankingModel, j: int) -> tuple[float, float]:
-    """The range of a feature between the outermost recorded quantiles, if there is only the fill value of missing ones
-    beyond, up to what two quantiles are apart; infinite if there are others."""
-    record, low, high = record_of(model, model.feature_names[j]), -np.inf, np.inf
-    if record is None or model.fill_values is None or len(record.points) == 1:
-        return low, high
-    points, missing = record.points, record.before["missing"]
-    most = np.inf if missing is None else missing + SHARES[1]
-    if points[0] == model.fill_values[j] and record.shares[0] <= most:
-        low = float(points[1])
-    if points[-1] == model.fill_values[j] and 1.0 - record.shares[-2] <= most:
-        high = float(points[-2])
-    return low, high
+    """The smallest and the largest value of a feature in training, without missing values; infinite if not known."""
+    points = points_of(model, model.feature_names[j])
+    return (points[0], points[-1]) if points else (-np.inf, np.inf)
 
 
 def parts_of(at: np.ndarray, heights: np.ndarray, *, steps: bool) -> list[Part]:

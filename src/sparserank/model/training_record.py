@@ -211,12 +211,15 @@ def _records_of(model: RankingModel) -> dict[str, dict[str, Any]]:
     return out
 
 
-def record_of(model: RankingModel, name: str) -> _Record | None:
-    """The values of a feature in training; None if the model has no usable record."""
+def points_of(model: RankingModel, name: str) -> list[float]:
+    """Quantiles of the values of a column in training, the smallest and the largest first and last, without missing
+    values; empty if the model has no usable record, or if missing values may be among them."""
     try:
-        return _Record.of(model.metadata[VALUES]["features"][name])
-    except (KeyError, TypeError, ValueError, IndexError):
-        return None
+        record = _records_of(model)[name]
+    except DataError:
+        return []
+    points: list[float] = record["points"].tolist()
+    return [] if record["missing"] is None else points
 
 
 def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
