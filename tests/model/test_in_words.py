@@ -11,6 +11,7 @@ import sparserank as sr
 from sparserank.curves import Curve, StepCurve
 from sparserank.data.derived import Derived
 from sparserank.model.in_words import EDGE, SMALL, in_words, parts_of
+from sparserank.model.training_record import with_training_record
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
 from tests.support.command_line import Cli
@@ -127,46 +128,50 @@ def test_explain_names_the_step_of_each_value() -> None:
     assert steps == {"price": ((None, 1.0), (4.0, None)), "clicks": (None, None), "age": (None, None)}
 
 
-def recorded(points: list[float], shares: list[float], missing: float | None, fill: float) -> dict[str, object]:
-    """What a model file records of the training values of its first feature."""
-    known = {"points": points, "shares": shares, "halves": 0.1, "missing": missing, "low": 0, "median": 0.5, "high": 1}
-    metadata = {"training_values": {"queries": 9, "features": {"price": known}}}
-    return {"metadata": metadata, "fill_values": np.array([fill, np.nan, np.nan, np.nan])}
+def recorded(own: list[float], n_missing: int, fill: float, *, known: bool = True) -> sr.RankingModel:
+    """A model that reads price first, with the record of its own values and of missing ones; known: the data say which
+    were missing."""
+    price = np.array([*own, *[fill] * n_missing])
+    X = np.column_stack([price, np.zeros((len(price), 3))])
+    missing = np.zeros(X.shape, dtype=bool)
+    missing[len(own) :, 0] = True
+    names = model().feature_names
+    fills = np.array([fill, np.nan, np.nan, np.nan])
+    told = {"filled": missing if known else None, "fill_values": fills}
+    data = sr.RankingDataset(X, np.zeros(len(X)), np.arange(len(X)) // 10, None, names, **told)
+    data = data if known else replace(data, filled=None)
+    trained = model(fill_values=fills, medians=np.array([0.5, np.nan, np.nan, np.nan]))
+    return with_training_record([trained], data)[0]
+
+
+OWN = np.linspace(0.1, 0.9, 90).tolist()
 
 
 def test_what_only_missing_values_reach_is_not_told() -> None:
-    points, shares = [0.1, 0.5, 0.9, 2.55], [0.01, 0.45, 0.82, 1.0]
     line = Curve(np.array([0.1, 0.9, 2.55]), np.array([0.0, 1.0, -1.0]))
     steps = StepCurve(np.array([0.3, 1.7]), np.array([0.0, 1.0, -1.0]))
-    medians = np.array([0.5, np.nan, np.nan, np.nan])
     for curve, where in ((line, "between 0.1 and 0.9"), (steps, "when it passes 0.3")):
-        for missing in (0.15, None):
-            filled = recorded(points, shares, missing, fill=2.55)
-            assert in_words(model(curves={0: curve}, medians=medians, **filled))["price"] == (
+        for known in (True, False):
+            filled = replace(recorded(OWN, 10, 2.55, known=known), curves={0: curve})
+            assert in_words(filled)["price"] == (
                 f"A larger price raises a document {where}; elsewhere little changes. A missing value lowers it, "
                 "compared with the median."
             )
-        known = recorded(points, shares, 0.01, fill=2.55)  # most values of 2.55 are its own
-        assert "then lowers it" in in_words(model(curves={0: curve}, **known))["price"]
-        inside = recorded(points, shares, 0.15, fill=0.5)
-        assert "then lowers it" in in_words(model(curves={0: curve}, **inside))["price"]
-    low = recorded([-1.0, 0.1, 0.9, 2.55], [0.15, 0.2, 0.9, 1.0], 0.15, fill=-1.0)
+        among_others = recorded([*OWN, 2.55], 10, 2.55)  # one value of 2.55 is its own
+        assert "then lowers it" in in_words(replace(among_others, curves={0: curve}))["price"]
+        inside = recorded([*OWN, 2.55], 10, 0.5)
+        assert "then lowers it" in in_words(replace(inside, curves={0: curve}))["price"]
+    low = recorded([*OWN, 2.55], 10, -1.0)
     curve = Curve(np.array([-1.0, 0.1, 2.55]), np.array([1.0, 0.0, 1.0]))
-    assert in_words(model(curves={0: curve}, **low))["price"].startswith("A larger price raises a document between 0.1")
+    assert in_words(replace(low, curves={0: curve}))["price"].startswith("A larger price raises a document between 0.1")
 
 
 def test_booleans_are_told_in_their_words() -> None:
     names = ("in_stock", "clicks", "unused", "age")
-    known = {
-        "points": [0.0, 1.0],
-        "shares": [0.4, 1.0],
-        "halves": 0.1,
-        "missing": 0.0,
-        "low": 0,
-        "median": 1,
-        "high": 1,
-    }
-    metadata = {"training_values": {"queries": 9, "features": {"in_stock": known}}}
+    X = np.column_stack([[0.0, 1.0] * 30, np.arange(60.0), np.zeros(60), np.arange(60.0)])
+    data = sr.RankingDataset(X, np.zeros(60), np.arange(60) // 10, None, names)
+    plain = sr.RankingModel(model().coef, names, model().scaling)
+    metadata = with_training_record([plain], data)[0].metadata
     found = sr.RankingModel(model().coef, names, model().scaling, metadata=metadata)
     assert in_words(found)["in_stock"] == "A document is raised if in stock."
     stumped = replace(found, curves={0: StepCurve(np.array([0.5]), np.array([1.0, -1.0]))})

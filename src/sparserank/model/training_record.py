@@ -182,7 +182,7 @@ def _record(x: np.ndarray, extremes: Sequence[float], lengths: np.ndarray, knows
     """What is recorded of a column; extremes: the smallest and the largest of all values of a number, beyond this
     sample."""
     finite = x[np.isfinite(x)] if np.isfinite(x).any() else np.zeros(1)
-    points = np.unique([*np.quantile(finite, SHARES), *extremes])
+    points = np.unique([*np.quantile(finite, SHARES, method="inverted_cdf"), *extremes])
     samples: dict[str, Any] = {rule: vars(s) for rule, s in _samples(x, points, lengths).items()}
     # A missing category without a feature of its own is like a level without one.
     if not (knows_missing and len(extremes)) and not np.isnan(x).any():
@@ -212,14 +212,17 @@ def _records_of(model: RankingModel) -> dict[str, dict[str, Any]]:
 
 
 def points_of(model: RankingModel, name: str) -> list[float]:
-    """Quantiles of the values of a column in training, the smallest and the largest first and last, without missing
-    values; empty if the model has no usable record, or if missing values may be among them."""
+    """Quantiles of the values of a column in training, the smallest and the largest first and last; empty if the model
+    has no usable record. Values in place of missing ones are left out, also where they look like the others."""
     try:
         record = _records_of(model)[name]
     except DataError:
         return []
     points: list[float] = record["points"].tolist()
-    return [] if record["missing"] is None else points
+    if record["missing"] is not None or model.fill_values is None:
+        return points
+    fill = model.fill_values[list(model.feature_names).index(name)]
+    return [x for x in points if x != fill]
 
 
 def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
