@@ -164,23 +164,25 @@ def _model(path: Path) -> None:
 
 
 def _request(path: Path) -> None:
-    """The clauses of a search request; one without names is printed with names."""
+    """The clauses of a search request; one that cannot be tuned as it is, is printed so that it can."""
     from sparserank.export.linear_weights import json_text
-    from sparserank.export.search_query import EXPECTED, search_query, with_names
+    from sparserank.export.search_query import EXPECTED, proposed, search_query
     from sparserank.strict_json import read_json
 
     body = read_json(path, EXPECTED)
-    if (named := with_names(body, str(path))) is not None:
-        print(json_text(named), end="")
-        note(
-            "note: names were added; a multi_match is one match per field (for best_fields, the sum is another query)."
-        )
+    request, said = proposed(body, str(path))
+    if request != body:
+        print(json_text(request), end="")
+        for sentence in said:
+            note(f"note: {sentence}")
         return
     clauses = search_query(body, str(path)).clauses.values()
     rows = [{"clause": c.name, "boost": c.boost, "boosts around": c.outer, "must": c.must} for c in clauses]
     give(rows, rows)
     cells = [[c.name, f"{c.boost:g}", f"{c.outer:g}", "must" if c.must else "should"] for c in clauses]
     table(f"{path}: a search request", ["clause", "boost", "boosts around", "part"], cells)
+    for sentence in said:
+        note(f"note: {sentence}")
 
 
 def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool) -> None:

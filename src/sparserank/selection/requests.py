@@ -157,11 +157,16 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
     same = all(old == new for old, new in boosts.values())
     said.append(STAY if same else f"boosts: {changed}{f'; without: {deleted}' if deleted else ''}.")
     patterns, n_docs = np.unique(columns_dense(data.X, np.arange(len(names))) != 0, axis=0, return_counts=True)
-    lost = 0
+    lost = at_most = 0
     for pattern, n in zip(patterns.tolist(), n_docs.tolist(), strict=True):
         matched = {name for name, has in zip(names, pattern, strict=True) if has}
-        found_before = request.finds(matched, REST in matched)
-        lost += n if found_before and not after.finds(matched, REST in matched) else 0
-    if lost:
-        said.append(f"only deleted clauses find {lost:,} of the {data.n_docs:,} documents; the new request does not.")
+        can_be = request.loses(after, matched, REST in matched)
+        lost += n if can_be == {True} else 0
+        at_most += n if True in can_be else 0
+    if at_most:
+        counted = f"{lost:,}" if lost == at_most else f"at least {lost:,} (at most {at_most:,})"
+        why = "" if lost == at_most else f", because {len(request.unnamed)} clauses have no name"
+        said.append(
+            f"only deleted clauses find {counted} of the {data.n_docs:,} documents{why}; the new request does not."
+        )
     return said
