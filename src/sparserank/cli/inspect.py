@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from sparserank.model.fusion import FusionFormula
     from sparserank.model.ranking_model import RankingModel
 
-BEGINS_REQUEST = re.compile(rb'\s*\{[^{}]*"query"\s*:\s*\{[^{}]*\{')  # a run has numbers there
+BEGINS_REQUEST = re.compile(  # a run has numbers there; lines of responses and judged requests have these keys, too
+    rb'\s*\{(?!.*"(?:qid|ratings)"\s*:).*"(?:query|retriever|source)"\s*:\s*\{\s*"\w+"\s*:\s*[{\["]', re.DOTALL
+)
 HELP = """Show the contents of data files, a store, a run, judgments, a model file or a search request.
 
 For a table (Parquet, CSV, Arrow), you do not have to name any column. The command shows each column, guesses \
@@ -170,19 +172,17 @@ def _request(path: Path) -> None:
     from sparserank.strict_json import read_json
 
     body = read_json(path, EXPECTED)
-    request, said = proposed(body, str(path))
-    if request != body:
-        print(json_text(request), end="")
-        for sentence in said:
-            note(f"note: {sentence}")
+    named, said = proposed(body, str(path))
+    for sentence in said:
+        note(f"note: {sentence}")
+    if named is not None:
+        print(json_text(named), end="")
         return
     clauses = search_query(body, str(path)).clauses.values()
     rows = [{"clause": c.name, "boost": c.boost, "boosts around": c.outer, "must": c.must} for c in clauses]
     give(rows, rows)
     cells = [[c.name, f"{c.boost:g}", f"{c.outer:g}", "must" if c.must else "should"] for c in clauses]
     table(f"{path}: a search request", ["clause", "boost", "boosts around", "part"], cells)
-    for sentence in said:
-        note(f"note: {sentence}")
 
 
 def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool) -> None:

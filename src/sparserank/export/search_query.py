@@ -10,7 +10,6 @@ import math
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, combinations
 from typing import Any
 
 from sparserank.data.responses import RESERVED, REST
@@ -19,19 +18,19 @@ from sparserank.export.query_types import (
     BOOST,
     LEAST,
     NAME,
+    OTHER,
     QUERY_TYPES,
     SCORED,
     UNSCORED,
-    QueryType,
-    as_sum,
+    entries_of,
     field_of,
     no_factor,
+    per_field,
 )
 from sparserank.strict_json import read_json
-from sparserank.text import brief, listed
+from sparserank.text import brief
 
 EXPECTED = "a request in JSON, with templates inside strings only"
-OTHERWISE = QueryType(whole="computes a score of its own from those inside; name it itself")
 BESIDE = {  # parts of a request that change scores, or which documents come first
     "retriever": 'computes scores outside the query; tune the query inside it, as {"query": ...}, and weigh retrievers '
     "with sparserank fuse",
@@ -88,7 +87,7 @@ class SearchQuery:
     @property
     def unnamed(self) -> tuple[int, ...]:
         """The clauses without a name that add to the score, each as the `id` of its query."""
-        return tuple(_unnamed(self.body["query"]))
+        return _unnamed(self.body["query"])
 
     def finds(self, matched: Collection[str], rest: bool | Collection[int]) -> bool:
         """Whether it finds a document that these clauses match, and these of `unnamed` (True: all)."""
@@ -98,12 +97,12 @@ class SearchQuery:
         """Whether a document that it finds is lost by `after`, `with_boosts` of it: what can be. Scores show which named
         clauses match, but only whether some of those without a name do.
         """
-        held, unnamed = {*matched, *self.unscored}, self.unnamed if rest else ()
-        if len(unnamed) > MOST_UNNAMED:
-            return {False, not after.finds(held, True)}
-        sizes = range(min(len(unnamed), 1), len(unnamed) + 1)
-        some = chain.from_iterable(combinations(unnamed, size) for size in sizes)
-        return {not after.finds(held, with_rest) for with_rest in some if self.finds(held, with_rest)}
+        held = {*matched, *self.unscored}
+        some = [self.unnamed[MOST_UNNAMED:]]
+        for clause in self.unnamed[:MOST_UNNAMED]:
+            some += [(*others, clause) for others in some]
+        worlds = [world for world in some if world] if rest else [()]
+        return {not after.finds(held, world) for world in worlds if self.finds(held, world)}
 
     def with_boosts(self, boosts: Mapping[str, float]) -> dict[str, Any]:
         """The request with these boosts. A clause without one is deleted if it is optional, otherwise it moves to
@@ -168,54 +167,45 @@ def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str
         yield Clause(named[NAME], _boost(named, place), outer, must)
     elif kind == "bool" and isinstance(content, Mapping):
         inside = outer * _boost(content, place)
-        for entry in (e for part in UNSCORED for e in _entries(content.get(part))):
+        for entry in (e for part in UNSCORED for e in entries_of(content.get(part))):
             unscored.update(_names(entry))
         found = [
             clause
             for part in SCORED
-            for entry in _entries(content.get(part))
+            for entry in entries_of(content.get(part))
             for clause in _clauses(entry, inside, part == "must", place, unscored)
         ]
         required = "must" in content or "filter" in content
         if found and content.get(LEAST) not in (None, *((0, "0") if required else (0, 1, "0", "1"))):
-            instead = (
-                f"write those of which some must match as a bool of their own in must, as 'sparserank inspect {place}' "
-                "does"
-                if content[LEAST] in (1, "1")
-                else f"give this bool a {NAME}, as one clause, or leave {LEAST} out"
-            )
             raise DataFormatError(
-                f"{place}: {LEAST} is {content[LEAST]}, so optional clauses decide about others; {instead}."
+                f"{place}: {LEAST} is {content[LEAST]}, so optional clauses decide about others; write those of which "
+                "some must match as a bool of their own in must (for 1, as 'sparserank inspect' does), with a "
+                f"{NAME} of its own if it is not 1."
             )
         yield from found
     elif name := next(_names(content), None):
-        why = QUERY_TYPES.get(kind, OTHERWISE).whole or OTHERWISE.whole
+        why = QUERY_TYPES.get(kind, OTHER).whole or OTHER.whole
         raise DataFormatError(f"{place}: clause {brief(name)} is inside {brief(kind)}, which {why}.")
 
 
 def _check_form(kind: str, content: Any, place: str) -> None:
-    """Refuse a type that cannot be part of a sum, and a name or boost in the wrong place, which engines refuse."""
-    of = QUERY_TYPES.get(kind, OTHERWISE)
+    """Refuse a type that cannot be part of a sum, and a name beside the field, where engines refuse it."""
+    of = QUERY_TYPES.get(kind, OTHER)
     if of.refused:
         raise DataFormatError(f"{place}: {kind} {of.refused}.")
-    if of.field and kind != "knn" and not (isinstance(content, Mapping) and len(content) == 1):
+    if of.value is not None and kind != "knn" and not (isinstance(content, Mapping) and len(content) == 1):
         raise DataFormatError(
-            f'{place}: {kind} takes one field, with {NAME} and {BOOST} inside, as in {{"{kind}": {{"title": {{..., '
-            f'"{NAME}": "title", "{BOOST}": 2}}}}}}; got {brief(str(content))}.'
+            f"{place}: {kind} takes one field, and {NAME} and {BOOST} stand inside the object of that field; got "
+            f"{brief(str(content))}."
         )
 
 
-def _unnamed(query: Any) -> Iterator[int]:
+def _unnamed(query: Any) -> tuple[int, ...]:
     """The `id` of each clause without a name that adds to the score."""
     kind, content = _only(query, "")
     if _named(kind, content) is not None:
-        return
-    if kind != "bool":
-        yield id(query)
-        return
-    for part in SCORED:
-        for entry in _entries(content.get(part)):
-            yield from _unnamed(entry)
+        return ()
+    return tuple(i for e in _scored(content) for i in _unnamed(e)) if kind == "bool" else (id(query),)
 
 
 def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:
@@ -228,7 +218,7 @@ def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:
         return {kind: changed if named is content else {next(iter(content)): changed}} if boost else None
     if kind != "bool" or not any(True for part in SCORED for _ in _names(content.get(part))):
         return query
-    entries = {part: _entries(content.get(part)) for part in SCORED}
+    entries = {part: entries_of(content.get(part)) for part in SCORED}
     kept = {part: [(e, _with_boosts(e, boosts)) for e in entries[part]] for part in SCORED}
     if not any(new is not None for part in SCORED for _, new in kept[part]):
         return None
@@ -238,7 +228,7 @@ def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:
         if left := [new for _, new in kept[part] if new is not None]:
             out[part] = left[0] if isinstance(content[part], Mapping) else left
     if moved:
-        out["filter"] = [*_entries(content.get("filter")), *moved]
+        out["filter"] = [*entries_of(content.get("filter")), *moved]
     return {"bool": out}
 
 
@@ -249,9 +239,9 @@ def _finds(query: Any, matched: Collection[str], rest: bool | Collection[int]) -
         return named[NAME] in matched
     if kind != "bool":
         return rest is True or (rest is not False and id(query) in rest)
-    parts = {part: [_finds(e, matched, rest) for e in _entries(content.get(part))] for part in SCORED}
+    parts = {part: [_finds(e, matched, rest) for e in entries_of(content.get(part))] for part in SCORED}
     # Filters without a scored name held for every returned document.
-    required = [e for e in _entries(content.get("filter")) if any(True for _ in _names(e))]
+    required = [e for e in entries_of(content.get("filter")) if any(True for _ in _names(e))]
     alone = not parts["must"] and not content.get("filter")  # then one must match, even if none is asked for
     fewest = min(len(parts["should"]), 1) if alone else 0
     least = max(int(content.get(LEAST, fewest)), fewest)
@@ -260,75 +250,62 @@ def _finds(query: Any, matched: Collection[str], rest: bool | Collection[int]) -
 
 
 def proposed(body: Any, place: str) -> tuple[Any, list[str]]:
-    """(the request with a name in each scored clause if none has one, with the same documents and scores; what was
-    done, and what was not, in sentences). It can be tuned, so:
+    """(the request as it can be tuned, with the same documents and scores: each scored clause has a name, if none had
+    one; None if it is so already; what was done, and what was not, in sentences).
 
     Raises
         DataFormatError   whatever `search_query` refuses
     """
     _check_request(body, place)
     said: list[str] = []
-    query = _apart(body["query"], place, said)
+    query = _rewritten(body["query"], None, place, said)
     if not any(True for _ in _clauses(query, 1.0, True, place, set())):
-        taken = dict.fromkeys((*RESERVED, *_names(query)), 1)
-        query = _with_names(query, taken, place, said)
-        added = [name for name in _names(query) if name not in {*_names(body["query"])}]
-        said.insert(0, f"names were added: {listed(added)}.")
-    request = search_query({**body, "query": query}, place)
+        query = _rewritten(query, dict.fromkeys((*RESERVED, *_names(query)), 1), place, said)
+        said.insert(0, "names were added; all documents and scores are the same.")
+    new = {**body, "query": query} if said else None
+    request = search_query(new or body, place)
     if len(request.clauses) == 1 and not request.unnamed:
         said.append(ONE_CLAUSE)
-    return request.body, list(dict.fromkeys(said))
+    return new, said
 
 
-def _apart(query: Any, place: str, said: list[str]) -> Any:
-    """The query with the should clauses of which one must match, beside others that must, as a bool of their own."""
-    kind, content = _only(query, place)
-    if kind != "bool" or not isinstance(content, Mapping) or _named(kind, content) is not None:
-        return query
-    out = dict(content)
-    for part in (part for part in SCORED if part in content):
-        entries = [_apart(entry, place, said) for entry in _entries(content[part])]
-        out[part] = entries if isinstance(content[part], list) else entries[0]
-    required = "must" in content or "filter" in content
-    if required and content.get("should") and content.get(LEAST) in (1, "1"):
-        del out[LEAST]
-        out["must"] = [*_entries(out.get("must")), {"bool": {"should": out.pop("should")}}]
-        said.append(f"{LEAST} 1 beside must or filter is a bool of its own in must: the same documents and scores.")
-    return {kind: out}
-
-
-def _with_names(query: Any, taken: dict[str, int], place: str, said: list[str]) -> Any:
-    """The query with a name in each scored clause, its field if it has one, and one clause for each part of a query
-    that is a sum. taken: {name: number of clauses so far}."""
+def _rewritten(query: Any, taken: dict[str, int] | None, place: str, said: list[str]) -> Any:
+    """The query with should clauses of which one must match, beside others that must, as a bool of their own, and with
+    a name in each scored clause, its field if it has one, where a `multi_match` that is a sum becomes one per field.
+    taken: {name: number of clauses so far}; None: names are not added."""
     kind, content = _only(query, place)
     if not isinstance(content, Mapping):
         return query
-    split, why = as_sum(kind, content)
-    if split is not None:
-        said.append(f"{kind} is one clause for each part: the same documents and scores.")
-        (content,) = split.values()
-        kind = "bool"
-    if kind == "bool":
-        parts = {
-            part: [_with_names(e, taken, place, said) for e in _entries(content[part])]
-            for part in SCORED
-            if part in content
-        }
-        return {kind: {**content, **parts}}
-    of, field_name = QUERY_TYPES.get(kind), field_of(kind, content)
+    why = QUERY_TYPES.get(kind, OTHER).whole
+    if kind == "multi_match" and taken is not None:
+        clauses, why = per_field(content)
+        if clauses:
+            kind, content = "bool", {SCORED[1]: clauses, **{k: v for k, v in content.items() if k == BOOST}}
+            said.append("multi_match is one clause per field.")
+    if kind == "bool" and _named(kind, content) is None:
+        out = dict(content)
+        for part in SCORED:
+            if part in content:
+                out[part] = [_rewritten(entry, taken, place, said) for entry in entries_of(content[part])]
+        if out.get("should") and ("must" in out or "filter" in out) and out.get(LEAST) in (1, "1"):
+            del out[LEAST]
+            out["must"] = [*out.get("must", []), {"bool": {"should": out.pop("should")}}]
+            said.append(f"{LEAST} 1 became a bool of its own in must.")
+        return {kind: out}
+    if taken is None:
+        return query
+    field_name = field_of(kind, content)
     called = field_name or str(content.get("field", kind))  # of a rank_feature, ...
     taken[called] = taken.get(called, 0) + 1
     name = called if taken[called] == 1 else f"{called} {taken[called]}"
-    if why:
-        said.append(f"{name} stays one clause: a {kind} {why}.")
-    if of is None:
-        said.append(f"{kind} is no type of query that is known here; see whether the engine takes its name there.")
-    elif not of.named:
-        return query
+    if kind not in QUERY_TYPES:
+        said.append(f"{kind} is an unknown type of query; see whether your engine takes its name where it stands.")
+    elif why and kind != "constant_score":  # of whose one score nothing can be named instead
+        said.append(f"{name} stays one clause, because a {kind} {why}.")
     if field_name is None:
         return {kind: {**content, NAME: name}}
     value = content[field_name]
-    inner = value if isinstance(value, Mapping) else {QUERY_TYPES[kind].short: value}
+    inner = value if isinstance(value, Mapping) else {QUERY_TYPES[kind].value: value}
     return {kind: {field_name: {**inner, NAME: name}}}
 
 
@@ -340,9 +317,9 @@ def _only(query: Any, place: str) -> tuple[str, Any]:
     return kind, content
 
 
-def _entries(given: Any) -> list[Any]:
-    """The queries of a part of a bool query, which may be one or a list."""
-    return [] if given is None else list(given) if isinstance(given, list) else [given]
+def _scored(content: Mapping[str, Any]) -> list[Any]:
+    """The queries of a bool query that add to its score."""
+    return [entry for part in SCORED for entry in entries_of(content.get(part))]
 
 
 def _named(kind: str, content: Any) -> Mapping[str, Any] | None:
@@ -369,6 +346,7 @@ def _names(content: Any) -> Iterator[str]:
 def _boost(holder: Mapping[str, Any], place: str) -> float:
     boost = holder.get(BOOST, 1.0)
     if isinstance(boost, bool) or not isinstance(boost, int | float) or not (math.isfinite(boost) and boost >= 0):
-        instead = "; write the number, without quotes or a template" if isinstance(boost, str) else ""
-        raise DataFormatError(f"{place}: a boost must be a number >= 0; got {brief(str(boost))}{instead}.")
+        raise DataFormatError(
+            f"{place}: a boost must be a number >= 0; got {brief(str(boost))}; write a number, without quotes."
+        )
     return float(boost)

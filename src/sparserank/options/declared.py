@@ -70,6 +70,14 @@ FORMER = {  # names of options in version 0.2
 }
 
 REMOVED = "was removed; sparserank 0.3.0 is the last version that has it."  # said of an option or a name
+NO_BOUNDS = (
+    "is no option: a weight or boost can have a sign, but no bound; a clause of a request that has no _name keeps its "
+    "boost."
+)
+ABSENT = {  # options that users ask for
+    **dict.fromkeys("metric_refits n_trees n_leaves learning_rate n_seeds".split(), REMOVED),
+    **dict.fromkeys("bounds bound max_boost max_boosts min_boost max_weight min_weight upper lower".split(), NO_BOUNDS),
+}
 
 
 def asked(owner: str, options: Iterable[Option], given: Options) -> Options:
@@ -81,8 +89,8 @@ def asked(owner: str, options: Iterable[Option], given: Options) -> Options:
     known = {option.name: option for option in options}
     for name in given:
         if name not in known:
-            if name in ("metric_refits", "n_trees", "n_leaves", "learning_rate", "n_seeds"):
-                raise ParameterError(name, REMOVED)
+            if name in ABSENT:
+                raise ParameterError(name, ABSENT[name])
             if FORMER.get(name) in known:
                 raise ParameterError(name, f"is now called {FORMER[name]}.")
             close = difflib.get_close_matches(name, known, 1)
