@@ -637,7 +637,9 @@ def test_a_request_without_names_is_printed_with_names(cli_here: Cli) -> None:
     assert done.code == 0
     assert "names were added; all documents and scores are the same" in done.err
     assert "multi_match is one clause per field" in done.err
-    assert "multi_match stays one clause, because a multi_match searches fields that are not listed once each" in done.err
+    assert (
+        "multi_match stays one clause, because a multi_match searches fields that are not listed once each" in done.err
+    )
     named = json.loads(done.out)
     assert named["size"] == 7
     assert named["query"]["bool"]["filter"] == [UNNAMED]

@@ -39,6 +39,7 @@ NO_CLAUSES = (
     "no hit has the score of a clause; give each clause a _name, as 'sparserank inspect REQUEST' writes it, and send that "
     f"request with {SCORES} in its URL (in Solr, name the clauses in fl)."
 )
+OTHER_SCORE = "something multiplies or replaces scores (in Solr, a tie below 1 too), or"
 SINGLE = 2.0**-22  # relative error of a sum of two scores in single precision
 
 
@@ -153,12 +154,11 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
     error = SINGLE * (len(out) + 1) * max(total, score)
     if total - score > error:
         odd = next((name for name in out if clauses is None and abs(total - out[name] - score) <= error), "")
-        why = odd and f"without {brief(odd)}, they sum to the score; "
+        why = f"without {brief(odd)}, they sum to the score, so" if odd else OTHER_SCORE
         raise DataFormatError(
-            f"{where} has the score {score:.9g}, but its clauses sum to {total:.9g}: {why}something multiplies or "
-            "replaces scores (in Solr, a tie below 1 too), or what is no clause is counted: in Solr, a stored field, "
-            "which fl must not name; elsewhere, clauses in filter are counted, which only the request shows (select "
-            f"with {option('query')})."
+            f"{where} has the score {score:.9g}, but its clauses sum to {total:.9g}: {why} clauses in filter are "
+            "counted, which only the request shows (for Elasticsearch and OpenSearch: select with "
+            f"{option('query')}), or, in Solr, stored fields, which fl must not name."
         )
     if clauses is not None and REST in clauses and not matched:
         raise DataFormatError(
@@ -175,7 +175,6 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
 
 def _score(value: Any, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
-        raise DataFormatError(
-            f"{where} has the score {brief(str(value))}; expected numbers >= 0, which are there unless a request sorts."
-        )
+        sorts = " (null if a request sorts by something else)" if value is None else ""
+        raise DataFormatError(f"{where} has the score {brief(str(value))}; expected numbers >= 0{sorts}.")
     return float(value)

@@ -134,8 +134,8 @@ def no_factor(query: Any) -> str:
             continue
         if (mode := held.get("boost_mode", "multiply")) != "multiply":
             return (
-                f"boost_mode {mode}, of which its boost is no factor; wrap the {kind} in a script_score with the "
-                'source "_score", and name that'
+                f"boost_mode {mode}, of which its boost is no factor; write each function as a should clause, or wrap "
+                f'the {kind} in a script_score with the source "_score", and name that'
             )
         if why := next(filter(None, map(no_factor, entries_of(content))), ""):
             return why

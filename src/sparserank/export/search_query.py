@@ -143,10 +143,11 @@ def search_query(body: Any, place: str = "the query") -> SearchQuery:
 
 def _check_request(body: Any, place: str) -> None:
     """Refuse what is no request, or has more than a query that decides on the order of documents."""
+    held = body if isinstance(body, Mapping) else {}
     for part, why in BESIDE.items():
-        if isinstance(body, Mapping) and body.get(part, 0) != 0:
+        if held.get(part, 0) != 0:
             raise DataFormatError(f"{place}: {part} {why}.")
-    if not isinstance(body, Mapping) or "query" not in body:
+    if "query" not in held:
         raise DataFormatError(f'{place}: is no search request; expected {{"query": ...}}.')
 
 
@@ -216,20 +217,21 @@ def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:
         boost = boosts.get(named[NAME], 0.0)
         changed = {**named, BOOST: boost}
         return {kind: changed if named is content else {next(iter(content)): changed}} if boost else None
-    if kind != "bool" or not any(True for part in SCORED for _ in _names(content.get(part))):
+    if kind != "bool" or next(_names(_scored(content)), None) is None:
         return query
-    entries = {part: entries_of(content.get(part)) for part in SCORED}
-    kept = {part: [(e, _with_boosts(e, boosts)) for e in entries[part]] for part in SCORED}
-    if not any(new is not None for part in SCORED for _, new in kept[part]):
-        return None
-    moved = [e for e, new in kept["must"] if new is None]
     out = {part: value for part, value in content.items() if part not in SCORED}
+    moved = []
     for part in SCORED:
-        if left := [new for _, new in kept[part] if new is not None]:
+        entries = entries_of(content.get(part))
+        changed_entries = [_with_boosts(entry, boosts) for entry in entries]
+        if left := [new for new in changed_entries if new is not None]:
             out[part] = left[0] if isinstance(content[part], Mapping) else left
+        moved += [e for e, new in zip(entries, changed_entries, strict=True) if new is None and part == "must"]
+    if out.keys().isdisjoint(SCORED):
+        return None
     if moved:
         out["filter"] = [*entries_of(content.get("filter")), *moved]
-    return {"bool": out}
+    return {kind: out}
 
 
 def _finds(query: Any, matched: Collection[str], rest: bool | Collection[int]) -> bool:
@@ -241,7 +243,7 @@ def _finds(query: Any, matched: Collection[str], rest: bool | Collection[int]) -
         return rest is True or (rest is not False and id(query) in rest)
     parts = {part: [_finds(e, matched, rest) for e in entries_of(content.get(part))] for part in SCORED}
     # Filters without a scored name held for every returned document.
-    required = [e for e in entries_of(content.get("filter")) if any(True for _ in _names(e))]
+    required = [e for e in entries_of(content.get("filter")) if next(_names(e), None) is not None]
     alone = not parts["must"] and not content.get("filter")  # then one must match, even if none is asked for
     fewest = min(len(parts["should"]), 1) if alone else 0
     least = max(int(content.get(LEAST, fewest)), fewest)
@@ -259,7 +261,7 @@ def proposed(body: Any, place: str) -> tuple[Any, list[str]]:
     _check_request(body, place)
     said: list[str] = []
     query = _rewritten(body["query"], None, place, said)
-    if not any(True for _ in _clauses(query, 1.0, True, place, set())):
+    if next(_clauses(query, 1.0, True, place, set()), None) is None:
         query = _rewritten(query, dict.fromkeys((*RESERVED, *_names(query)), 1), place, said)
         said.insert(0, "names were added; all documents and scores are the same.")
     new = {**body, "query": query} if said else None
