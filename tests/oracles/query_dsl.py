@@ -1,5 +1,5 @@
-"""The search queries of Elasticsearch and OpenSearch in a few lines each, over a small collection: which documents match,
-with which scores. A query that the grammar of its type does not allow is refused, as both engines do.
+"""The search queries of Elasticsearch and OpenSearch in a few lines each, over a small collection: which documents
+match, with which scores. A query that the grammar of its type does not allow is refused, as both engines do.
 
 A document is {field: text or number}. Words are scored by a short BM25 without lengths; phrases by their first word's.
 """
@@ -81,7 +81,7 @@ class NotAllowedError(Exception):
 
 
 def check(query: Any) -> None:
-    """Raise NotAllowedError unless a query, and all inside it, follow the grammar; names and boosts are of their types."""
+    """Raise NotAllowedError unless a query, and all inside it, follow the grammar; names are text, boosts numbers."""
     if not isinstance(query, dict) or len(query) != 1:
         raise NotAllowedError(f"one type expected: {query}")
     ((kind, content),) = query.items()

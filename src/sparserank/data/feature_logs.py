@@ -152,8 +152,8 @@ def _object_of(line: bytes, place: str) -> dict[str, Any]:
         ) from error
     except (ValueError, RecursionError) as error:
         raise DataFormatError(
-            f"{place}: is not a JSON object; expected one document, hit or response per line, and no line breaks inside "
-            "(jq -c . removes them)."
+            f"{place}: is not a JSON object; expected one document, hit or response per line, without line breaks "
+            "inside (jq -c . removes them)."
         ) from error
     if not isinstance(entry, dict):
         raise DataFormatError(

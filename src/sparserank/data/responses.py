@@ -36,8 +36,8 @@ NO_RESPONSE = {  # keys of a line that is no response, or not with its query: wh
     "hits": 'is a response without its query; write {"qid": ..., "response": ...} with the whole answer inside',
 }
 NO_CLAUSES = (
-    "no hit has the score of a clause; give each clause a _name, as 'sparserank inspect REQUEST' writes it, and send that "
-    f"request with {SCORES} in its URL (in Solr, name the clauses in fl)."
+    "no hit has the score of a clause; give each clause a _name, as 'sparserank inspect REQUEST' writes it, and send "
+    f"that request with {SCORES} in its URL (in Solr, name the clauses in fl)."
 )
 OTHER_SCORE = "something multiplies or replaces scores (in Solr, a tie below 1 too), or"
 SINGLE = 2.0**-22  # relative error of a sum of two scores in single precision

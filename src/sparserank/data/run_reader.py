@@ -27,6 +27,7 @@ from sparserank.data.trec import (
     GRADE_NAMES,
     QRELS,
     QUERY_NAMES,
+    RUN,
     finite_number,
     judgment_entries,
     kind_of_line,
@@ -270,7 +271,10 @@ def _of_file(
         try:
             content = parse_json(_unzipped(read_bounded(place, MAX_BYTES)))
         except (OSError, EOFError, ValueError, zlib.error) as error:
-            raise DataFormatError(f"{path}: cannot be read ({error}); expected {layout.json}.") from error
+            raise DataFormatError(
+                f"{path}: cannot be read ({error}); expected {layout.json}, and not lines of JSON, such as responses: "
+                f"write their hits as lines '{RUN}'."
+            ) from error
         return _of_mapping(Entries(layout, str(path), "entry", queries, documents), content)
     entries = Entries(layout, str(path), "line", queries, documents)
     if layout is OF_QRELS:

@@ -21,8 +21,8 @@ FIELD = re.compile(r"([^*^{}]+)(?:\^(\d+(?:\.\d+)?))?")  # of a multi_match, wit
 class QueryType:
     """A query type.
 
-    value    for a query of one field, in whose object name and boost stand: the key that a short form leaves out, or "";
-             None: name and boost stand beside all else
+    value    of a query of one field, in whose object name and boost stand: the key that a short form leaves out, if it
+             has a short form, else ""; None: name and boost stand beside all else
     whole    why one score that it computes from several is no sum, and what to write instead
     refused  why no part of a score can be of this type, and what to do instead
     """
@@ -37,53 +37,69 @@ WORDS = (
     "is another query"
 )
 OTHER = QueryType(whole="computes a score of its own from those inside; name it itself")
-QUERY_TYPES = {
-    **dict.fromkeys("match match_phrase match_phrase_prefix match_bool_prefix common".split(), QueryType("query")),
-    **dict.fromkeys("term prefix wildcard fuzzy regexp span_term".split(), QueryType("value")),
-    **dict.fromkeys("range terms_set intervals text_expansion weighted_tokens".split(), QueryType("")),
-    **dict.fromkeys("neural neural_sparse knn".split(), QueryType("")),  # knn of Elasticsearch has several keys
-    **dict.fromkeys("bool match_all match_none exists ids terms type script percolate".split(), QueryType()),
-    **dict.fromkeys("rank_feature distance_feature more_like_this sparse_vector semantic sltr".split(), QueryType()),
-    **dict.fromkeys("geo_bounding_box geo_distance geo_grid geo_polygon geo_shape shape xy_shape".split(), QueryType()),
-    **dict.fromkeys("span_containing span_field_masking field_masking_span span_first span_multi".split(), QueryType()),
-    **dict.fromkeys(
-        "span_near span_not span_or span_within parent_id nested has_child has_parent".split(), QueryType()
+TYPES = (
+    ("match match_phrase match_phrase_prefix match_bool_prefix common", QueryType("query")),
+    ("term prefix wildcard fuzzy regexp span_term", QueryType("value")),
+    ("range terms_set intervals text_expansion weighted_tokens neural neural_sparse", QueryType("")),
+    ("knn", QueryType("")),  # of OpenSearch; that of Elasticsearch has several keys, and the name beside them
+    ("bool match_all match_none exists ids terms type script percolate rank_feature distance_feature", QueryType()),
+    ("more_like_this sparse_vector semantic sltr nested has_child has_parent parent_id", QueryType()),
+    ("geo_bounding_box geo_distance geo_grid geo_polygon geo_shape shape xy_shape", QueryType()),
+    ("span_containing span_field_masking field_masking_span span_first span_multi span_near", QueryType()),
+    ("span_not span_or span_within", QueryType()),
+    ("combined_fields query_string simple_query_string multi_match", QueryType(whole=WORDS)),
+    (
+        "dis_max",
+        QueryType(
+            whole="takes the best score inside; name the dis_max itself, or write its queries as should clauses, which "
+            "is the same query only if its tie_breaker is 1"
+        ),
     ),
-    **dict.fromkeys("combined_fields query_string simple_query_string multi_match".split(), QueryType(whole=WORDS)),
-    "dis_max": QueryType(
-        whole="takes the best score inside; name the dis_max itself, or write its queries as should clauses, which is "
-        "the same query only if its tie_breaker is 1"
+    (
+        "function_score",
+        QueryType(
+            whole="multiplies scores; write each function as a named should clause, as the tutorial of boosts does"
+        ),
     ),
-    "function_score": QueryType(
-        whole="multiplies scores; write each function as a named should clause, as the tutorial of boosts does"
+    (
+        "script_score",
+        QueryType(
+            whole="replaces the score inside; name the script_score itself, or write what the script adds as should "
+            "clauses"
+        ),
     ),
-    "script_score": QueryType(
-        whole="replaces the score inside; name the script_score itself, or write what the script adds as should clauses"
+    (
+        "boosting",
+        QueryType(
+            whole="multiplies scores; name the boosting itself, or write the positive query alone: no clause lowers a "
+            "score"
+        ),
     ),
-    "boosting": QueryType(
-        whole="multiplies scores; name the boosting itself, or write the positive query alone: no clause lowers a score"
+    ("constant_score", QueryType(whole="replaces the score inside; name the constant_score itself")),
+    ("wrapper", QueryType(refused="hides its query and cannot have a name; write the query inside it as it is")),
+    (
+        "hybrid",
+        QueryType(
+            refused="combines scores that a search pipeline normalises; tune each of its queries alone, and the "
+            "weights of their runs with sparserank fuse"
+        ),
     ),
-    "constant_score": QueryType(whole="replaces the score inside; name the constant_score itself"),
-    "wrapper": QueryType(refused="hides its query and cannot have a name; write the query inside it as it is"),
-    "hybrid": QueryType(
-        refused="combines scores that a search pipeline normalises; tune each of its queries alone, and the weights of "
-        "their runs with sparserank fuse"
-    ),
-    **dict.fromkeys(
-        "pinned rule rule_query".split(),
+    (
+        "pinned rule rule_query",
         QueryType(refused="puts some documents above all scores; tune the organic query inside it alone"),
     ),
-}
-FUZZY = "query analyzer fuzziness fuzzy_rewrite fuzzy_transpositions max_expansions operator prefix_length "
-MATCH = f"{FUZZY}{LEAST} lenient zero_terms_query cutoff_frequency auto_generate_synonyms_phrase_query".split()
-PHRASE = "query analyzer slop zero_terms_query".split()
+)
+QUERY_TYPES = {kind: of for kinds, of in TYPES for kind in kinds.split()}
+PHRASE = "query analyzer slop zero_terms_query"
+PREFIX = f"query analyzer operator {LEAST} fuzziness prefix_length max_expansions fuzzy_transpositions fuzzy_rewrite"
+MATCH = f"{PREFIX} lenient zero_terms_query cutoff_frequency auto_generate_synonyms_phrase_query"
 OF_FIELD = {  # type of a multi_match: the query of one field, its parameters, tie_breaker
     "best_fields": ("match", MATCH, 0),
     "boolean": ("match", MATCH, 0),
     "most_fields": ("match", MATCH, 1),
     "phrase": ("match_phrase", PHRASE, 0),
-    "phrase_prefix": ("match_phrase_prefix", [*PHRASE, "max_expansions"], 0),
-    "bool_prefix": ("match_bool_prefix", f"{FUZZY}{LEAST}".split(), 1),
+    "phrase_prefix": ("match_phrase_prefix", f"{PHRASE} max_expansions", 0),
+    "bool_prefix": ("match_bool_prefix", PREFIX, 1),
 }
 
 
@@ -113,7 +129,7 @@ def per_field(content: Mapping[str, Any]) -> tuple[list[Any], str]:
     if not each or len(fields) < len(each):
         return [], "searches fields that are not listed once each, as name^number; list them so"
     same = {key: v for key, v in content.items() if key not in ("fields", "type", "tie_breaker", BOOST)}
-    if odd := next((key for key in same if key not in parameters), None):
+    if odd := next((key for key in same if key not in parameters.split()), None):
         return [], f"has {odd}, which a {kind} does not take; without it, it is one {kind} per field"
     return [{kind: {name: {**same, BOOST: boost}}} for name, boost in fields.items()], ""
 

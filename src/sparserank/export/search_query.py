@@ -94,8 +94,8 @@ class SearchQuery:
         return _finds(self.body["query"], matched, rest)
 
     def loses(self, after: SearchQuery, matched: Collection[str], rest: bool) -> set[bool]:
-        """Whether a document that it finds is lost by `after`, `with_boosts` of it: what can be. Scores show which named
-        clauses match, but only whether some of those without a name do.
+        """What can be true of a document that it finds: whether `after`, which is `with_boosts` of it, does not. Scores
+        show which named clauses match, but only whether some of those without a name do.
         """
         held = {*matched, *self.unscored}
         some = [self.unnamed[MOST_UNNAMED:]]
@@ -302,7 +302,7 @@ def _rewritten(query: Any, taken: dict[str, int] | None, place: str, said: list[
     name = called if taken[called] == 1 else f"{called} {taken[called]}"
     if kind not in QUERY_TYPES:
         said.append(f"{kind} is an unknown type of query; see whether your engine takes its name where it stands.")
-    elif why and kind != "constant_score":  # of whose one score nothing can be named instead
+    elif why and kind != "constant_score" and not str(content.get("query")).startswith("{'match_all'"):
         said.append(f"{name} stays one clause, because a {kind} {why}.")
     if field_name is None:
         return {kind: {**content, NAME: name}}

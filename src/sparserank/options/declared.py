@@ -74,9 +74,10 @@ NO_BOUNDS = (
     "is no option: a weight or boost can have a sign, but no bound; a clause of a request that has no _name keeps its "
     "boost."
 )
-ABSENT = {  # options that users ask for
-    **dict.fromkeys("metric_refits n_trees n_leaves learning_rate n_seeds".split(), REMOVED),
-    **dict.fromkeys("bounds bound max_boost max_boosts min_boost max_weight min_weight upper lower".split(), NO_BOUNDS),
+AS_BOUNDS = "bound bounds max_boost max_boosts min_boost max_weight max_weights min_weight upper lower"
+ABSENT = {  # options that users ask for: what is said
+    **dict.fromkeys(("metric_refits", "n_trees", "n_leaves", "learning_rate", "n_seeds"), REMOVED),
+    **dict.fromkeys(AS_BOUNDS.split(), NO_BOUNDS),
 }
 
 
