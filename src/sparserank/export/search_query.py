@@ -49,6 +49,7 @@ BESIDE = {  # parts of a request that change scores, or which documents come fir
     "collapse": "leaves out documents that other boosts may rank first; tune the request without it",
     "post_filter": "removes documents after they are ranked; write it as a filter of the bool query",
 }
+EITHER = (0, 1, "0", "1")  # numbers of optional clauses that must match, for which these do not decide about others
 MOST_UNNAMED = 6  # clauses without a name, of which all combinations are tried
 ONE_CLAUSE = (
     "one clause is left, so there is nothing to tune: only ratios of boosts matter. Name its parts instead, as clauses "
@@ -153,9 +154,8 @@ def _check_request(body: Any, place: str) -> None:
 
 def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str]) -> Iterator[Clause]:
     """The named clauses of a query; names of queries that do not count go to `unscored`."""
-    kind, content = _only(query, place)
+    kind, content, named = _read(query, place)
     _check_form(kind, content, place)
-    named = _named(kind, content)
     if named is not None:
         if len(list(_names(content))) > 1:
             inner = next(name for name in _names(content) if name != named[NAME])
@@ -177,7 +177,7 @@ def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str
             for clause in _clauses(entry, inside, part == "must", place, unscored)
         ]
         required = "must" in content or "filter" in content
-        if found and content.get(LEAST) not in (None, *((0, "0") if required else (0, 1, "0", "1"))):
+        if found and content.get(LEAST) not in (None, *((0, "0") if required else EITHER)):
             raise DataFormatError(
                 f"{place}: {LEAST} is {content[LEAST]}, so optional clauses decide about others; write those of which "
                 "some must match as a bool of their own in must (for 1, as 'sparserank inspect' does), with a "
@@ -203,16 +203,20 @@ def _check_form(kind: str, content: Any, place: str) -> None:
 
 def _unnamed(query: Any) -> tuple[int, ...]:
     """The `id` of each clause without a name that adds to the score."""
-    kind, content = _only(query, "")
-    if _named(kind, content) is not None:
+    kind, content, named = _read(query)
+    if named is not None:
         return ()
-    return tuple(i for e in _scored(content) for i in _unnamed(e)) if kind == "bool" else (id(query),)
+    return (id(query),) if _is_whole(kind, content) else tuple(i for e in _scored(content) for i in _unnamed(e))
+
+
+def _is_whole(kind: str, content: Any) -> bool:
+    """Whether a query without a name is one clause: in a bool of which more must match, none has a name."""
+    return kind != "bool" or content.get(LEAST) not in (None, *EITHER)
 
 
 def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:
     """The query with these boosts; None if nothing in it is scored any more."""
-    kind, content = _only(query, "")
-    named = _named(kind, content)
+    kind, content, named = _read(query)
     if named is not None:
         boost = boosts.get(named[NAME], 0.0)
         changed = {**named, BOOST: boost}
@@ -235,11 +239,10 @@ def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:
 
 
 def _finds(query: Any, matched: Collection[str], rest: bool | Collection[int]) -> bool:
-    kind, content = _only(query, "")
-    named = _named(kind, content)
+    kind, content, named = _read(query)
     if named is not None:
         return named[NAME] in matched
-    if kind != "bool":
+    if _is_whole(kind, content):
         return rest is True or (rest is not False and id(query) in rest)
     parts = {part: [_finds(e, matched, rest) for e in entries_of(content.get(part))] for part in SCORED}
     # Filters without a scored name held for every returned document.
@@ -275,7 +278,7 @@ def _rewritten(query: Any, taken: dict[str, int] | None, place: str, said: list[
     """The query with should clauses of which one must match, beside others that must, as a bool of their own, and with
     a name in each scored clause, its field if it has one, where a `multi_match` that is a sum becomes one per field.
     taken: {name: number of clauses so far}; None: names are not added."""
-    kind, content = _only(query, place)
+    kind, content, named = _read(query, place)
     if not isinstance(content, Mapping):
         return query
     why = QUERY_TYPES.get(kind, OTHER).whole
@@ -284,7 +287,7 @@ def _rewritten(query: Any, taken: dict[str, int] | None, place: str, said: list[
         if clauses:
             kind, content = "bool", {SCORED[1]: clauses, **{k: v for k, v in content.items() if k == BOOST}}
             said.append("multi_match is one clause per field.")
-    if kind == "bool" and _named(kind, content) is None:
+    if kind == "bool" and named is None:
         out = dict(content)
         for part in SCORED:
             if part in content:
@@ -311,28 +314,25 @@ def _rewritten(query: Any, taken: dict[str, int] | None, place: str, said: list[
     return {kind: {field_name: {**inner, NAME: name}}}
 
 
-def _only(query: Any, place: str) -> tuple[str, Any]:
-    """(type, content) of a query."""
+def _read(query: Any, place: str = "") -> tuple[str, Any, Mapping[str, Any] | None]:
+    """(type, content, the object in which its name stands, if it has one) of a query; in a query of an unknown type, it
+    may also be the object of the only field."""
     if not isinstance(query, Mapping) or len(query) != 1:
         raise DataFormatError(f'{place}: expected one query {{"type": ...}}; got {brief(str(query))}.')
     ((kind, content),) = query.items()
-    return kind, content
+    if not isinstance(content, Mapping):
+        return kind, content, None
+    of_field = field_of(kind, content)
+    places = (content if of_field is None else content[of_field],)
+    if kind not in QUERY_TYPES and len(content) == 1:
+        places = (content, *content.values())
+    named = next((p for p in places if isinstance(p, Mapping) and isinstance(p.get(NAME), str)), None)
+    return kind, content, named
 
 
 def _scored(content: Mapping[str, Any]) -> list[Any]:
     """The queries of a bool query that add to its score."""
     return [entry for part in SCORED for entry in entries_of(content.get(part))]
-
-
-def _named(kind: str, content: Any) -> Mapping[str, Any] | None:
-    """The object in which the name of a query stands, if it has one; of an unknown type, that of its only field too."""
-    if not isinstance(content, Mapping):
-        return None
-    of_field = field_of(kind, content)
-    places = (content if of_field is None else content[of_field],)
-    if kind not in QUERY_TYPES and len(content) == 1:
-        places = (content, *content.values())
-    return next((p for p in places if isinstance(p, Mapping) and isinstance(p.get(NAME), str)), None)
 
 
 def _names(content: Any) -> Iterator[str]:

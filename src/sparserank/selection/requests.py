@@ -161,12 +161,11 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
     for pattern, n in zip(patterns.tolist(), n_docs.tolist(), strict=True):
         matched = {name for name, has in zip(names, pattern, strict=True) if has}
         can_be = request.loses(after, matched, REST in matched)
-        lost += n if can_be == {True} else 0
-        at_most += n if True in can_be else 0
+        lost += n * (can_be == {True})
+        at_most += n * (True in can_be)
+    least = "" if lost == at_most else f"at least (because {len(request.unnamed)} clauses have no name) "
     if at_most:
-        counted = f"{lost:,}" if lost == at_most else f"at least {lost:,} (at most {at_most:,})"
-        why = "" if lost == at_most else f", because {len(request.unnamed)} clauses have no name"
         said.append(
-            f"only deleted clauses find {counted} of the {data.n_docs:,} documents{why}; the new request does not."
+            f"only deleted clauses find {least}{lost:,} of the {data.n_docs:,} documents; the new request does not."
         )
     return said
