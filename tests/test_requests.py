@@ -417,7 +417,7 @@ def test_one_clause_is_nothing_to_tune(cli_here: Cli) -> None:
     done = cli_here("inspect", "s.json")
     said = " ".join(done.err.split())
     assert "one clause is left, so there is nothing to tune: only ratios of boosts matter. Name its parts" in said
-    assert "with a tie_breaker of 1, or type most_fields, it would be one clause per field" in said
+    assert "with a tie_breaker of 1 it would be one clause per field" in said
     Path("named.json").write_text(done.out)
     assert "nothing to tune" in " ".join(cli_here("inspect", "named.json").err.split())
     Path("s.json").write_text(
@@ -563,6 +563,12 @@ def test_lines_that_are_no_responses_are_refused_by_their_cause(name: str, tmp_p
         sr.read(tmp_path / "r.jsonl", qrels={"1": {"a": 1, "b": 0}})
     assert said in str(refused.value)
     assert str(refused.value).endswith(".")
+
+
+def test_a_feature_log_may_have_fields_of_these_names(tmp_path: Path) -> None:
+    line = {"qid": 1, "id": "a", "[features]": "title=1", "hits": [3], "docs": ["x"], "query": ["red"]}
+    (tmp_path / "l.jsonl").write_text("".join(json.dumps({**line, "label": n}) + "\n" for n in (0, 1)))
+    assert sr.read(tmp_path / "l.jsonl").n_docs == 2
 
 
 def test_the_response_may_stand_before_its_query(tmp_path: Path) -> None:

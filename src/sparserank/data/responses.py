@@ -95,7 +95,8 @@ def form_of(content: dict[str, Any]) -> str:
 def refuse_other(content: dict[str, Any], place: str) -> None:
     """Refuse what is no response beside its query, and no feature log."""
     held = content.get(RESPONSE, content)
-    for key, why in NO_RESPONSE.items() if isinstance(held, dict) and "label" not in content else ():
+    is_log = not content.keys().isdisjoint(("label", "[features]", "fields"))
+    for key, why in NO_RESPONSE.items() if isinstance(held, dict) and not is_log else ():
         if isinstance(held.get(key), dict | list) and (key != "hits" or RESPONSE not in content):
             raise DataFormatError(f"{place}: {why}.")
 

@@ -123,8 +123,8 @@ def per_field(content: Mapping[str, Any]) -> tuple[list[Any], str]:
     kind, parameters, tie_breaker = OF_FIELD.get(form, OF_FIELD["most_fields"])
     if content.get("tie_breaker", tie_breaker) != 1 and len(each) != 1:
         return [], (
-            "takes the score of the best field; with a tie_breaker of 1, or type most_fields, it would be one clause "
-            "per field, which is another query"
+            "takes the score of the best field; with a tie_breaker of 1 it would be one clause per field, which is "
+            "another query"
         )
     if not each or len(fields) < len(each):
         return [], "searches fields that are not listed once each, as name^number; list them so"

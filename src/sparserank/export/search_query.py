@@ -135,8 +135,8 @@ def search_query(body: Any, place: str = "the query") -> SearchQuery:
         raise DataFormatError(f"{place}: {brief(odd)} is the name of two clauses, or taken; give each its own name.")
     if not found:
         raise DataFormatError(
-            f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned, as "
-            f"'sparserank inspect {place}' does, and send that request."
+            f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned, as 'sparserank "
+            "inspect' does with a file, and send that request."
         )
     clauses = {clause.name: clause for clause in found}
     return SearchQuery(body, clauses, frozenset(unscored), place)
