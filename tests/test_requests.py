@@ -503,7 +503,7 @@ def test_the_note_says_at_least_where_clauses_have_no_name(named: bool, said: st
     found = sr.select(file, qrels=judged, engine="elasticsearch-query", query=body, **quick)
     note = next(n for n in found.notes if "only deleted clauses" in n)
     assert said in note
-    assert ("because 2 clauses have no name" in note) == (not named)
+    assert ("(2 clauses have no name, which hides others)" in note) == (not named)
 
 
 # -- messages name the cause -------------------------------------------------------------------------------------------

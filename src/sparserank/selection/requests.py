@@ -163,9 +163,9 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
         can_be = request.loses(after, matched, REST in matched)
         lost += n * (can_be == {True})
         at_most += n * (True in can_be)
-    least = "" if lost == at_most else f"at least (because {len(request.unnamed)} clauses have no name) "
     if at_most:
-        said.append(
-            f"only deleted clauses find {least}{lost:,} of the {data.n_docs:,} documents; the new request does not."
-        )
+        exact = lost == at_most
+        counted = f"{'' if exact else 'at least '}{lost:,} of the {data.n_docs:,} documents"
+        why = "" if exact else f" ({len(request.unnamed)} clauses have no name, which hides others)"
+        said.append(f"only deleted clauses find {counted}{why}; the new request does not.")
     return said
