@@ -63,8 +63,8 @@ def tell(hits: Mapping[str, Collection[str]], names: Collection[str], scored: Sc
     said = [f"responses with hits to {len(hits):,} queries, of {depth:g} documents (median); only these can move"]
     if judged := scored.judged:
         returned = {(q, d) for q, of in hits.items() for d in of}
+        known = {q for q, _ in judged}
         if returned.isdisjoint(judged):
-            known = {q for q, _ in judged}
             (q, d), (other_q, other_d) = min(returned), min(judged)
             what, ours, theirs = ("query", q, other_q) if known.isdisjoint(hits) else ("document", d, other_d)
             raise DataFormatError(
@@ -73,7 +73,7 @@ def tell(hits: Mapping[str, Collection[str]], names: Collection[str], scored: Sc
             )
         n_unjudged, n_absent = len(returned.difference(judged)), sum(pair not in returned for pair in judged)
         said.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}")
-        n_empty = len({q for q, _ in judged}.difference(hits))
+        n_empty = len(known.difference(hits))
         said.append(
             f"judged documents that are in no response: {n_absent:,} ({n_empty:,} judged queries have no hit here)"
         )

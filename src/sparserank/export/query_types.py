@@ -117,11 +117,11 @@ def per_field(content: Mapping[str, Any]) -> tuple[list[Any], str]:
     """(clauses for a bool query with the same documents and scores as a multi_match; if there are none, why)."""
     each = [FIELD.fullmatch(str(name)) for name in entries_of(content.get("fields"))]
     fields = {found[1]: float(found[2] or 1) for found in each if found}
-    form = str(content.get("type", "best_fields")).lower()
-    if form not in OF_FIELD and len(each) != 1:
+    form, one = str(content.get("type", "best_fields")).lower(), len(each) == 1
+    if form not in OF_FIELD and not one:
         return [], WORDS
     kind, parameters, tie_breaker = OF_FIELD.get(form, OF_FIELD["most_fields"])
-    if content.get("tie_breaker", tie_breaker) != 1 and len(each) != 1:
+    if content.get("tie_breaker", tie_breaker) != 1 and not one:
         return [], (
             "takes the score of the best field; with a tie_breaker of 1 it would be one clause per field, which is "
             "another query"
