@@ -621,9 +621,9 @@ def test_responses_need_judgments_and_queries(tmp_path: Path) -> None:
 
 
 def test_a_request_without_names_is_printed_with_names(cli_here: Cli) -> None:
-    """All else stays, and the printed request is accepted: it has the scores of the given one, as the sum of fields."""
+    """All else stays, and the printed request is accepted."""
     text = {"query": "{{q}}", "operator": "and"}
-    multi = {"multi_match": {**text, "fields": ["title^2", "body"], "type": "best_fields", "boost": 3}}
+    multi = {"multi_match": {**text, "fields": ["title^2", "body"], "type": "most_fields", "boost": 3}}
     others = [{"rank_feature": {"field": "pop"}}, {"term": {"brand": "a"}}, {"match": {"title": {"query": "x"}}}]
     loose = {"multi_match": {"query": "x", "fields": ["t.*"]}}  # of unknown fields: one clause
     body = {"size": 7, "query": {"bool": {"must": [multi], "should": [*others, loose], "filter": [UNNAMED]}}}
@@ -635,7 +635,11 @@ def test_a_request_without_names_is_printed_with_names(cli_here: Cli) -> None:
     assert not Path("run").exists()
     done = cli_here("inspect", "search.json")
     assert done.code == 0
-    assert "a multi_match is one match per field" in done.err
+    assert "names were added; all documents and scores are the same" in done.err
+    assert "multi_match is one clause per field" in done.err
+    assert (
+        "multi_match stays one clause, because a multi_match searches fields that are not listed once each" in done.err
+    )
     named = json.loads(done.out)
     assert named["size"] == 7
     assert named["query"]["bool"]["filter"] == [UNNAMED]
@@ -648,13 +652,11 @@ def test_a_request_without_names_is_printed_with_names(cli_here: Cli) -> None:
     Path("named.json").write_text(done.out)
     shown = cli_here("inspect", "named.json", "--format", "csv")
     assert shown.out.splitlines()[:2] == ["clause,boost,boosts around,must", "title,2.0,3.0,False"]
-    for odd in (
-        {"match": {}},
-        {"match": {"a": "x"}},
-        {"bool": {}},
-        {"multi_match": {"fields": ["a^b"]}},
-        {"match_all": {}},
-    ):
+    for odd in ({"match": {"a": "x"}}, {"multi_match": {"fields": ["a^b"]}}, {"match_all": {}}):
         Path("search.json").write_text(json.dumps({"query": odd}))
         assert_refused(cli_here(*call, "--out", "run"), 1, "no must or should clause has a _name")
-        assert json.loads(cli_here("inspect", "search.json").out)["query"].keys() == odd.keys() | set()
+        assert json.loads(cli_here("inspect", "search.json").out)["query"].keys() == odd.keys()
+    for odd, said in (({"bool": {}}, "no must or should clause has a _name"), ({"match": {}}, "match takes one field")):
+        Path("search.json").write_text(json.dumps({"query": odd}))
+        assert_refused(cli_here(*call, "--out", "run"), 1, said)
+        assert_refused(cli_here("inspect", "search.json"), 1, said)

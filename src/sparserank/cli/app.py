@@ -31,10 +31,11 @@ from sparserank.cli.output import answer
 from sparserank.cli.remedy import remedied
 from sparserank.cli.screen import error_line, prepare_streams, warn
 from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError, TableError
-from sparserank.options.declared import REMOVED
+from sparserank.options.declared import ABSENT, REMOVED
 from sparserank.options.spelling import command_line
 
-GONE = dict.fromkeys(("--metric-refits", "--no-metric-refits", "--qid", "--n-trees", "--n-leaves", "--seeds"), REMOVED)
+GONE = dict.fromkeys(("--no-metric-refits", "--qid", "--seeds"), REMOVED)
+GONE |= {f"--{name.replace('_', '-')}": why for name, why in ABSENT.items()}
 MOVED = "is now in a checkout of the project: python -m reproduction "
 GONE |= {"compare": REMOVED, "letor": f"{MOVED}letor", "experiment": f"{MOVED}run, published or systems"}
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from sparserank.model.fusion import FusionFormula
     from sparserank.model.ranking_model import RankingModel
 
-BEGINS_REQUEST = re.compile(rb'\s*\{[^{}]*"query"\s*:\s*\{[^{}]*\{')  # a run has numbers there
+BEGINS_REQUEST = re.compile(  # a run has numbers there; lines of responses and judged requests have these keys, too
+    rb'\s*\{(?!.*"(?:qid|ratings)"\s*:).*"(?:query|retriever|source)"\s*:\s*\{\s*"\w+"\s*:\s*[{\["]', re.DOTALL
+)
 HELP = """Show the contents of data files, a store, a run, judgments, a model file or a search request.
 
 For a table (Parquet, CSV, Arrow), you do not have to name any column. The command shows each column, guesses \
@@ -160,17 +162,17 @@ def _model(path: Path) -> None:
 
 
 def _request(path: Path) -> None:
-    """The clauses of a search request; one without names is printed with names."""
+    """The clauses of a search request; one that cannot be tuned as it is, is printed so that it can."""
     from sparserank.export.linear_weights import json_text
-    from sparserank.export.search_query import EXPECTED, search_query, with_names
+    from sparserank.export.search_query import EXPECTED, proposed, search_query
     from sparserank.strict_json import read_json
 
     body = read_json(path, EXPECTED)
-    if (named := with_names(body, str(path))) is not None:
+    named, said = proposed(body, str(path))
+    for sentence in said:
+        note(f"note: {sentence}")
+    if named is not None:
         print(json_text(named), end="")
-        note(
-            "note: names were added; a multi_match is one match per field (for best_fields, the sum is another query)."
-        )
         return
     clauses = search_query(body, str(path)).clauses.values()
     rows = [{"clause": c.name, "boost": c.boost, "boosts around": c.outer, "must": c.must} for c in clauses]

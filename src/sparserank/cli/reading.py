@@ -72,7 +72,7 @@ def _directions(given: list[str]) -> dict[str, str]:
     for text in given:
         name, equals, direction = text.rpartition("=")
         valid = bool(equals) and bool(name) and direction in ("+", "-")
-        require(valid, "--monotone", f"must be NAME=+ or NAME=-; got {brief(text)}.")
+        require(valid, "--monotone", f"must be NAME=+ or NAME=-, without a bound; got {brief(text)}.")
         require(name not in found, "--monotone", f"names {brief(name)} twice.")
         found[name] = direction
     return found

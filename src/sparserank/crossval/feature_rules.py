@@ -60,7 +60,9 @@ def signs_of(
     for name, direction in monotone.items():
         (j,) = numbers("monotone", name)
         if isinstance(direction, bool) or not isinstance(direction, str | int) or direction not in DIRECTIONS:
-            raise ParameterError("monotone", f"must give '+' or '-' for {brief(name)}; got {brief(direction)}.")
+            raise ParameterError(
+                "monotone", f"must give '+' or '-' for {brief(name)}, without a bound; got {brief(direction)}."
+            )
         signs[j] = DIRECTIONS[direction]
     return tuple(signs)
 

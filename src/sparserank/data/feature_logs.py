@@ -23,7 +23,19 @@ import numpy as np
 
 from sparserank.arrow import pa
 from sparserank.data.reading import no_such_file
-from sparserank.data.responses import OF_SOLR, RESPONSE, REST, ROLES, Entry, Scored, form_of, hits_of, tell
+from sparserank.data.responses import (
+    NO_CLAUSES,
+    OF_SOLR,
+    RESPONSE,
+    REST,
+    ROLES,
+    Entry,
+    Scored,
+    form_of,
+    hits_of,
+    refuse_other,
+    tell,
+)
 from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.text_lines import unzipped
 from sparserank.errors import DataFormatError
@@ -50,6 +62,8 @@ def log_names(
                     f"{path}:{line}: document {brief(entry[2])} of query {brief(entry[0])} is also in "
                     f"{paths[hits[entry[0]][entry[2]]]}; give each file once, with all pages of its queries."
                 )
+    if hits and not names.keys() - {REST}:
+        raise DataFormatError(f"{paths[0]}: {NO_CLAUSES}")
     if scored is not None and scored.judged is not None and hits:
         tell(hits, names, scored)
     return list(names)
@@ -94,6 +108,7 @@ def _entries(path: str, scored: Scored | None = None) -> Iterator[tuple[int, Ent
                 if line.strip():
                     place = f"{path}:{number}"
                     content = _object_of(line, place)
+                    refuse_other(content, place)
                     if form not in ("", own := form_of(content)):
                         raise DataFormatError(f"{place}: is {own}, but the lines before are {form}; use one file each.")
                     form = own
@@ -136,9 +151,15 @@ def _object_of(line: bytes, place: str) -> dict[str, Any]:
             f"{place}: the key {brief(str(error))} appears twice in an object; use each key once."
         ) from error
     except (ValueError, RecursionError) as error:
-        raise DataFormatError(f"{place}: is not a JSON object; expected one document or hit per line.") from error
+        raise DataFormatError(
+            f"{place}: is not a JSON object; expected one document, hit or response per line, without line breaks "
+            "inside (jq -c . removes them)."
+        ) from error
     if not isinstance(entry, dict):
-        raise DataFormatError(f"{place}: expected one document or hit per line; got {brief(entry)}.")
+        raise DataFormatError(
+            f"{place}: expected one document, hit or response per line; got {brief(entry)} (jq -c '.[]' writes a list "
+            "so)."
+        )
     return entry
 
 

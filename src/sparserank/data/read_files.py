@@ -28,7 +28,10 @@ from sparserank.errors import DataError, DataFormatError, ParameterError
 
 HEAD_BYTES = 1 << 16
 TABLES = ("parquet", "arrow", "folder", "csv")
-NESTED = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{')  # the beginning of a mapping of mappings in JSON
+OTHER = rb'"(?:response|responseHeader)"|"(?:hits|error|query|retriever|source)"\s*:\s*\{\s*"\w+"\s*:\s*[{\["]'
+NESTED = re.compile(  # the beginning of a mapping of mappings in JSON, which is no response and no request
+    rb'\s*\{\s*(?!%s)"(?:[^"\\]|\\.)*"\s*:\s*\{' % OTHER
+)
 RATINGS = "ratings"  # the key of rated documents in JSON
 RATED = re.compile(rb'\s*\{.*"ratings"\s*:\s*\[', re.DOTALL)
 LIGHTGBM_FIRST_LINE = "tree"  # the first line of a model file of LightGBM

@@ -27,6 +27,19 @@ OF_SOLR = "responses of Solr"
 LARGEST = 3.4e38  # of single precision, in which engines score
 SCORES = "include_named_queries_score=true"  # Elasticsearch 8.8, OpenSearch 2.13
 NOISE = 1e-5  # relative to a score, above what single precision leaves of a sum
+NO_RESPONSE = {  # keys of a line that is no response, or not with its query: what it is
+    "error": "is an error of the engine; send its request again, or leave the query out",
+    "query": "is a search request; give the responses to it, one per line",
+    "responses": 'is an answer of _msearch; write one line {"qid": ..., "response": ...} for each of its responses',
+    "grouped": "is a grouped response; send the request without groups",
+    "docs": 'is a response without its query; write {"qid": ..., "response": ...} with the whole answer inside',
+    "hits": 'is a response without its query; write {"qid": ..., "response": ...} with the whole answer inside',
+}
+NO_CLAUSES = (
+    "no hit has the score of a clause; give each clause a _name, as 'sparserank inspect REQUEST' writes it, and send "
+    f"that request with {SCORES} in its URL (in Solr, name the clauses in fl)."
+)
+OTHER_SCORE = "something multiplies or replaces scores (in Solr, a tie below 1 too), or"
 SINGLE = 2.0**-22  # relative error of a sum of two scores in single precision
 
 
@@ -50,9 +63,17 @@ def tell(hits: Mapping[str, Collection[str]], names: Collection[str], scored: Sc
     said = [f"responses with hits to {len(hits):,} queries, of {depth:g} documents (median); only these can move"]
     if judged := scored.judged:
         returned = {(q, d) for q, of in hits.items() for d in of}
+        known = {q for q, _ in judged}
+        if returned.isdisjoint(judged):
+            (q, d), (other_q, other_d) = min(returned), min(judged)
+            what, ours, theirs = ("query", q, other_q) if known.isdisjoint(hits) else ("document", d, other_d)
+            raise DataFormatError(
+                f"no {what} of the responses is judged: they have ids such as {brief(ours)}, and the judgments "
+                f"{brief(theirs)}; use the same ids in both."
+            )
         n_unjudged, n_absent = len(returned.difference(judged)), sum(pair not in returned for pair in judged)
         said.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}")
-        n_empty = len({q for q, _ in judged}.difference(hits))
+        n_empty = len(known.difference(hits))
         said.append(
             f"judged documents that are in no response: {n_absent:,} ({n_empty:,} judged queries have no hit here)"
         )
@@ -69,6 +90,15 @@ def form_of(content: dict[str, Any]) -> str:
     response = content[RESPONSE]
     of_solr = isinstance(response, dict) and RESPONSE in response
     return OF_SOLR if of_solr else "responses of Elasticsearch or OpenSearch"
+
+
+def refuse_other(content: dict[str, Any], place: str) -> None:
+    """Refuse what is no response beside its query, and no feature log."""
+    held = content.get(RESPONSE, content)
+    is_log = not content.keys().isdisjoint(("label", "[features]", "fields"))
+    for key, why in NO_RESPONSE.items() if isinstance(held, dict) and not is_log else ():
+        if isinstance(held.get(key), dict | list) and (key != "hits" or RESPONSE not in content):
+            raise DataFormatError(f"{place}: {why}.")
 
 
 def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Entry]:
@@ -99,6 +129,7 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
     for given_id, score, matched in found:
         document = str(given_id)
         where = f"{place}: document {brief(document)}"
+        matched = {} if matched == [] else matched
         if not isinstance(matched, dict):
             raise DataFormatError(f"{where} has clauses without scores; send the request with {SCORES} in its URL.")
         values = _values(matched, _score(score, where), where, scored.clauses)
@@ -118,14 +149,22 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
                 f"{where} has the clause {brief(name)}, which the request does not have: two requests are mixed."
             )
         if known is not None:
-            out[name] = _score(listed_score, f"{where}, clause {brief(name)},") * known[0]
+            as_clause = f"{where}, clause {brief(name)} (in Solr, any value besides id and score; fl names them),"
+            out[name] = _score(listed_score, as_clause) * known[0]
             total += out[name] * known[1]
     error = SINGLE * (len(out) + 1) * max(total, score)
     if total - score > error:
+        odd = next((name for name in out if clauses is None and abs(total - out[name] - score) <= error), "")
+        why = f"without {brief(odd)}, they sum to the score, so" if odd else OTHER_SCORE
         raise DataFormatError(
-            f"{where} has the score {score:.9g}, but its clauses sum to {total:.9g}: something multiplies or replaces "
-            "scores (in Solr, a tie below 1 too), or clauses in filter are counted, which only the request shows (for "
-            f"Elasticsearch and OpenSearch: select with {option('query')})."
+            f"{where} has the score {score:.9g}, but its clauses sum to {total:.9g}: {why} clauses in filter are "
+            "counted, which only the request shows (for Elasticsearch and OpenSearch: select with "
+            f"{option('query')}), or, in Solr, stored fields, which fl must not name."
+        )
+    if clauses is not None and REST in clauses and not matched:
+        raise DataFormatError(
+            f"{where} has no matched_queries, although every clause of the request has a name: the request that was "
+            f"sent had no names; send this one, with {SCORES} in its URL."
         )
     if clauses is not None and REST in clauses and score - total > NOISE * score:
         raise DataFormatError(
@@ -137,5 +176,6 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
 
 def _score(value: Any, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
-        raise DataFormatError(f"{where} has the score {brief(str(value))}; expected numbers >= 0.")
+        sorts = " (null if a request sorts by something else)" if value is None else ""
+        raise DataFormatError(f"{where} has the score {brief(str(value))}; expected numbers >= 0{sorts}.")
     return float(value)

@@ -345,7 +345,10 @@ def _of_file(
         try:
             content = parse_json(_unzipped(read_bounded(place, MAX_BYTES)))
         except (OSError, EOFError, ValueError, zlib.error) as error:
-            raise DataFormatError(f"{path}: cannot be read ({error}); expected {layout.json}.") from error
+            raise DataFormatError(
+                f"{path}: cannot be read ({error}); expected {layout.json}, and not lines of JSON, such as responses: "
+                f"write their hits as lines '{RUN}'."
+            ) from error
         return _of_mapping(Entries(layout, str(path), "entry", queries, documents), content)
     entries = Entries(layout, str(path), "line", queries, documents)
     if not layout.of_runs:

@@ -3,6 +3,7 @@ a model is a sum of terms, and one function per format writes it."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -142,10 +143,14 @@ def export(
     return engine.write(of, options)
 
 
-def export_command(model: RankingModel, place: str, to: str) -> str:
-    """The command that exports the model at `place`, a quoted path; "" if the format cannot express the model."""
+def export_command(model: RankingModel, place: str, to: str, request: Any = None) -> str:
+    """The command that exports the model at `place`, a quoted path; "" if the format cannot express the model.
+
+    request   the file of the search request that select had
+    """
     engine, defined = ENGINES[to], " --features FILE" if to in NEED_DEFINITIONS else ""
-    defined = " --query FILE" if engine.boosts and REQUEST in model.parameters else defined
+    file = shlex.quote(request) if isinstance(request, str) else "FILE"
+    defined = f" --query {file}" if engine.boosts and REQUEST in model.parameters else defined
     try:
         of = sum_of(model)
         engine.check(of, Options())

@@ -8,38 +8,53 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sparserank.data.responses import RESERVED, REST
 from sparserank.errors import DataError, DataFormatError
+from sparserank.export.query_types import (
+    BOOST,
+    LEAST,
+    NAME,
+    OTHER,
+    QUERY_TYPES,
+    SCORED,
+    UNSCORED,
+    entries_of,
+    field_of,
+    no_factor,
+    per_field,
+)
 from sparserank.strict_json import read_json
 from sparserank.text import brief
 
 EXPECTED = "a request in JSON, with templates inside strings only"
-NAME, BOOST, LEAST = "_name", "boost", "minimum_should_match"
-SCORED, UNSCORED = ("must", "should"), ("filter", "must_not")
-INSTEAD = {  # queries whose score is no sum of the scores inside: what to do about it
-    "function_score": "multiplies scores; write each function as a named should clause",
-    "script_score": "replaces the score inside; name the script_score itself",
-    "dis_max": "takes the best score inside; name the dis_max itself, or write its queries as should clauses",
-    "boosting": "multiplies scores; write the negative query as a named should clause of its own",
-    "constant_score": "replaces the score inside; name the constant_score itself",
-}
-QUERY_OF, VALUE = ("match", "match_phrase", "match_phrase_prefix", "match_bool_prefix"), ("term", "prefix", "wildcard")
-VALUE_OF = {**dict.fromkeys(QUERY_OF, "query"), **dict.fromkeys(VALUE, "value")}  # queries of one field, in short form
-FIELD = re.compile(r"([^*^]+)(?:\^(\d+(?:\.\d+)?))?")  # of a multi_match, with its boost
-BESIDE = {  # parts of a request that change scores
+BESIDE = {  # parts of a request that change scores, or which documents come first
+    "retriever": 'computes scores outside the query; tune the query inside it, as {"query": ...}, and weigh retrievers '
+    "with sparserank fuse",
+    "source": 'is that of a search template; give the request inside it, {"query": ...}',
     "rescore": "replaces scores of the query; tune the request without it",
     "knn": "adds scores that are not in the query; write it as a named knn clause of the query",
-    "retriever": "computes scores outside the query; tune the query inside it",
+    "sub_searches": "are queries of their own; tune each alone, and weigh them with sparserank fuse",
     "indices_boost": "multiplies scores; tune the request without it",
     "min_score": "cuts at a score, and the scale of scores changes; tune the request without it",
     "sort": "orders documents otherwise; tune the request without it",
     "rank": "replaces scores of the query; tune the request without it",
+    "search_pipeline": "may replace scores or documents; tune the request without it",
+    "from": "skips the first documents, which other boosts move; tune the request without it",
+    "search_after": "skips the first documents, which other boosts move; tune the request without it",
+    "terminate_after": "leaves out documents that other boosts may rank first; tune the request without it",
+    "collapse": "leaves out documents that other boosts may rank first; tune the request without it",
+    "post_filter": "removes documents after they are ranked; write it as a filter of the bool query",
 }
+EITHER = (0, 1, "0", "1")  # numbers of optional clauses that must match, for which these do not decide about others
+MOST_UNNAMED = 6  # clauses without a name, of which all combinations are tried
+ONE_CLAUSE = (
+    "one clause is left, so there is nothing to tune: only ratios of boosts matter. Name its parts instead, as clauses "
+    "of a bool query: one for each field, and one for each function or signal, as in the tutorial of boosts."
+)
 
 
 @dataclass(frozen=True)
@@ -67,12 +82,28 @@ class SearchQuery:
         """How the listed scores of clauses are read (`responses.Scored.clauses`): a feature is the score of a clause
         without its boost, times the boosts around it, so that its weight is the boost."""
         factors = {c.name: (c.outer / c.boost if c.boost else 0.0, c.boost) for c in self.clauses.values()}
-        none = () if _has_unnamed(self.body["query"]) else (REST,)
+        none = () if self.unnamed else (REST,)
         return {**factors, **dict.fromkeys((*self.unscored, *none))}
 
-    def finds(self, matched: Collection[str], rest: bool) -> bool:
-        """Whether it finds a document that these clauses match, and, if `rest`, those without a name."""
+    @property
+    def unnamed(self) -> tuple[int, ...]:
+        """The clauses without a name that add to the score, each as the `id` of its query."""
+        return _unnamed(self.body["query"])
+
+    def finds(self, matched: Collection[str], rest: bool | Collection[int]) -> bool:
+        """Whether it finds a document that these clauses match, and these of `unnamed` (True: all)."""
         return _finds(self.body["query"], matched, rest)
+
+    def loses(self, after: SearchQuery, matched: Collection[str], rest: bool) -> set[bool]:
+        """What can be true of a document that it finds: whether `after`, which is `with_boosts` of it, does not. Scores
+        show which named clauses match, but only whether some of those without a name do.
+        """
+        held = {*matched, *self.unscored}
+        some = [self.unnamed[MOST_UNNAMED:]]
+        for clause in self.unnamed[:MOST_UNNAMED]:
+            some += [(*others, clause) for others in some]
+        worlds = [world for world in some if world] if rest else [()]
+        return {not after.finds(held, world) for world in worlds if self.finds(held, world)}
 
     def with_boosts(self, boosts: Mapping[str, float]) -> dict[str, Any]:
         """The request with these boosts. A clause without one is deleted if it is optional, otherwise it moves to
@@ -96,11 +127,7 @@ def read_search_query(path: Any) -> SearchQuery:
 
 def search_query(body: Any, place: str = "the query") -> SearchQuery:
     """A request from its content; raises as `read_search_query`."""
-    if not isinstance(body, Mapping) or "query" not in body:
-        raise DataFormatError(f'{place}: is no search request; expected {{"query": ...}}.')
-    for part, why in BESIDE.items():
-        if part in body:
-            raise DataFormatError(f"{place}: {part} {why}.")
+    _check_request(body, place)
     unscored: set[str] = set()
     found = list(_clauses(body["query"], 1.0, True, place, unscored))
     names = [*(clause.name for clause in found), *unscored]
@@ -108,17 +135,27 @@ def search_query(body: Any, place: str = "the query") -> SearchQuery:
         raise DataFormatError(f"{place}: {brief(odd)} is the name of two clauses, or taken; give each its own name.")
     if not found:
         raise DataFormatError(
-            f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned, as "
-            f"'sparserank inspect {place}' does, and send that request."
+            f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned, as 'sparserank "
+            "inspect' does with a file, and send that request."
         )
     clauses = {clause.name: clause for clause in found}
     return SearchQuery(body, clauses, frozenset(unscored), place)
 
 
+def _check_request(body: Any, place: str) -> None:
+    """Refuse what is no request, or has more than a query that decides on the order of documents."""
+    held = body if isinstance(body, Mapping) else {}
+    for part, why in BESIDE.items():
+        if held.get(part, 0) != 0:
+            raise DataFormatError(f"{place}: {part} {why}.")
+    if "query" not in held:
+        raise DataFormatError(f'{place}: is no search request; expected {{"query": ...}}.')
+
+
 def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str]) -> Iterator[Clause]:
     """The named clauses of a query; names of queries that do not count go to `unscored`."""
-    kind, content = _only(query, place)
-    named = _named(content)
+    kind, content, named = _read(query, place)
+    _check_form(kind, content, place)
     if named is not None:
         if len(list(_names(content))) > 1:
             inner = next(name for name in _names(content) if name != named[NAME])
@@ -126,133 +163,176 @@ def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str
                 f"{place}: clause {brief(named[NAME])} has {brief(inner)} inside, which would count twice; remove one "
                 f"of the two names."
             )
-        mode = content.get("boost_mode", "multiply")
-        if kind == "function_score" and mode != "multiply":
-            raise DataFormatError(
-                f"{place}: clause {brief(named[NAME])} has boost_mode {mode}, of which its boost is no factor; "
-                "wrap it in a bool, and name that."
-            )
+        if why := no_factor(query):
+            raise DataFormatError(f"{place}: clause {brief(named[NAME])} has {why}.")
         yield Clause(named[NAME], _boost(named, place), outer, must)
     elif kind == "bool" and isinstance(content, Mapping):
         inside = outer * _boost(content, place)
-        for entry in (e for part in UNSCORED for e in _entries(content.get(part))):
+        for entry in (e for part in UNSCORED for e in entries_of(content.get(part))):
             unscored.update(_names(entry))
         found = [
             clause
             for part in SCORED
-            for entry in _entries(content.get(part))
+            for entry in entries_of(content.get(part))
             for clause in _clauses(entry, inside, part == "must", place, unscored)
         ]
         required = "must" in content or "filter" in content
-        if found and content.get(LEAST) not in (None, *((0, "0") if required else (0, 1, "0", "1"))):
+        if found and content.get(LEAST) not in (None, *((0, "0") if required else EITHER)):
             raise DataFormatError(
-                f"{place}: {LEAST} is {content[LEAST]}, so optional clauses decide about others; write those "
-                "of which some must match as a bool of their own in must."
+                f"{place}: {LEAST} is {content[LEAST]}, so optional clauses decide about others; write those of which "
+                "some must match as a bool of their own in must (for 1, as 'sparserank inspect' does), with a "
+                f"{NAME} of its own if it is not 1."
             )
         yield from found
     elif name := next(_names(content), None):
-        why = INSTEAD.get(kind, "computes a score of its own from those inside; name it itself")
+        why = QUERY_TYPES.get(kind, OTHER).whole or OTHER.whole
         raise DataFormatError(f"{place}: clause {brief(name)} is inside {brief(kind)}, which {why}.")
 
 
-def _has_unnamed(query: Any) -> bool:
-    """Whether a clause without a name adds to the score."""
-    kind, content = _only(query, "")
-    if kind == "bool" and _named(content) is None:
-        return any(_has_unnamed(entry) for part in SCORED for entry in _entries(content.get(part)))
-    return _named(content) is None
+def _check_form(kind: str, content: Any, place: str) -> None:
+    """Refuse a type that cannot be part of a sum, and a name beside the field, where engines refuse it."""
+    of = QUERY_TYPES.get(kind, OTHER)
+    if of.refused:
+        raise DataFormatError(f"{place}: {kind} {of.refused}.")
+    if of.value is not None and kind != "knn" and not (isinstance(content, Mapping) and len(content) == 1):
+        raise DataFormatError(
+            f"{place}: {kind} takes one field, and {NAME} and {BOOST} stand inside the object of that field; got "
+            f"{brief(str(content))}."
+        )
+
+
+def _unnamed(query: Any) -> tuple[int, ...]:
+    """The `id` of each clause without a name that adds to the score."""
+    kind, content, named = _read(query)
+    if named is not None:
+        return ()
+    return (id(query),) if _is_whole(kind, content) else tuple(i for e in _scored(content) for i in _unnamed(e))
+
+
+def _is_whole(kind: str, content: Any) -> bool:
+    """Whether a query without a name is one clause: in a bool of which more must match, none has a name."""
+    return kind != "bool" or content.get(LEAST) not in (None, *EITHER)
 
 
 def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:
     """The query with these boosts; None if nothing in it is scored any more."""
-    kind, content = _only(query, "")
-    named = _named(content)
+    kind, content, named = _read(query)
     if named is not None:
         boost = boosts.get(named[NAME], 0.0)
         changed = {**named, BOOST: boost}
         return {kind: changed if named is content else {next(iter(content)): changed}} if boost else None
-    if kind != "bool" or not any(True for part in SCORED for _ in _names(content.get(part))):
+    if kind != "bool" or next(_names(_scored(content)), None) is None:
         return query
-    entries = {part: _entries(content.get(part)) for part in SCORED}
-    kept = {part: [(e, _with_boosts(e, boosts)) for e in entries[part]] for part in SCORED}
-    if not any(new is not None for part in SCORED for _, new in kept[part]):
-        return None
-    moved = [e for e, new in kept["must"] if new is None]
     out = {part: value for part, value in content.items() if part not in SCORED}
+    moved = []
     for part in SCORED:
-        if left := [new for _, new in kept[part] if new is not None]:
+        entries = entries_of(content.get(part))
+        changed_entries = [_with_boosts(entry, boosts) for entry in entries]
+        if left := [new for new in changed_entries if new is not None]:
             out[part] = left[0] if isinstance(content[part], Mapping) else left
-    if moved:
-        out["filter"] = [*_entries(content.get("filter")), *moved]
-    return {"bool": out}
-
-
-def _finds(query: Any, matched: Collection[str], rest: bool) -> bool:
-    kind, content = _only(query, "")
-    named = _named(content)
-    if named is not None or kind != "bool":
-        return rest if named is None else named[NAME] in matched
-    parts = {part: [_finds(e, matched, rest) for e in _entries(content.get(part))] for part in SCORED}
-    # Filters without a scored name held for every returned document.
-    required = [e for e in _entries(content.get("filter")) if any(True for _ in _names(e))]
-    least = content.get(LEAST, 0 if parts["must"] or content.get("filter") else min(len(parts["should"]), 1))
-    held = all(_finds(e, matched, True) for e in required)
-    return held and all(parts["must"]) and sum(parts["should"]) >= int(least)
-
-
-def with_names(body: Mapping[str, Any], place: str) -> dict[str, Any] | None:
-    """The request with a name in each scored clause; None if one of these has a name."""
-    query = body["query"]
-    if any(True for _ in _clauses(query, 1.0, True, place, set())):
+        moved += [e for e, new in zip(entries, changed_entries, strict=True) if new is None and part == "must"]
+    if out.keys().isdisjoint(SCORED):
         return None
-    return {**body, "query": _with_names(query, dict.fromkeys((*RESERVED, *_names(query)), 1))}
+    if moved:
+        out["filter"] = [*entries_of(content.get("filter")), *moved]
+    return {kind: out}
 
 
-def _with_names(query: Any, taken: dict[str, int]) -> Any:
-    """The query with a name in each scored clause, its field if it has one; a `multi_match` of known fields becomes one
-    `match` per field. taken: {name: number of clauses so far}."""
-    kind, content = _only(query, "")
+def _finds(query: Any, matched: Collection[str], rest: bool | Collection[int]) -> bool:
+    kind, content, named = _read(query)
+    if named is not None:
+        return named[NAME] in matched
+    if _is_whole(kind, content):
+        return rest is True or (rest is not False and id(query) in rest)
+    parts = {part: [_finds(e, matched, rest) for e in entries_of(content.get(part))] for part in SCORED}
+    # Filters without a scored name held for every returned document.
+    required = [e for e in entries_of(content.get("filter")) if next(_names(e), None) is not None]
+    alone = not parts["must"] and not content.get("filter")  # then one must match, even if none is asked for
+    fewest = min(len(parts["should"]), 1) if alone else 0
+    least = max(int(content.get(LEAST, fewest)), fewest)
+    held = all(_finds(e, matched, True) for e in required)
+    return held and all(parts["must"]) and sum(parts["should"]) >= least
+
+
+def proposed(body: Any, place: str) -> tuple[Any, list[str]]:
+    """(the request as it can be tuned, with the same documents and scores: each scored clause has a name, if none had
+    one; None if it is so already; what was done, and what was not, in sentences).
+
+    Raises
+        DataFormatError   whatever `search_query` refuses
+    """
+    _check_request(body, place)
+    said: list[str] = []
+    query = _rewritten(body["query"], None, place, said)
+    if next(_clauses(query, 1.0, True, place, set()), None) is None:
+        query = _rewritten(query, dict.fromkeys((*RESERVED, *_names(query)), 1), place, said)
+        said.insert(0, "names were added; all documents and scores are the same.")
+    new = {**body, "query": query} if said else None
+    request = search_query(new or body, place)
+    if len(request.clauses) == 1 and not request.unnamed:
+        said.append(ONE_CLAUSE)
+    return new, said
+
+
+def _rewritten(query: Any, taken: dict[str, int] | None, place: str, said: list[str]) -> Any:
+    """The query with should clauses of which one must match, beside others that must, as a bool of their own, and with
+    a name in each scored clause, its field if it has one, where a `multi_match` that is a sum becomes one per field.
+    taken: {name: number of clauses so far}; None: names are not added."""
+    kind, content, named = _read(query, place)
     if not isinstance(content, Mapping):
         return query
-    fields = content.get("fields")
-    each = [FIELD.fullmatch(str(field)) for field in fields] if isinstance(fields, list) else []
-    if kind == "multi_match" and each and all(each):
-        same = {key: value for key, value in content.items() if key not in ("fields", "type", "tie_breaker", BOOST)}
-        matches = [{"match": {m[1]: {**same, BOOST: float(m[2] or 1)}}} for m in each if m]
-        kind, content = "bool", {SCORED[1]: matches, **({BOOST: content[BOOST]} if BOOST in content else {})}
-    if kind == "bool":
-        parts = {part: [_with_names(e, taken) for e in _entries(content[part])] for part in SCORED if part in content}
-        return {kind: {**content, **parts}}
-    of_field = kind in VALUE_OF and len(content) == 1
-    field_of = next(iter(content)) if of_field else str(content.get("field", kind))  # of a rank_feature, ...
-    taken[field_of] = taken.get(field_of, 0) + 1
-    name = field_of if taken[field_of] == 1 else f"{field_of} {taken[field_of]}"
-    if not of_field:
+    why = QUERY_TYPES.get(kind, OTHER).whole
+    if kind == "multi_match" and taken is not None:
+        clauses, why = per_field(content)
+        if clauses:
+            kind, content = "bool", {SCORED[1]: clauses, **{k: v for k, v in content.items() if k == BOOST}}
+            said.append("multi_match is one clause per field.")
+    if kind == "bool" and named is None:
+        out = dict(content)
+        for part in SCORED:
+            if part in content:
+                out[part] = [_rewritten(entry, taken, place, said) for entry in entries_of(content[part])]
+        if out.get("should") and ("must" in out or "filter" in out) and out.get(LEAST) in (1, "1"):
+            del out[LEAST]
+            out["must"] = [*out.get("must", []), {"bool": {"should": out.pop("should")}}]
+            said.append(f"{LEAST} 1 became a bool of its own in must.")
+        return {kind: out}
+    if taken is None:
+        return query
+    field_name = field_of(kind, content)
+    called = field_name or str(content.get("field", kind))  # of a rank_feature, ...
+    taken[called] = taken.get(called, 0) + 1
+    name = called if taken[called] == 1 else f"{called} {taken[called]}"
+    if kind not in QUERY_TYPES:
+        said.append(f"{kind} is an unknown type of query; see whether your engine takes its name where it stands.")
+    elif why and kind != "constant_score" and not str(content.get("query")).startswith("{'match_all'"):
+        said.append(f"{name} stays one clause, because a {kind} {why}.")
+    if field_name is None:
         return {kind: {**content, NAME: name}}
-    value = content[field_of] if isinstance(content[field_of], Mapping) else {VALUE_OF[kind]: content[field_of]}
-    return {kind: {**content, field_of: {**value, NAME: name}}}
+    value = content[field_name]
+    inner = value if isinstance(value, Mapping) else {QUERY_TYPES[kind].value: value}
+    return {kind: {field_name: {**inner, NAME: name}}}
 
 
-def _only(query: Any, place: str) -> tuple[str, Any]:
-    """(type, content) of a query."""
+def _read(query: Any, place: str = "") -> tuple[str, Any, Mapping[str, Any] | None]:
+    """(type, content, the object in which its name stands, if it has one) of a query; in a query of an unknown type, it
+    may also be the object of the only field."""
     if not isinstance(query, Mapping) or len(query) != 1:
         raise DataFormatError(f'{place}: expected one query {{"type": ...}}; got {brief(str(query))}.')
     ((kind, content),) = query.items()
-    return kind, content
-
-
-def _entries(given: Any) -> list[Any]:
-    """The queries of a part of a bool query, which may be one or a list."""
-    return [] if given is None else list(given) if isinstance(given, list) else [given]
-
-
-def _named(content: Any) -> Mapping[str, Any] | None:
-    """The object in which the name of a query stands: its content, or that of its only field."""
     if not isinstance(content, Mapping):
-        return None
-    field_of = next(iter(content.values())) if len(content) == 1 else None
-    places = (content, field_of if isinstance(field_of, Mapping) else {})
-    return next((place for place in places if isinstance(place.get(NAME), str)), None)
+        return kind, content, None
+    of_field = field_of(kind, content)
+    places = (content if of_field is None else content[of_field],)
+    if kind not in QUERY_TYPES and len(content) == 1:
+        places = (content, *content.values())
+    named = next((p for p in places if isinstance(p, Mapping) and isinstance(p.get(NAME), str)), None)
+    return kind, content, named
+
+
+def _scored(content: Mapping[str, Any]) -> list[Any]:
+    """The queries of a bool query that add to its score."""
+    return [entry for part in SCORED for entry in entries_of(content.get(part))]
 
 
 def _names(content: Any) -> Iterator[str]:
@@ -268,5 +348,7 @@ def _names(content: Any) -> Iterator[str]:
 def _boost(holder: Mapping[str, Any], place: str) -> float:
     boost = holder.get(BOOST, 1.0)
     if isinstance(boost, bool) or not isinstance(boost, int | float) or not (math.isfinite(boost) and boost >= 0):
-        raise DataFormatError(f"{place}: a boost must be a number >= 0; got {brief(str(boost))}.")
+        raise DataFormatError(
+            f"{place}: a boost must be a number >= 0; got {brief(str(boost))}; write a number, without quotes."
+        )
     return float(boost)

@@ -70,6 +70,15 @@ FORMER = {  # names of options in version 0.2
 }
 
 REMOVED = "was removed; sparserank 0.3.0 is the last version that has it."  # said of an option or a name
+NO_BOUNDS = (
+    "is no option: a weight or boost can have a sign, but no bound; a clause of a request that has no _name keeps its "
+    "boost."
+)
+AS_BOUNDS = "bound bounds max_boost max_boosts min_boost max_weight max_weights min_weight upper lower"
+ABSENT = {  # options that users ask for: what is said
+    **dict.fromkeys(("metric_refits", "n_trees", "n_leaves", "learning_rate", "n_seeds"), REMOVED),
+    **dict.fromkeys(AS_BOUNDS.split(), NO_BOUNDS),
+}
 
 
 def asked(owner: str, options: Iterable[Option], given: Options) -> Options:
@@ -81,8 +90,8 @@ def asked(owner: str, options: Iterable[Option], given: Options) -> Options:
     known = {option.name: option for option in options}
     for name in given:
         if name not in known:
-            if name in ("metric_refits", "n_trees", "n_leaves", "learning_rate", "n_seeds"):
-                raise ParameterError(name, REMOVED)
+            if name in ABSENT:
+                raise ParameterError(name, ABSENT[name])
             if FORMER.get(name) in known:
                 raise ParameterError(name, f"is now called {FORMER[name]}.")
             close = difflib.get_close_matches(name, known, 1)

@@ -200,6 +200,9 @@ def commands_of_sizes(
         if place is None:
             return chosen_one if chosen else f"{others}.model_of({c.n_features})"
         run = place if chosen else f"{place} --k {c.n_features}"
-        return export_command(model, run, result.plan.engine or "sql") if export is None else export(model, run)
+        if export is not None:
+            return export(model, run)
+        request = result.origin and result.origin.options.get("query")
+        return export_command(model, run, result.plan.engine or "sql", request)
 
     return [command(c, model) for c, model in zip(result.by_size, result.models, strict=True)]

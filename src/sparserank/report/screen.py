@@ -380,7 +380,8 @@ class Screen:
     def exports(self, place: str) -> list[str]:
         """Commands that use the run; place: its directory, quoted."""
         engine = self.result.plan.engine or "sql"
-        command = export_command(self.result.model, place, engine)
+        request = self.result.origin and self.result.origin.options.get("query")
+        command = export_command(self.result.model, place, engine, request)
         if command:
             return [command]
         fills = other_fills(ENGINES[engine], self.result.model)  # which select cannot avoid by leaving out transforms

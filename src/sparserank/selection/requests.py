@@ -159,12 +159,15 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
     same = all(old == new for old, new in boosts.values())
     said.append(STAY if same else f"boosts: {changed}{f'; without: {deleted}' if deleted else ''}.")
     patterns, n_docs = np.unique(columns_dense(data.X, np.arange(len(names))) != 0, axis=0, return_counts=True)
-    lost = 0
+    lost = at_most = 0
     for pattern, n in zip(patterns.tolist(), n_docs.tolist(), strict=True):
         matched = {name for name, has in zip(names, pattern, strict=True) if has}
-        found_before = request.finds(matched, REST in matched)
-        lost += n if found_before and not after.finds(matched, REST in matched) else 0
-    if lost:
-        text = f"only deleted clauses find {lost:,} of the {data.n_docs:,} documents; the new request does not."
-        said.append(Caution(text))
+        can_be = request.loses(after, matched, REST in matched)
+        lost += n * (can_be == {True})
+        at_most += n * (True in can_be)
+    if at_most:
+        exact = lost == at_most
+        counted = f"{'' if exact else 'at least '}{lost:,} of the {data.n_docs:,} documents"
+        why = "" if exact else f" ({len(request.unnamed)} clauses have no name, which hides others)"
+        said.append(Caution(f"only deleted clauses find {counted}{why}; the new request does not."))
     return said

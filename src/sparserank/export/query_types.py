@@ -1,0 +1,158 @@
+"""The query types of Elasticsearch and OpenSearch: where the name and the boost of a query stand, and which queries are
+sums of others.
+
+Facts of the grammars of both engines (elasticsearch-specification, opensearch-api-specification), of their manuals, and
+of the parser of multi_match: its score is that of the best field, plus tie_breaker times those of the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+NAME, BOOST, LEAST = "_name", "boost", "minimum_should_match"
+SCORED, UNSCORED = ("must", "should"), ("filter", "must_not")
+FIELD = re.compile(r"([^*^{}]+)(?:\^(\d+(?:\.\d+)?))?")  # of a multi_match, with its boost
+
+
+@dataclass(frozen=True)
+class QueryType:
+    """A query type.
+
+    value    of a query of one field, in whose object name and boost stand: the key that a short form leaves out, if it
+             has a short form, else ""; None: name and boost stand beside all else
+    whole    why one score that it computes from several is no sum, and what to write instead
+    refused  why no part of a score can be of this type, and what to do instead
+    """
+
+    value: str | None = None
+    whole: str = ""
+    refused: str = ""
+
+
+WORDS = (
+    "scores each word over all fields at once; a multi_match of type most_fields would be one clause per field, which "
+    "is another query"
+)
+OTHER = QueryType(whole="computes a score of its own from those inside; name it itself")
+TYPES = (
+    ("match match_phrase match_phrase_prefix match_bool_prefix common", QueryType("query")),
+    ("term prefix wildcard fuzzy regexp span_term", QueryType("value")),
+    ("range terms_set intervals text_expansion weighted_tokens neural neural_sparse", QueryType("")),
+    ("knn", QueryType("")),  # of OpenSearch; that of Elasticsearch has several keys, and the name beside them
+    ("bool match_all match_none exists ids terms type script percolate rank_feature distance_feature", QueryType()),
+    ("more_like_this sparse_vector semantic sltr nested has_child has_parent parent_id", QueryType()),
+    ("geo_bounding_box geo_distance geo_grid geo_polygon geo_shape shape xy_shape", QueryType()),
+    ("span_containing span_field_masking field_masking_span span_first span_multi span_near", QueryType()),
+    ("span_not span_or span_within", QueryType()),
+    ("combined_fields query_string simple_query_string multi_match", QueryType(whole=WORDS)),
+    (
+        "dis_max",
+        QueryType(
+            whole="takes the best score inside; name the dis_max itself, or write its queries as should clauses, which "
+            "is the same query only if its tie_breaker is 1"
+        ),
+    ),
+    (
+        "function_score",
+        QueryType(
+            whole="multiplies scores; write each function as a named should clause, as the tutorial of boosts does"
+        ),
+    ),
+    (
+        "script_score",
+        QueryType(
+            whole="replaces the score inside; name the script_score itself, or write what the script adds as should "
+            "clauses"
+        ),
+    ),
+    (
+        "boosting",
+        QueryType(
+            whole="multiplies scores; name the boosting itself, or write the positive query alone: no clause lowers a "
+            "score"
+        ),
+    ),
+    ("constant_score", QueryType(whole="replaces the score inside; name the constant_score itself")),
+    ("wrapper", QueryType(refused="hides its query and cannot have a name; write the query inside it as it is")),
+    (
+        "hybrid",
+        QueryType(
+            refused="combines scores that a search pipeline normalises; tune each of its queries alone, and the "
+            "weights of their runs with sparserank fuse"
+        ),
+    ),
+    (
+        "pinned rule rule_query",
+        QueryType(refused="puts some documents above all scores; tune the organic query inside it alone"),
+    ),
+)
+QUERY_TYPES = {kind: of for kinds, of in TYPES for kind in kinds.split()}
+PHRASE = "query analyzer slop zero_terms_query"
+PREFIX = f"query analyzer operator {LEAST} fuzziness prefix_length max_expansions fuzzy_transpositions fuzzy_rewrite"
+MATCH = f"{PREFIX} lenient zero_terms_query cutoff_frequency auto_generate_synonyms_phrase_query"
+OF_FIELD = {  # type of a multi_match: the query of one field, its parameters, tie_breaker
+    "best_fields": ("match", MATCH, 0),
+    "boolean": ("match", MATCH, 0),
+    "most_fields": ("match", MATCH, 1),
+    "phrase": ("match_phrase", PHRASE, 0),
+    "phrase_prefix": ("match_phrase_prefix", f"{PHRASE} max_expansions", 0),
+    "bool_prefix": ("match_bool_prefix", PREFIX, 1),
+}
+
+
+def entries_of(given: Any) -> list[Any]:
+    """The entries of what may be one or a list."""
+    return [] if given is None else list(given) if isinstance(given, list) else [given]
+
+
+def field_of(kind: str, content: Mapping[str, Any]) -> str | None:
+    """The field in whose object the name of a query stands; None if it stands beside all else."""
+    return next(iter(content)) if QUERY_TYPES.get(kind, OTHER).value is not None and len(content) == 1 else None
+
+
+def per_field(content: Mapping[str, Any]) -> tuple[list[Any], str]:
+    """(clauses for a bool query with the same documents and scores as a multi_match; if there are none, why)."""
+    each = [FIELD.fullmatch(str(name)) for name in entries_of(content.get("fields"))]
+    fields = {found[1]: float(found[2] or 1) for found in each if found}
+    form, one = str(content.get("type", "best_fields")).lower(), len(each) == 1
+    if form not in OF_FIELD and not one:
+        return [], WORDS
+    kind, parameters, tie_breaker = OF_FIELD.get(form, OF_FIELD["most_fields"])
+    if content.get("tie_breaker", tie_breaker) != 1 and not one:
+        return [], (
+            "takes the score of the best field; with a tie_breaker of 1 it would be one clause per field, which is "
+            "another query"
+        )
+    if not each or len(fields) < len(each):
+        return [], "searches fields that are not listed once each, as name^number; list them so"
+    same = {key: v for key, v in content.items() if key not in ("fields", "type", "tie_breaker", BOOST)}
+    if odd := next((key for key in same if key not in parameters.split()), None):
+        return [], f"has {odd}, which a {kind} does not take; without it, it is one {kind} per field"
+    return [{kind: {name: {**same, BOOST: boost}}} for name, boost in fields.items()], ""
+
+
+def no_factor(query: Any) -> str:
+    """Why the boost of a query is no factor of its score, with the remedy; "" if it is one.
+
+    The boost of a function_score goes to the query inside it, before the functions, and that of a script_score to its
+    result; a min_score is compared with what comes out.
+    """
+    for kind, content in query.items() if isinstance(query, Mapping) else ():
+        if kind in (*UNSCORED, "constant_score"):  # without a score, or with one that is the boost
+            continue
+        held = content if isinstance(content, Mapping) else {}
+        if kind.endswith("_score") and "min_score" in held:
+            return f"a min_score in its {kind}, which its boost moves; tune the request without it"
+        if kind == "script_score":
+            continue
+        if (mode := held.get("boost_mode", "multiply")) != "multiply":
+            return (
+                f"boost_mode {mode}, of which its boost is no factor; write each function as a should clause, or wrap "
+                f'the {kind} in a script_score with the source "_score", and name that'
+            )
+        if why := next(filter(None, map(no_factor, entries_of(content))), ""):
+            return why
+    return ""
