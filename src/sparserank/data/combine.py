@@ -76,6 +76,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
         filled=with_default([d.filled for d in datasets], [d.X.shape for d in datasets], False),
         index_base=datasets[0].index_base,
         derived=datasets[0].derived,
+        returned=with_default([d.returned for d in datasets], [d.n_docs for d in datasets], True),
     )
 
 

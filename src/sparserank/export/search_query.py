@@ -13,7 +13,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sparserank.data.responses import RESERVED, REST
+import numpy as np
+
+from sparserank.data.responses import LARGEST, RESERVED, REST
 from sparserank.errors import DataError, DataFormatError
 from sparserank.strict_json import read_json
 from sparserank.text import brief
@@ -30,6 +32,8 @@ INSTEAD = {  # queries whose score is no sum of the scores inside: what to do ab
 }
 QUERY_OF, VALUE = ("match", "match_phrase", "match_phrase_prefix", "match_bool_prefix"), ("term", "prefix", "wildcard")
 VALUE_OF = {**dict.fromkeys(QUERY_OF, "query"), **dict.fromkeys(VALUE, "value")}  # queries of one field, in short form
+TEXT = ("query", "value", "query_text", "query_vector", "vector")  # keys of what a user looks for
+TEMPLATE = re.compile(r"\{\{.*?\}\}")
 FIELD = re.compile(r"([^*^]+)(?:\^(\d+(?:\.\d+)?))?")  # of a multi_match, with its boost
 BESIDE = {  # parts of a request that change scores
     "rescore": "replaces scores of the query; tune the request without it",
@@ -40,16 +44,22 @@ BESIDE = {  # parts of a request that change scores
     "sort": "orders documents otherwise; tune the request without it",
     "rank": "replaces scores of the query; tune the request without it",
 }
+# Queries whose score is their boost, and (those whose terms are rewritten) unless they say otherwise.
+CONSTANT = ("constant_score", "match_all", "exists", "ids", "range", "terms")
+REWRITTEN = ("prefix", "wildcard", "regexp")
 
 
 @dataclass(frozen=True)
 class Clause:
-    """A named clause. boost: its own; outer: the product of the boosts around it; must: False if it is optional."""
+    """A named clause. boost: its own; outer: the product of the boosts around it; must: False if it is optional;
+    least, most: its scores without boosts."""
 
     name: str
     boost: float
     outer: float
     must: bool
+    least: float = 0.0
+    most: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -63,10 +73,15 @@ class SearchQuery:
     place: str = "the query"
 
     @property
-    def listed(self) -> dict[str, tuple[float, float] | None]:
+    def listed(self) -> dict[str, tuple[float, ...] | None]:
         """How the listed scores of clauses are read (`responses.Scored.clauses`): a feature is the score of a clause
-        without its boost, times the boosts around it, so that its weight is the boost."""
-        factors = {c.name: (c.outer / c.boost if c.boost else 0.0, c.boost) for c in self.clauses.values()}
+        without its boost, times the boosts around it, so that its weight is the boost. Engines multiply by the boost in
+        single precision."""
+        factors: dict[str, tuple[float, ...]] = {}
+        for c in self.clauses.values():
+            boost = float(np.float32(c.boost))
+            most = min(boost * c.most, LARGEST) if boost else 0.0
+            factors[c.name] = (c.outer / boost if boost else 0.0, c.boost, boost * c.least, most)
         none = () if _has_unnamed(self.body["query"]) else (REST,)
         return {**factors, **dict.fromkeys((*self.unscored, *none))}
 
@@ -132,7 +147,7 @@ def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str
                 f"{place}: clause {brief(named[NAME])} has boost_mode {mode}, of which its boost is no factor; "
                 "wrap it in a bool, and name that."
             )
-        yield Clause(named[NAME], _boost(named, place), outer, must)
+        yield Clause(named[NAME], _boost(named, place), outer, must, *_limits(kind, content))
     elif kind == "bool" and isinstance(content, Mapping):
         inside = outer * _boost(content, place)
         for entry in (e for part in UNSCORED for e in _entries(content.get(part))):
@@ -153,6 +168,15 @@ def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str
     elif name := next(_names(content), None):
         why = INSTEAD.get(kind, "computes a score of its own from those inside; name it itself")
         raise DataFormatError(f"{place}: clause {brief(name)} is inside {brief(kind)}, which {why}.")
+
+
+def _limits(kind: str, content: Mapping[str, Any]) -> tuple[float, float]:
+    """The least and the largest score of a query without its boost (Elasticsearch and OpenSearch: Query DSL)."""
+    rewrites = any(isinstance(of, Mapping) and "rewrite" in of for of in content.values())
+    if kind in CONSTANT or (kind in REWRITTEN and not rewrites):
+        return 1.0, 1.0
+    bounded = kind == "rank_feature" and not {"log", "linear"} & content.keys()
+    return 0.0, 1.0 if bounded or kind == "distance_feature" else math.inf
 
 
 def _has_unnamed(query: Any) -> bool:
@@ -198,6 +222,38 @@ def _finds(query: Any, matched: Collection[str], rest: bool) -> bool:
     least = content.get(LEAST, 0 if parts["must"] or content.get("filter") else min(len(parts["should"]), 1))
     held = all(_finds(e, matched, True) for e in required)
     return held and all(parts["must"]) and sum(parts["should"]) >= int(least)
+
+
+def difference(own: Any, sent: Any) -> str:
+    """Where two requests differ in their query or in what changes scores, such as 'query.bool.should.0.match'; '' if
+    they do not. The text of queries may differ: what a template stands for, and the values of TEXT and of queries of
+    one field in short form."""
+    if not (isinstance(own, Mapping) and isinstance(sent, Mapping)):
+        return "its form"
+    parts = ("query", *BESIDE)
+    first, second = ({part: body[part] for part in parts if part in body} for body in (own, sent))
+    return next((".".join(map(str, at)) for at in _differences(first, second, ())), "")
+
+
+def _differences(own: Any, sent: Any, at: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """The places where two values differ."""
+    if isinstance(own, str) and "{{" in own:
+        literal = [re.escape(part) for part in TEMPLATE.split(own)]
+        same = (len(literal) == 2 and not any(literal)) or re.fullmatch(".*".join(literal), str(sent), re.DOTALL)
+    elif isinstance(own, Mapping) and isinstance(sent, Mapping):
+        same = own.keys() == sent.keys()
+        for key in own if same else ():
+            yield from _differences(own[key], sent[key], (*at, key))
+    elif at and (at[-1] in TEXT or (len(at) > 1 and at[-2] in VALUE_OF and not isinstance(sent, Mapping))):
+        same = True
+    elif isinstance(own, list) and isinstance(sent, list):
+        same = len(own) == len(sent)
+        for i in range(len(own)) if same else ():
+            yield from _differences(own[i], sent[i], (*at, i))
+    else:
+        same = own == sent and isinstance(own, bool) == isinstance(sent, bool)
+    if not same:
+        yield at
 
 
 def with_names(body: Mapping[str, Any], place: str) -> dict[str, Any] | None:

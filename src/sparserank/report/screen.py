@@ -149,7 +149,7 @@ class Screen:
     def table(self) -> list[str]:
         """The rankers: their means, the change from one reference, and the chosen model compared with each."""
         result, wide = self.result, self.width == MAX_WIDTH
-        rows = [] if result.change is None else [_row(result.reference, "today")]
+        rows = [] if result.change is None else [_row(result.reference, result.change.row)]
         rows += [_row(result.against_all, self.all)] if result.dense is not result.chosen else []
         rows.append((self.shown("chosen", result.chosen), result.chosen.n_features, result.chosen.mean, ""))
         rows += [*self.best(), *(_row(r, r.name) for r in self.rivals()), *self.alone()]
@@ -160,7 +160,7 @@ class Screen:
         lines = [[f"{'':{width}} {noun}", result.metric, against, f"chosen against row{star}"]]
         for name, (_, n, mean, chosen) in zip(names, rows, strict=True):
             share = change(mean, result.reference.mean) if len(lines) > 1 else ""
-            lines.append([f"{name:{width}} {n:>{len(noun)}}", figure(mean), share, chosen])
+            lines.append([f"{name:{width}} {n or '-':>{len(noun)}}", figure(mean), share, chosen])
         return aligned(lines, "<", ">7", ">", "<")
 
     def best(self) -> list[Row]:
