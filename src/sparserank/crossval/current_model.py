@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,7 +125,8 @@ def in_use(given: Any, names: Sequence[str]) -> InUse:
         return InUse(name, tuple(model.columns), model)
     raise ParameterError(
         "current",
-        f"is neither a model file, a run nor a feature; got {brief(str(given))}; the features are {names[0]} ... {names[-1]}.",
+        f"is neither a model file, a run nor a feature; got {brief(str(given))}; the features are {names[0]} ... "
+        f"{names[-1]}.",
     )
 
 
@@ -163,6 +164,9 @@ class Change:
     worst        (query id, difference), the largest losses first
     enter, leave   names of features; none if those of the model in use are not known
     of_run       whether the model in use is a run, whose name says which
+    top          of search responses: 'documents', the length of the first page; the shares of its documents without a
+                 judgment, 'unjudged' with the model in use and 'unjudged_new' with the chosen one; 'changed', the share
+                 of queries on whose first page other documents stand
     """
 
     name: str
@@ -178,6 +182,7 @@ class Change:
     enter: tuple[str, ...]
     leave: tuple[str, ...]
     of_run: bool = False
+    top: Mapping[str, float] | None = None
 
     @property
     def row(self) -> str:

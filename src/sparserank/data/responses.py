@@ -1,6 +1,7 @@
 """Search responses of Elasticsearch, OpenSearch and Solr with the scores of named clauses, one JSON object per line.
 
-    {"qid": 7, "request": {"query": ...}, "response": {"hits": {"hits": [{"_id": "D4", "_score": 3.6, "matched_queries": {"title": 3.1}}]}}}
+    {"qid": 7, "request": {"query": {"match": {"title": {"query": "red lamp", "_name": "title"}}}},
+    "response": {"hits": {"hits": [{"_id": "D4", "_score": 3.6, "matched_queries": {"title": 3.1}}]}}}
 
 A response has no labels, which come from judgments; queries without any judgment are left out. The request that was
 sent may stand beside it. A named clause is a feature, 0 where it does not match; what the

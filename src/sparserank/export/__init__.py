@@ -15,7 +15,6 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import REQUEST
 from sparserank.options import option
 from sparserank.options.selection import REQUESTS
-from sparserank.strict_json import plain
 from sparserank.text import brief
 
 ENGINES: dict[str, Engine] = {

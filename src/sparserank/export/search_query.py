@@ -32,8 +32,7 @@ INSTEAD = {  # queries whose score is no sum of the scores inside: what to do ab
 }
 QUERY_OF, VALUE = ("match", "match_phrase", "match_phrase_prefix", "match_bool_prefix"), ("term", "prefix", "wildcard")
 VALUE_OF = {**dict.fromkeys(QUERY_OF, "query"), **dict.fromkeys(VALUE, "value")}  # queries of one field, in short form
-TEXT = ("query", "value", "query_text", "query_vector", "vector")  # keys of what a user looks for
-TEMPLATE = re.compile(r"\{\{.*?\}\}")
+TEXT, VECTORS = ("query", "value", "query_text"), ("query_vector", "vector")  # keys of what a user looks for
 FIELD = re.compile(r"([^*^]+)(?:\^(\d+(?:\.\d+)?))?")  # of a multi_match, with its boost
 BESIDE = {  # parts of a request that change scores
     "rescore": "replaces scores of the query; tune the request without it",
@@ -226,34 +225,27 @@ def _finds(query: Any, matched: Collection[str], rest: bool) -> bool:
 
 def difference(own: Any, sent: Any) -> str:
     """Where two requests differ in their query or in what changes scores, such as 'query.bool.should.0.match'; '' if
-    they do not. The text of queries may differ: what a template stands for, and the values of TEXT and of queries of
-    one field in short form."""
+    they do not. What users look for may differ: strings with templates, the values of TEXT, and those of queries of one
+    field in short form."""
+    parts = ("query", *BESIDE)
     if not (isinstance(own, Mapping) and isinstance(sent, Mapping)):
         return "its form"
-    parts = ("query", *BESIDE)
     first, second = ({part: body[part] for part in parts if part in body} for body in (own, sent))
-    return next((".".join(map(str, at)) for at in _differences(first, second, ())), "")
+    return _difference(first, second, ())
 
 
-def _differences(own: Any, sent: Any, at: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """The places where two values differ."""
-    if isinstance(own, str) and "{{" in own:
-        literal = [re.escape(part) for part in TEMPLATE.split(own)]
-        same = (len(literal) == 2 and not any(literal)) or re.fullmatch(".*".join(literal), str(sent), re.DOTALL)
-    elif isinstance(own, Mapping) and isinstance(sent, Mapping):
-        same = own.keys() == sent.keys()
-        for key in own if same else ():
-            yield from _differences(own[key], sent[key], (*at, key))
-    elif at and (at[-1] in TEXT or (len(at) > 1 and at[-2] in VALUE_OF and not isinstance(sent, Mapping))):
-        same = True
-    elif isinstance(own, list) and isinstance(sent, list):
-        same = len(own) == len(sent)
-        for i in range(len(own)) if same else ():
-            yield from _differences(own[i], sent[i], (*at, i))
-    else:
-        same = own == sent and isinstance(own, bool) == isinstance(sent, bool)
-    if not same:
-        yield at
+def _difference(own: Any, sent: Any, at: tuple[str, ...]) -> str:
+    kind, key = ("", "", *at)[-2:]
+    if key in VECTORS or (isinstance(own, str) and ("{{" in own or key in TEXT or kind in VALUE_OF)):
+        return ""
+    inside: Any = None
+    if isinstance(own, Mapping) and isinstance(sent, Mapping) and own.keys() == sent.keys():
+        inside = own
+    elif isinstance(own, list) and isinstance(sent, list) and len(own) == len(sent):
+        inside = range(len(own))
+    if inside is None:
+        return "" if own == sent else ".".join(at) or "its parts"
+    return next(filter(None, (_difference(own[k], sent[k], (*at, str(k))) for k in inside)), "")
 
 
 def with_names(body: Mapping[str, Any], place: str) -> dict[str, Any] | None:

@@ -19,10 +19,12 @@ from sparserank.data.read import is_path, paths_of
 from sparserank.data.read_files import kind_of
 from sparserank.data.responses import NOISE, REQUEST, REST, Scored
 from sparserank.data.run_reader import read_qrels
-from sparserank.data.runs import Run
+from sparserank.data.runs import Qrels, Run
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.search_query import SearchQuery, difference, read_search_query
+from sparserank.metrics import Metric
+from sparserank.metrics.ranking import rank_documents
 from sparserank.model import RankingModel
 from sparserank.number_checks import rounded
 from sparserank.options import option
@@ -34,6 +36,7 @@ from sparserank.text import brief
 
 TODAY = "today's boosts"
 DIGITS = 2  # significant digits of a boost
+TOP = 10  # documents of a first page, if the metric has no cutoff
 STAY = "boosts: today's stay; by the rule, no other model that was tried replaces them."
 NO_CLAUSE = "no named clause is left: only what has no name ranks."
 NO_QUERY = (
@@ -54,7 +57,7 @@ class Answers:
     today     other documents that users see
     """
 
-    judged: Mapping[tuple[str, str], float]
+    judged: Qrels
     request: SearchQuery | None = None
     run: Run = field(default_factory=Run)
     queries: dict[str, str] = field(default_factory=dict)
@@ -69,7 +72,7 @@ class Answers:
         more = {pair: grade for pair, grade in self.judged.items() if grade > 0 and pair[0] in wanted}
         more |= {pair: max(self.judged.get(pair, 0.0), 0.0) for pair in self.today if pair[0] in wanted}
         empty = wanted - present - {q for q, _ in more}
-        more |= {(q, d): 0.0 for (q, d) in reversed(self.judged) if q in empty}
+        more |= dict.fromkeys({q: (q, d) for q, d in self.judged if q in empty}.values(), 0.0)
         new = [pair for pair in more if pair not in held]
 
         def with_rows(pairs: Sequence[tuple[str, str]]) -> RankingDataset:
@@ -78,10 +81,25 @@ class Answers:
             X, names = np.zeros((len(pairs), data.n_features), dtype=data.X.dtype), data.feature_names
             qid, docid = (np.array(ids, dtype=object) for ids in zip(*pairs, strict=True))
             none = np.zeros(len(pairs), dtype=bool)
-            rows = RankingDataset(X, [more[p] for p in pairs], qid, docid, names, returned=none)
+            rows = RankingDataset(X, np.array([more[p] for p in pairs]), qid, docid, names, returned=none)
             return concatenate([data, rows])
 
         return with_rows([pair for pair in new if pair[0] not in present]), with_rows(new)
+
+    def top(self, data: RankingDataset, model: RankingModel, metric: Metric) -> dict[str, float]:
+        """`Change.top` on documents to evaluate on."""
+        n = metric.cutoff or TOP
+        after = data.from_input_order(model.score_dataset(data))
+        found = np.ones(data.n_docs, dtype=bool) if data.returned is None else data.returned
+        if metric.convention.zero_scores == "left_out":
+            found = found & (after != 0)
+        before = (self.today or self.run).known(data)
+        old, new = (_first(*ranking, data, metric, n) for ranking in (before, (after, found)))
+        pairs = zip(data.qid, data.docid, strict=True)  # type: ignore[arg-type]
+        unjudged = np.array([(str(q), str(d)) not in self.judged for q, d in pairs])
+        changed = np.logical_or.reduceat(old != new, data.query_ptr[:-1])
+        shares = {"unjudged": unjudged[old], "unjudged_new": unjudged[new], "changed": changed}
+        return {"documents": n, **{name: float(values.mean()) for name, values in shares.items()}}
 
     def applied(
         self,
@@ -106,6 +124,25 @@ class Answers:
         if plan.protocol == "holdout":
             return learned, judged_more, last, None
         return learned, more, last, concatenate([judged, judged_more], join_queries=False)
+
+
+def _first(scores: np.ndarray, retrieved: np.ndarray, data: RankingDataset, metric: Metric, n: int) -> np.ndarray:
+    """(n_docs,) bool: the first n retrieved documents of each query."""
+    known = np.where(retrieved, scores, -np.inf)
+    order = rank_documents(known, data.relevance, data.query_ptr, metric.convention.ties, data.docid)
+    place = np.arange(data.n_docs) - np.repeat(data.query_ptr[:-1], np.diff(data.query_ptr))
+    first = np.zeros(data.n_docs, dtype=bool)
+    first[order[place < n]] = True
+    return first & retrieved
+
+
+def note_of_top(top: Mapping[str, float]) -> str:
+    """The shares in a sentence."""
+    return (
+        f"the first {top['documents']:g} documents change for {top['changed']:.0%} of the queries; "
+        f"{top['unjudged']:.0%} of them have no judgment today, {top['unjudged_new']:.0%} with the new boosts (these "
+        "count as not relevant)."
+    )
 
 
 def answered(sources: Mapping[str, Any], request: SearchQuery | None, qrels: Any) -> Answers:
@@ -158,10 +195,9 @@ def for_request(
         raise ParameterError("query", f"needs {' or '.join(option('engine', name) for name in REQUESTS)}.")
     seen = None if query is None or chosen["current"] is None else run_in(chosen["current"])
     if query is not None and chosen["current"] is not None and seen is None:
-        said = (
-            f"cannot be combined with {option('query')}, whose boosts are in use, unless it is a run of what users see."
+        raise ParameterError(
+            "current", f"cannot be combined with {option('query')}, whose boosts are in use, unless it is a run."
         )
-        raise ParameterError("current", said)
     files = [file for source in sources.values() if source is not None for file in paths_of(source)]
     odd = next((f for f in files if not is_path(f) or kind_of(f) != "log"), None) if query is not None else None
     if odd is not None:

@@ -39,7 +39,7 @@ from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of, started
 from sparserank.selection.plan import Earlier, make_plan, planned
-from sparserank.selection.requests import for_clauses, for_request, notes_of_request, todays_boosts
+from sparserank.selection.requests import for_clauses, for_request, note_of_top, notes_of_request, todays_boosts
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES, write_results
 from sparserank.selection.trees_selection import TreesSelection
@@ -268,6 +268,10 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
         result = replace(result, suspects=suspects)
         if engine is not None and engine.boosts:
             result.notes[:0] = notes_of_request(result.model, train_data, request)
+            if found is not None and result.change is not None:
+                top = found.top(job.judged, result.model, plan.metric)
+                result = replace(result, change=replace(result.change, top=top))
+                result.notes.insert(1, note_of_top(top))
         result.notes.extend([*suspects.values(), *gone, *of_weights])
         result.notes.extend([*([] if score is None else [left_out_note(score)]), *trees.notes])
         check()
