@@ -139,9 +139,9 @@ def _first(scores: np.ndarray, retrieved: np.ndarray, data: RankingDataset, metr
 def note_of_top(top: Mapping[str, float]) -> str:
     """The shares in a sentence."""
     return (
-        f"the first {top['documents']:g} documents change for {top['changed']:.0%} of the queries; "
-        f"{top['unjudged']:.0%} of them have no judgment today, {top['unjudged_new']:.0%} with the new boosts (these "
-        "count as not relevant)."
+        f"the first {top['documents']:g} documents change for {top['changed']:.0%} of the queries; without a judgment, "
+        f"and so counted as not relevant, are {top['unjudged']:.0%} of them today and {top['unjudged_new']:.0%} with "
+        "the new boosts."
     )
 
 
@@ -193,7 +193,7 @@ def for_request(
     boosts = engine is not None and ENGINES[engine].boosts
     if query is not None and engine not in REQUESTS:
         raise ParameterError("query", f"needs {' or '.join(option('engine', name) for name in REQUESTS)}.")
-    seen = None if query is None or chosen["current"] is None else run_in(chosen["current"])
+    seen = None if chosen["current"] is None else run_in(chosen["current"])
     if query is not None and chosen["current"] is not None and seen is None:
         raise ParameterError(
             "current", f"cannot be combined with {option('query')}, whose boosts are in use, unless it is a run."
@@ -214,7 +214,7 @@ def for_request(
     found = answered(sources, request, chosen["qrels"])
     if seen is not None and seen.run is not None:
         found.today, chosen = seen.run, cast(AllSelectOptions, {**chosen, "current": seen})
-    return chosen, request, found
+    return chosen, request, found if found.run else None
 
 
 def for_clauses(
@@ -249,7 +249,7 @@ def for_clauses(
             query = chosen["query"]
             of = "the request" if isinstance(query, Mapping) or query is None else Path(query).name
             used = tuple(name for name, boost in zip(names, boosts, strict=True) if boost)
-            more["current"] = InUse(f"{LABEL} ({of} on these hits)", used, run=found.run)
+            more["current"] = InUse(f"{LABEL} ({of}, these hits)", used, run=found.run)
     return cast(AllSelectOptions, {**chosen, **more}), plan
 
 

@@ -206,8 +206,8 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
-    given = chosen
-    if engine is not None and engine.boosts:
+    given, boosts = chosen, engine is not None and engine.boosts
+    if boosts:
         chosen, plan = for_clauses(chosen, plan, train_data, found)
     current = chosen["current"]
     held = None if current is None else in_use(current, names)
@@ -230,8 +230,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     facts: dict[str, Any] = {} if request is None else {REQUEST: clauses}
     judged = None
     if found is not None:
-        if engine is not None and engine.boosts:
-            facts[OF_CLAUSES] = True
+        facts |= {OF_CLAUSES: True} if boosts else {}
         train_data, valid_data, test_data, judged = found.applied(train_data, valid_data, test_data, plan, weight)
     problem = Problem(
         train_data,
@@ -242,7 +241,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
         current=held,
         rivals=trees,
         rival_time=chosen["rival_time"],
-        today=None if current is given["current"] else todays_boosts(request, names, plan),
+        today=todays_boosts(request, names, plan) if found is not None and boosts else None,
         facts=facts,
     )
     job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
@@ -266,7 +265,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
             warnings.warn(sentence, DataWarning, stacklevel=3)
         suspects |= alone
         result = replace(result, suspects=suspects)
-        if engine is not None and engine.boosts:
+        if boosts:
             result.notes[:0] = notes_of_request(result.model, train_data, request)
             if found is not None and result.change is not None:
                 top = found.top(job.judged, result.model, plan.metric)
