@@ -148,6 +148,10 @@ def ndcg(ranked: list[str], grades: dict[str, int], k: int = 10) -> float:
 
 
 def mean_ndcg(lines: list[dict[str, Any]], judged: dict[str, dict[str, int]]) -> float:
-    """The mean over the judged queries of what users see."""
-    lists = {line["qid"]: [h["_id"] for h in line["response"]["hits"]["hits"]] for line in lines}
+    """The mean over the judged queries of what users see; of equal scores, the less relevant document first."""
+    lists = {}
+    for line in lines:
+        of = judged.get(line["qid"], {})
+        hits = sorted(line["response"]["hits"]["hits"], key=lambda h: (-h["_score"], of.get(h["_id"], 0)))
+        lists[line["qid"]] = [h["_id"] for h in hits]
     return sum(ndcg(lists[q], judged[q]) for q in lists if q in judged) / sum(q in judged for q in lists)
