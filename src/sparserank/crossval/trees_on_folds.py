@@ -262,10 +262,14 @@ class TreesOnFolds:
         """The scores of all documents on which candidates are evaluated, each by trees that have not seen it."""
         if not self.cv.folds:
             return of_fold[FINAL]["judged"]
-        fold = np.repeat(self.cv.fold, np.diff(self.data.query_ptr))
-        scores = np.full(self.data.n_docs, np.nan)
+        data, judged = self.data, self.judged
+        sizes = np.diff(data.query_ptr)
+        fold = np.repeat(self.cv.fold, sizes)
+        # In each query of `judged`, the documents of `data` come first; no response has the others.
+        place = np.arange(data.n_docs) + np.repeat(judged.query_ptr[:-1] - data.query_ptr[:-1], sizes)
+        scores = np.zeros(judged.n_docs)
         for f in self.cv.folds:
-            scores[fold == f] = of_fold[f]["scores"]
+            scores[place[fold == f]] = of_fold[f]["scores"]
         return scores
 
     def _values(self, scores: np.ndarray) -> np.ndarray:
