@@ -14,6 +14,7 @@ from sparserank.errors import DataFormatError, DataWarning, ParameterError
 from sparserank.export.search_query import difference, search_query
 from tests.oracles.text_engine import TextEngine, mean_ndcg, single
 from tests.support.command_line import Cli, assert_refused
+from tests.support.doc_blocks import DOCS
 from tests.support.made_responses import write
 from tests.support.made_shop import shop
 
@@ -332,3 +333,65 @@ def test_the_first_page_is_counted(world: World, tmp_path: Path) -> None:
     assert (
         f"are {top['unjudged']:.0%} of them today and {top['unjudged_new']:.0%} with the new boosts." in found.notes[1]
     )
+
+
+def test_trees_are_compared_on_the_documents_of_the_candidates(world: World, tmp_path: Path) -> None:
+    """They have no score of relevant documents that no response has, as no candidate has."""
+    pytest.importorskip("lightgbm")
+    engine, queries, grades = world
+    lines = engine.collect({**SEARCH, "size": 15}, queries)
+    asked_of = {**QUICK, "rival": "lightgbm", "qrels": grades, "query": SEARCH, **ENGINE}
+    found = sr.select(write(tmp_path / "r.jsonl", lines), **asked_of)
+    assert [r.name for r in found.rivals.compared] == ["LightGBM"]
+    best = []
+    for line in lines:
+        hits = {h["_id"] for h in line["response"]["hits"]["hits"]}
+        best.append(_best([(d in hits, g) for d, g in grades[line["qid"]].items()]))
+    assert found.change is not None
+    assert found.change.mean < found.rivals.compared[0].mean <= np.mean(best)
+
+
+def _best(documents: list[tuple[bool, int]]) -> float:
+    """NDCG@10 of the best order of the returned documents, (returned, grade) each."""
+    discounts = 1 / np.log2(np.arange(2, 12))
+    shown = sorted((2.0**g - 1 for is_hit, g in documents if is_hit), reverse=True)[:10]
+    ideal = sorted((2.0**g - 1 for _, g in documents), reverse=True)[:10]
+    return float(np.dot(shown, discounts[: len(shown)]) / np.dot(ideal, discounts))
+
+
+@pytest.mark.slow
+def test_the_second_week_of_the_tutorial_is_printed_as_it_was(cli_here: Cli) -> None:
+    documents, queries, grades = shop(n_docs=400, n_queries=160)
+    engine, rng = TextEngine(documents), np.random.default_rng(3)
+    first = {**SEARCH, "size": 100}
+    lines = engine.collect(first, queries, request=True)
+    pools = {line["qid"]: [h["_id"] for h in line["response"]["hits"]["hits"]][:30] for line in lines}
+    judged = {
+        q: {
+            d: g
+            for d, g in grades[q].items()
+            if (d in pools[q] and rng.random() < 0.8) or (g > 0 and rng.random() < 0.5)
+        }
+        for q in queries
+    }
+    write(Path("responses.jsonl"), lines)
+    Path("search.json").write_text(json.dumps(first))
+    Path("judged.json").write_text(json.dumps(judged))
+    Path("before.run").write_text(trec(lines))
+    call = ("--qrels", "judged.json", "--rival", "none")
+    week = ("--engine", "elasticsearch-query", "--query", "search.json", "--half-samples", "0", "--out", "boosts")
+    assert cli_here("select", "responses.jsonl", *call, *week).code == 0
+    assert (
+        cli_here("export", "boosts", "--to", "elasticsearch-query", "--query", "search.json", "--out", "new.json").code
+        == 0
+    )
+    write(Path("week2.jsonl"), engine.collect(json.loads(Path("new.json").read_text()), queries, request=True))
+    page = (DOCS / "tutorials/boosts.md").read_text(encoding="utf-8")
+    again = ("select", "week2.jsonl", *call, "--start", "boosts", "--out", "week2", "--restart")
+    refused = cli_here(*again, "--query", "search.json")
+    assert refused.err.splitlines()[-1] in page
+    for more in ((), ("--current", "before.run")):
+        rows = cli_here(*again, "--query", "new.json", *more).done.out.splitlines()
+        shown = [row for row in rows if row.startswith(("today ", "all features", "chosen "))]
+        assert len(shown) == 3
+        assert all(row in page for row in shown)
