@@ -126,8 +126,8 @@ N_THREADS = Option(
 QRELS = Option(
     name="qrels",
     kind=Given("Any", "Path | None"),
-    help="Judgments (TREC or BEIR) of the documents in search responses, which have no labels. Other documents count as "
-    "0; queries without any judgment are left out.",
+    help="Judgments (TREC or BEIR) of the documents in search responses, which have no labels. Other documents count "
+    "as 0; queries without any judgment are left out.",
     panel=PANEL,
 )
 ROWS = (N_FEATURES, MISSING, INDEX_BASE, UNJUDGED, FEATURE_NAMES)
