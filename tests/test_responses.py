@@ -47,6 +47,10 @@ REQUESTS = {
     "must and filter": asked(must=[several("best_fields", ["title^5", "body^1.2"])], should=[POPULAR, STOCK]),
     "cross_fields": asked(should=[several("cross_fields", ["title^5", "body", "brand"]), POPULAR, STOCK]),
     "phrase": asked(should=[several("phrase", ["title^5", "body"]), *FIELDS, POPULAR, STOCK]),
+    "some without a name": asked(
+        should=[FIELDS[0], {"bool": {"should": [{"match": {"body": "{{keywords}}"}}], "minimum_should_match": "1"}}],
+        filter=[{"term": {"in_stock": True}}],
+    ),
     "one without a name": asked(should=[FIELDS[0], {"match": {"body": "{{keywords}}"}}, POPULAR, STOCK]),
 }
 
@@ -339,7 +343,7 @@ def test_trees_are_compared_on_the_documents_of_the_candidates(world: World, tmp
     """They have no score of relevant documents that no response has, as no candidate has."""
     pytest.importorskip("lightgbm")
     engine, queries, grades = world
-    lines = engine.collect({**SEARCH, "size": 15}, queries)
+    lines = engine.collect({**SEARCH, "size": 8}, queries)
     asked_of = {**QUICK, "rival": "lightgbm", "qrels": grades, "query": SEARCH, **ENGINE}
     found = sr.select(write(tmp_path / "r.jsonl", lines), **asked_of)
     assert [r.name for r in found.rivals.compared] == ["LightGBM"]
@@ -349,6 +353,16 @@ def test_trees_are_compared_on_the_documents_of_the_candidates(world: World, tmp
         best.append(_best([(d in hits, g) for d, g in grades[line["qid"]].items()]))
     assert found.change is not None
     assert found.change.mean < found.rivals.compared[0].mean <= np.mean(best)
+    # The lists of queries show what was returned.
+    returned = run_of(lines)
+    for query in (*found.queries.lost, *found.queries.won):
+        for shown in query.lists:
+            assert {d for d, _ in shown.documents} <= returned[query.query].keys(), shown.ranker
+
+
+def test_what_has_no_name_may_require_a_share_of_its_clauses() -> None:
+    some = {"bool": {"should": [{"match": {"body": "x"}}], "minimum_should_match": "2<75%"}}
+    assert search_query(asked(should=[FIELDS[0], some])).finds({"title"}, False)
 
 
 def _best(documents: list[tuple[bool, int]]) -> float:

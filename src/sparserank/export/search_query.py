@@ -213,8 +213,10 @@ def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:
 def _finds(query: Any, matched: Collection[str], rest: bool) -> bool:
     kind, content = _only(query, "")
     named = _named(content)
-    if named is not None or kind != "bool":
-        return rest if named is None else named[NAME] in matched
+    if named is not None:
+        return named[NAME] in matched
+    if kind != "bool" or not any(True for _ in _names(content)):
+        return rest
     parts = {part: [_finds(e, matched, rest) for e in _entries(content.get(part))] for part in SCORED}
     # Filters without a scored name held for every returned document.
     required = [e for e in _entries(content.get("filter")) if any(True for _ in _names(e))]
