@@ -21,6 +21,14 @@ def rounded(values: np.ndarray, digits: int | None) -> np.ndarray:
     return values if digits is None else np.array([float(f"{v:.{digits - 1}e}") for v in values.tolist()])
 
 
+def clause_sums(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(n,) sums of values (n, k) times weights (k,), as search engines add the scores of clauses (Lucene, BooleanScorer
+    and DisjunctionSumScorer): each product in single precision, their sum in double, the score in single."""
+    with np.errstate(over="ignore"):
+        products = (values * weights.astype(np.float32)).astype(np.float32)
+        return products.sum(axis=1, dtype=np.float64).astype(np.float32).astype(np.float64)
+
+
 def as_floats(given: Any) -> np.ndarray:
     """`given` as float64; TypeError, ValueError or OverflowError if it contains anything but real numbers."""
     read = np.asarray(given)

@@ -53,7 +53,8 @@ def test_each_number_is_that_of_plain_python(model: sr.RankingModel) -> None:
         of_each = [1 / oracle.independent(np.diff(data.query_ptr).tolist(), alike) for data in (train, new)]
         noise = math.sqrt(math.log(2 * 3 * len(rows) / FALSE_ALARMS) / 2 * sum(of_each))
         assert r["distance_limit"] == pytest.approx(max(RISES["distance"], noise))
-        assert known["points"] == pytest.approx(np.unique(np.quantile(old, np.linspace(0, 1, 21), method="inverted_cdf")).tolist())
+        quantiles = np.quantile(old, np.linspace(0, 1, 21), method="inverted_cdf")
+        assert known["points"] == pytest.approx(np.unique(quantiles).tolist())
         assert r["distance"] == pytest.approx(oracle.distance(old, x, known["points"]))
         assert r["outside"] == pytest.approx(oracle.outside(old, x))
         for name, share in (("low", 0.05), ("median", 0.5), ("high", 0.95)):

@@ -146,7 +146,7 @@ def test_a_kept_feature_that_is_the_same_in_every_pair_is_noted(data):
 
 def test_what_is_no_model_is_refused(data, model, tmp_path: Path):
     train, _ = data
-    with pytest.raises(ParameterError, match="neither a model file nor a feature"):
+    with pytest.raises(ParameterError, match="neither a model file, a run nor a feature"):
         sr.select(train, current="nothing.json", **OPTIONS)
     (tmp_path / "x.json").write_text("{}")
     with pytest.raises(ValueError, match="not a sparserank-model file"):

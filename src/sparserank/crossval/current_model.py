@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,24 +17,42 @@ from sparserank.crossval.rivals import Rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import Derived
 from sparserank.data.matrices import column
+from sparserank.data.run_reader import EITHER, TABLE, holds, is_mapping, read_run, run_of
+from sparserank.data.runs import Run
+from sparserank.data.tables.batches import is_frame
 from sparserank.errors import ModelFormatError, ParameterError
-from sparserank.evaluation.compare import SAME_ABSOLUTE
+from sparserank.evaluation.compare import SAME_ABSOLUTE, per_query_values
+from sparserank.metrics import Metric
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model
 from sparserank.penalties import FeatureRules
 from sparserank.text import brief
 
-LABEL = "model in use"
+LABEL, TODAY = "model in use", "today"
 MAX_WORST = 5  # queries that are named
 
 
 @dataclass(frozen=True)
 class InUse:
-    """The ranker in use: a model, or a feature that contains its score. features: names of those that it reads."""
+    """The ranker in use: a model, a feature that contains its score, or a run, which is what users see. features: names
+    of those that it reads."""
 
     name: str
     features: tuple[str, ...]
     model: RankingModel | None = None
+    run: Run | None = None
+
+    def values(self, data: RankingDataset, metric: Metric) -> np.ndarray:
+        """(n_queries,) values of a metric; of a run, as `evaluate` has them."""
+        if self.run is None:
+            scores, retrieved = data.from_input_order(self.scores(data)), None
+        else:
+            scores, retrieved = self.run.of(data)
+        return per_query_values(scores, data, [metric], retrieved)[0]
+
+    def system(self, data: RankingDataset) -> Any:
+        """The run, or the scores of the data, for `compare_systems`."""
+        return self.run or self.scores(data)
 
     def scores(self, data: RankingDataset) -> np.ndarray:
         """(n_docs,) scores in the order of the rows from which the data set was made.
@@ -44,6 +62,9 @@ class InUse:
         """
         if self.model is not None:
             return self.model.score_dataset(_refilled(data, self.model))
+        if self.run is not None:  # what it does not have comes last
+            scores, retrieved = self.run.known(data)
+            return data.to_input_order(np.where(retrieved, scores, scores.min() - 1.0))
         j = list(data.feature_names or ()).index(self.features[0])
         return data.to_input_order(column(data.X, j).astype(np.float64, copy=False))
 
@@ -77,22 +98,35 @@ def _model_in(given: Any) -> RankingModel | None:
     return load_model(given) if is_file else given if isinstance(given, RankingModel) else None
 
 
+def run_in(given: Any) -> InUse | None:
+    """The ranker in use, from a run in any form that `read_run` takes; None if it is none."""
+    if isinstance(given, str | os.PathLike):
+        is_run = Path(given).is_file() and holds(given) in ("run", EITHER, TABLE)
+        return InUse(f"{LABEL} ({Path(given).name})", (), run=read_run(given)) if is_run else None
+    return InUse(f"{LABEL} (a run)", (), run=run_of(given, "current")) if is_mapping(given) or is_frame(given) else None
+
+
 def in_use(given: Any, names: Sequence[str]) -> InUse:
-    """The ranker in use, from a RankingModel, a model file or the name of a feature.
+    """The ranker in use, from a RankingModel, a model file, a run or the name of a feature.
 
     Raises
         ParameterError     it is none of these
         ModelFormatError   the file is not a model file
     """
+    if isinstance(given, InUse):
+        return given
     if isinstance(given, str) and given in names:
         return InUse(f"{LABEL} (score {given})", (given,))
+    if (found := run_in(given)) is not None:
+        return found
     model = _model_in(given)
     if model is not None:
         name = LABEL if model is given else f"{LABEL} ({Path(given).name})"
         return InUse(name, tuple(model.columns), model)
     raise ParameterError(
         "current",
-        f"is neither a model file nor a feature; got {brief(str(given))}; the features are {names[0]} ... {names[-1]}.",
+        f"is neither a model file, a run nor a feature; got {brief(str(given))}; the features are {names[0]} ... "
+        f"{names[-1]}.",
     )
 
 
@@ -128,7 +162,11 @@ class Change:
                  queries
     wins, losses, ties   numbers of queries
     worst        (query id, difference), the largest losses first
-    enter, leave   names of features
+    enter, leave   names of features; none if those of the model in use are not known
+    of_run       whether the model in use is a run, whose name says which
+    top          of search responses: 'documents', the length of the first page; the shares of its documents without a
+                 judgment, 'unjudged' with the model in use and 'unjudged_new' with the chosen one; 'changed', the share
+                 of queries on whose first page other documents stand
     """
 
     name: str
@@ -143,6 +181,13 @@ class Change:
     worst: tuple[tuple[str, float], ...]
     enter: tuple[str, ...]
     leave: tuple[str, ...]
+    of_run: bool = False
+    top: Mapping[str, float] | None = None
+
+    @property
+    def row(self) -> str:
+        """The name of its row in a table."""
+        return self.name.replace(LABEL, TODAY) if self.of_run else TODAY
 
     def sentence(self, metric: str, confidence: str) -> str:
         """A sentence for the terminal."""
@@ -161,8 +206,10 @@ class Change:
             )
             if names
         ]
+        n = self.n_features
+        of = f" ({n} feature{'s' if n != 1 else ''})" if n else ""
         text = (
-            f"The {self.name} ({self.n_features} feature{'s' if self.n_features != 1 else ''}) has {metric} "
+            f"The {self.name}{of} has {metric} "
             f"{self.mean:.4f} here; the chosen model differs by {self.difference:+.4f}{between}. It is better on "
             f"{self.wins} queries and worse on {self.losses}"
         )
@@ -204,6 +251,7 @@ def change(choice: Choice, rivals: Rivals, current: InUse, model: RankingModel, 
         n_lost,
         len(order) - n_won - n_lost,
         worst,
-        tuple(n for n in names if n not in current.features),
+        tuple(n for n in names if current.features and n not in current.features),
         tuple(n for n in current.features if n not in names),
+        current.run is not None,
     )

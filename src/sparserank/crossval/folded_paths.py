@@ -169,7 +169,8 @@ class FoldedPaths:
 
     def _shards_of(self, d: RankingDataset, relevance: np.ndarray | None = None) -> LocalShards:
         rows, relevance = self.transform.knots.rows(d.X), d.relevance if relevance is None else relevance
-        return make_shards(rows, relevance, d.query_ptr, self.path_plan.loss, d.doc_weight, self.n_threads, d.docid)
+        loss, own = self.path_plan.loss, (d.docid, d.returned)
+        return make_shards(rows, relevance, d.query_ptr, loss, d.doc_weight, self.n_threads, *own)
 
     def objectives(self, folds: Sequence[int]) -> Weighted:
         """The loss without each of these folds, and its scaling, which is also learned without the fold;

@@ -274,11 +274,17 @@ class TreesOnFolds:
         """The scores of all documents on which candidates are evaluated, each by trees that have not seen it."""
         if not self.cv.folds:
             return of_fold[FINAL]["judged"]
-        fold = np.repeat(self.cv.fold, np.diff(self.data.query_ptr))
-        scores = np.full(self.data.n_docs, np.nan)
+        data, judged = self.data, self.judged
+        sizes = np.diff(data.query_ptr)
+        fold = np.repeat(self.cv.fold, sizes)
+        scores = np.full(data.n_docs, np.nan)
         for f in self.cv.folds:
             scores[fold == f] = of_fold[f]["scores"]
-        return scores
+        # In each query of `judged`, the documents of `data` come first; no response has the others.
+        place = np.arange(data.n_docs) + np.repeat(judged.query_ptr[:-1] - data.query_ptr[:-1], sizes)
+        out = np.full(judged.n_docs, scores.min() - 1.0)
+        out[place] = scores
+        return out
 
     def _values(self, scores: np.ndarray) -> np.ndarray:
         """(n_queries,) metric of scores of the judged documents, which are in the order of their rows."""

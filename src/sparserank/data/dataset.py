@@ -76,6 +76,9 @@ class RankingDataset:
         NaN where a value is missing.
     columns : mapping, optional
         {name of a column of `table`: whether it is numbers}.
+    returned : bool array of shape (n_docs,), optional
+        False for documents that no search response has: they count only in the number of relevant documents and in the
+        ideal order. Default: all are ranked.
 
     Raises
     ------
@@ -115,6 +118,7 @@ class RankingDataset:
     derived: Mapping[str, Derived] | None = None
     table: np.ndarray | None = None
     columns: Mapping[str, bool] = field(default_factory=dict)
+    returned: np.ndarray | None = None
     query_ptr: np.ndarray = field(init=False)
     query_ids: np.ndarray = field(init=False)
     row_index: np.ndarray = field(init=False)
@@ -129,7 +133,8 @@ class RankingDataset:
         if filled is None and fill_values is not None and not self.keep_missing:
             filled = missing_cells(held)
         elif filled is not None:
-            filled = _as_mask(filled, X.shape)
+            filled = _as_mask("filled", filled, X.shape)
+        returned = None if self.returned is None else _as_mask("returned", self.returned, (n_docs,))
         relevance = _as_relevance(self.relevance, n_docs)
         qid = np.zeros(n_docs, dtype=np.int64) if ids is None else as_query_ids(ids, n_docs)
         given = names_of(held) if self.feature_names is None else self.feature_names
@@ -144,7 +149,7 @@ class RankingDataset:
                 columns[name] = column
         if self.doc_weight is not None:
             columns["doc_weight"] = _as_weights(self.doc_weight, n_docs)
-        columns |= {"relevance": relevance, "qid": qid, "filled": filled, "table": self.table}
+        columns |= {"relevance": relevance, "qid": qid, "filled": filled, "table": self.table, "returned": returned}
         if isinstance(X, StoredFeatures):
             cut = np.flatnonzero(~np.isin(X.starts, query_ptr))
             if order is not None or len(cut):
@@ -284,7 +289,7 @@ class RankingDataset:
         queries = np.asarray(queries)
         queries = np.flatnonzero(queries) if queries.dtype == bool else queries.astype(np.int64)
         rows, _ = rows_of_queries(self.query_ptr, queries)
-        names = ("relevance", "qid", "docid", "comment", "doc_weight", "filled", "table")
+        names = ("relevance", "qid", "docid", "comment", "doc_weight", "filled", "table", "returned")
         taken: dict[str, Any] = {name: None if (c := getattr(self, name)) is None else c[rows] for name in names}
         return replace(self, X=self.X[rows], **taken)
 
@@ -330,11 +335,11 @@ def _as_weights(given: Any, n_docs: int) -> np.ndarray:
     return weights
 
 
-def _as_mask(given: Any, shape: tuple[int, int]) -> np.ndarray:
-    """`filled` as a bool array of the shape of X."""
+def _as_mask(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """A bool array of this shape."""
     mask = given if isinstance(given, np.ndarray) else np.asarray(None)
     if mask.dtype != bool or mask.shape != shape:
-        raise ParameterError("filled", f"must be a bool array of shape {shape}, as X; got {brief(given)}.")
+        raise ParameterError(name, f"must be a bool array of shape {shape}, as X; got {brief(given)}.")
     return mask
 
 

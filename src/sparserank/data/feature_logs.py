@@ -33,6 +33,7 @@ from sparserank.data.responses import (
     Scored,
     form_of,
     hits_of,
+    other_ids,
     refuse_other,
     tell,
 )
@@ -54,18 +55,24 @@ def log_names(
         return list(given)
     names: dict[str, None] = {}
     hits: dict[str, dict[str, int]] = {}
+    left_out: set[str] = set()
     for n, path in enumerate(paths):
         for line, entry in _entries(str(path), scored):
+            if entry[1] is None:
+                left_out.add(entry[0])
+                continue
             names.update(dict.fromkeys(entry[3]))
             if scored is not None and hits.setdefault(entry[0], {}).setdefault(entry[2], n) != n:
                 raise DataFormatError(
                     f"{path}:{line}: document {brief(entry[2])} of query {brief(entry[0])} is also in "
                     f"{paths[hits[entry[0]][entry[2]]]}; give each file once, with all pages of its queries."
                 )
+    if left_out and not hits and scored is not None:
+        raise DataFormatError(f"{paths[0]}: {other_ids('query', min(left_out), min(scored.queries))}")
     if hits and not names.keys() - {REST}:
         raise DataFormatError(f"{paths[0]}: {NO_CLAUSES}")
     if scored is not None and scored.judged is not None and hits:
-        tell(hits, names, scored)
+        tell(hits, names, scored, left_out)
     return list(names)
 
 
@@ -83,25 +90,33 @@ class LogTable(Table):
         asked, entries = pa.schema([self.schema.field(name) for name in names]), self._known_entries()
         while some := list(islice(entries, BATCH_ROWS)):
             X = np.zeros((len(some), len(self._at)))
-            for row, (*_, values) in zip(X, some, strict=True):
-                for name in values.keys() & self._at.keys():
-                    row[self._at[name]] = values[name]
+            for row, entry in zip(X, some, strict=True):
+                for name in entry[3].keys() & self._at.keys():
+                    row[self._at[name]] = entry[3][name]
             columns: dict[str, Any] = {role: [entry[k] for entry in some] for k, role in enumerate(ROLES)}
             columns |= {name: X[:, j] for name, j in self._at.items()}
             yield pa.RecordBatch.from_arrays([columns[name] for name in names], schema=asked)
 
     def _known_entries(self) -> Iterator[Entry]:
         for line, entry in _entries(self.place, self._scored):
+            if entry[1] is None:
+                continue
             unknown = next((name for name in entry[3] if name not in self._at), None)
             if unknown is not None and not self._others:
                 raise DataFormatError(f"{self.place}:{line}: feature {brief(unknown)} is not an expected feature.")
             yield entry
 
 
-def _entries(path: str, scored: Scored | None = None) -> Iterator[tuple[int, Entry]]:
-    """(line, entry); of a response, its hits, each document of a query once."""
-    known: dict[tuple[str, str], int] = {}
-    form, fields = "", frozenset[str]()
+def answers(path: str | os.PathLike, scored: Scored) -> Iterator[tuple[str, dict[str, Any], Iterator[Entry]]]:
+    """(place, line, hits, which are read when they are asked for) of each response in a file."""
+    for number, content in _objects(str(path)):
+        if RESPONSE in content:
+            place = f"{path}:{number}"
+            yield place, content, hits_of(content, place, scored)
+
+
+def _objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line, content) of each line that is not empty."""
     try:
         with open(path, "rb") as raw:
             for number, line in enumerate(unzipped(raw), start=1):
@@ -109,38 +124,47 @@ def _entries(path: str, scored: Scored | None = None) -> Iterator[tuple[int, Ent
                     place = f"{path}:{number}"
                     content = _object_of(line, place)
                     refuse_other(content, place)
-                    if form not in ("", own := form_of(content)):
-                        raise DataFormatError(f"{place}: is {own}, but the lines before are {form}; use one file each.")
-                    form = own
-                    if RESPONSE not in content:
-                        yield number, _entry(content, place)
-                        continue
-                    if scored is None:
-                        raise DataFormatError(
-                            f"{place}: responses have no labels; give judgments to select or inspect (--qrels); "
-                            "evaluate the run of a model (predict --run)."
-                        )
-                    for entry in hits_of(content, place, scored):
-                        names = frozenset(entry[3]) - {REST}
-                        fields = fields or names
-                        if form == OF_SOLR and names != fields:
-                            raise DataFormatError(
-                                f"{place}: document {brief(entry[2])} has the values {listed(sorted(names))}, others "
-                                f"{listed(sorted(fields))}: two requests are mixed."
-                            )
-                        pair, values = (entry[0], entry[2]), hash(tuple(entry[3].items()))
-                        if pair not in known:  # pages may overlap
-                            known[pair] = values
-                            yield number, entry
-                        elif known[pair] != values:
-                            raise DataFormatError(
-                                f"{place}: document {brief(entry[2])} of query {brief(entry[0])} has other scores than "
-                                "before; write each query once."
-                            )
+                    yield number, content
     except (OSError, EOFError, zlib.error) as error:
         if isinstance(error, FileNotFoundError):
             raise no_such_file(path) from error
         raise DataFormatError(f"{path}: cannot be read ({error}).") from error
+
+
+def _entries(path: str, scored: Scored | None = None) -> Iterator[tuple[int, Entry]]:
+    """(line, entry); of a response, its hits, each document of a query once."""
+    known: dict[tuple[str, str], int] = {}
+    form, fields = "", frozenset[str]()
+    for number, content in _objects(path):
+        place = f"{path}:{number}"
+        if form not in ("", own := form_of(content)):
+            raise DataFormatError(f"{place}: is {own}, but the lines before are {form}; use one file each.")
+        form = own
+        if RESPONSE not in content:
+            yield number, _entry(content, place)
+            continue
+        if scored is None:
+            raise DataFormatError(
+                f"{place}: responses have no labels; give judgments to select or inspect (--qrels); evaluate the run "
+                "of a model (predict --run)."
+            )
+        for entry in hits_of(content, place, scored):
+            names = frozenset(entry[3]) - {REST}
+            fields = fields or names
+            if form.startswith(OF_SOLR) and names != fields:
+                raise DataFormatError(
+                    f"{place}: document {brief(entry[2])} has the values {listed(sorted(names))}, others "
+                    f"{listed(sorted(fields))}: two requests are mixed."
+                )
+            pair, values = (entry[0], entry[2]), hash(tuple(entry[3].items()))
+            if pair not in known:  # pages may overlap
+                known[pair] = values
+                yield number, entry
+            elif known[pair] != values:
+                raise DataFormatError(
+                    f"{place}: document {brief(entry[2])} of query {brief(entry[0])} has other scores than before; "
+                    "write each query once."
+                )
 
 
 def _object_of(line: bytes, place: str) -> dict[str, Any]:
@@ -178,7 +202,7 @@ def _entry(entry: dict[str, Any], place: str) -> Entry:
     except UnicodeEncodeError as error:
         raise DataFormatError(f"{place}: the query id must be valid UTF-8 text; got {brief(held['qid'])}.") from error
     docid = next((str(held[name]) for name in IDS if held.get(name) is not None), "")
-    return str(held["qid"]), label, docid, _features(entry, place)
+    return str(held["qid"]), label, docid, _features(entry, place), 0.0
 
 
 class _Twice(Exception):

@@ -1,8 +1,10 @@
 """Search responses of Elasticsearch, OpenSearch and Solr with the scores of named clauses, one JSON object per line.
 
-    {"qid": 7, "response": {"hits": {"hits": [{"_id": "D4", "_score": 3.6, "matched_queries": {"title": 3.1}}]}}}
+    {"qid": 7, "request": {"query": {"match": {"title": {"query": "red lamp", "_name": "title"}}}},
+    "response": {"hits": {"hits": [{"_id": "D4", "_score": 3.6, "matched_queries": {"title": 3.1}}]}}}
 
-A response has no labels, which come from judgments. A named clause is a feature, 0 where it does not match; what the
+A response has no labels, which come from judgments; queries without any judgment are left out. The request that was
+sent may stand beside it. A named clause is a feature, 0 where it does not match; what the
 clauses leave of the score of a hit is the feature 'rest'. In a response of Solr, the clauses of a document are its
 values besides id and score.
 """
@@ -15,13 +17,17 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from sparserank.errors import DataFormatError, DataWarning
+from sparserank.lazy import cached_property
 from sparserank.options import option
 from sparserank.text import brief, listed
 
-Entry = tuple[str, float, str, dict[str, float]]  # qid, label, docid, {feature: value}
+Entry = tuple[str, float | None, str, dict[str, float], float]  # qid, label (None: left out), docid, {feature: value},
+# score
 ROLES = ("qid", "label", "docid")  # columns besides the features, in the order of an entry
-RESPONSE, REST = "response", "rest"
+RESPONSE, REQUEST, REST = "response", "request", "rest"
 RESERVED = (*ROLES, REST)
 OF_SOLR = "responses of Solr"
 LARGEST = 3.4e38  # of single precision, in which engines score
@@ -48,29 +54,41 @@ class Scored:
     """How the listed scores of named clauses are read.
 
     judged   {(query, document): grade}; None: labels are not read, and are 0
-    clauses  {name: (factor, boost)}: the feature is the listed score times the factor, and the boost times the feature
-             is the share of the clause in the score of the hit; None: it does not count, or (REST) every clause has a
-             name. Without the mapping, every listed score counts as it is
+    clauses  {name: (factor, boost, least, most)}: the feature is the listed score times the factor, and the boost times
+             the feature is the share of the clause in the score of the hit; listed scores are from least to most
+             (models of earlier versions: not known). None: it does not count, or (REST) every clause has a name.
+             Without the mapping, every listed score counts as it is
     """
 
     judged: Mapping[tuple[str, str], float] | None = None
-    clauses: Mapping[str, tuple[float, float] | None] | None = None
+    clauses: Mapping[str, tuple[float, ...] | None] | None = None
+
+    @cached_property
+    def queries(self) -> frozenset[str]:
+        """The queries with a judgment."""
+        return frozenset(q for q, _ in self.judged or ())
+
+    def grade(self, qid: str, document: str) -> float | None:
+        """The label of a document; None: its query has no judgment at all."""
+        if self.judged is None:
+            return 0.0
+        return self.judged.get((qid, document), 0.0) if qid in self.queries else None
 
 
-def tell(hits: Mapping[str, Collection[str]], names: Collection[str], scored: Scored) -> None:
-    """Warn of what the responses cannot show."""
+def tell(
+    hits: Mapping[str, Collection[str]], names: Collection[str], scored: Scored, left_out: Collection[str]
+) -> None:
+    """Warn of what the responses cannot show; left_out: queries without any judgment."""
     depth = statistics.median(map(len, hits.values()))
     said = [f"responses with hits to {len(hits):,} queries, of {depth:g} documents (median); only these can move"]
+    if left_out:
+        said.append(f"queries without any judgment, which are left out: {len(left_out):,}")
     if judged := scored.judged:
         returned = {(q, d) for q, of in hits.items() for d in of}
         known = {q for q, _ in judged}
         if returned.isdisjoint(judged):
-            (q, d), (other_q, other_d) = min(returned), min(judged)
-            what, ours, theirs = ("query", q, other_q) if known.isdisjoint(hits) else ("document", d, other_d)
-            raise DataFormatError(
-                f"no {what} of the responses is judged: they have ids such as {brief(ours)}, and the judgments "
-                f"{brief(theirs)}; use the same ids in both."
-            )
+            (_, ours), (_, theirs) = min(returned), min(judged)
+            raise DataFormatError(other_ids("document", ours, theirs))
         n_unjudged, n_absent = len(returned.difference(judged)), sum(pair not in returned for pair in judged)
         said.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}")
         n_empty = len(known.difference(hits))
@@ -83,13 +101,22 @@ def tell(hits: Mapping[str, Collection[str]], names: Collection[str], scored: Sc
     warnings.warn(f"{'; '.join(said)}.", DataWarning, stacklevel=2)
 
 
+def other_ids(what: str, ours: str, theirs: str) -> str:
+    """Why nothing is judged."""
+    return (
+        f"no {what} of the responses is judged: they have ids such as {brief(ours)}, and the judgments "
+        f"{brief(theirs)}; use the same ids in both."
+    )
+
+
 def form_of(content: dict[str, Any]) -> str:
     """What a line holds, for messages; all lines of a file hold the same."""
     if RESPONSE not in content:
         return "logged features"
     response = content[RESPONSE]
     of_solr = isinstance(response, dict) and RESPONSE in response
-    return OF_SOLR if of_solr else "responses of Elasticsearch or OpenSearch"
+    own = OF_SOLR if of_solr else "responses of Elasticsearch or OpenSearch"
+    return f"{own} with their requests" if REQUEST in content else own
 
 
 def refuse_other(content: dict[str, Any], place: str) -> None:
@@ -132,16 +159,16 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
         matched = {} if matched == [] else matched
         if not isinstance(matched, dict):
             raise DataFormatError(f"{where} has clauses without scores; send the request with {SCORES} in its URL.")
-        values = _values(matched, _score(score, where), where, scored.clauses)
-        grade = 0.0 if scored.judged is None else scored.judged.get((str(qid), document), 0.0)
-        yield str(qid), grade, document, values
+        own = _score(score, where)
+        values = _values(matched, own, where, scored.clauses)
+        yield str(qid), scored.grade(str(qid), document), document, values, own
 
 
 def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> dict[str, float]:
     """The features of a hit: those of its clauses, and the rest of its score."""
     out, total = {}, 0.0
     for name, listed_score in matched.items():
-        known = (1.0, 1.0) if clauses is None else clauses.get(name, ())
+        known: Any = (1.0, 1.0) if clauses is None else clauses.get(name, ())
         if name in RESERVED:
             raise DataFormatError(f"{where} has a clause called {brief(name)}, which is taken; rename the clause.")
         if known == ():
@@ -150,14 +177,16 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
             )
         if known is not None:
             as_clause = f"{where}, clause {brief(name)} (in Solr, any value besides id and score; fl names them),"
-            out[name] = _score(listed_score, as_clause) * known[0]
+            given = _score(listed_score, as_clause)
+            _refuse_impossible(given, known, f"{where}, clause {brief(name)},")
+            out[name] = given * known[0]
             total += out[name] * known[1]
     error = SINGLE * (len(out) + 1) * max(total, score)
     if total - score > error:
         odd = next((name for name in out if clauses is None and abs(total - out[name] - score) <= error), "")
         why = f"without {brief(odd)}, they sum to the score, so" if odd else OTHER_SCORE
         raise DataFormatError(
-            f"{where} has the score {score:.9g}, but its clauses sum to {total:.9g}: {why} clauses in filter are "
+            f"{where} has the score {score:.7g}, but its clauses sum to {total:.7g}: {why} clauses in filter are "
             "counted, which only the request shows (for Elasticsearch and OpenSearch: select with "
             f"{option('query')}), or, in Solr, stored fields, which fl must not name."
         )
@@ -168,14 +197,24 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
         )
     if clauses is not None and REST in clauses and score - total > NOISE * score:
         raise DataFormatError(
-            f"{where} has the score {score:.9g}, but its clauses sum to {total:.9g}, and every clause of the request "
+            f"{where} has the score {score:.7g}, but its clauses sum to {total:.7g}, and every clause of the request "
             "has a name: the responses are to another request."
         )
     return {**out, REST: score - total} if score - total > error else out
+
+
+def _refuse_impossible(score: float, known: tuple[float, ...], where: str) -> None:
+    """Refuse the score of a clause that its boost cannot give."""
+    least, most = known[2:] or (0.0, LARGEST)
+    if not least * (1 - NOISE) <= score <= most * (1 + NOISE):
+        raise DataFormatError(
+            f"{where} has the score {score:.7g}, which its boost of {known[1]:g} cannot give: the responses are to "
+            "another request; give the request that was sent."
+        )
 
 
 def _score(value: Any, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
         sorts = " (null if a request sorts by something else)" if value is None else ""
         raise DataFormatError(f"{where} has the score {brief(str(value))}; expected numbers >= 0{sorts}.")
-    return float(value)
+    return float(np.float32(value))

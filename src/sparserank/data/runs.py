@@ -40,15 +40,21 @@ class Run(dict[tuple[str, str], float]):
         Raises
             DataError   the run has no score for any of the documents
         """
-        ids = document_ids(data)
-        found = [self.get((str(q), str(d))) for q, d in zip(data.qid, ids, strict=True)]  # type: ignore[arg-type]
-        retrieved = np.array([score is not None for score in found], dtype=bool)
+        scores, retrieved = self.known(data)
         if not retrieved.any():
+            ids = document_ids(data)
             first = f"document {brief(str(ids[0]))} of query {brief(str(data.qid[0]))}" if len(ids) else "a document"  # type: ignore[index]
             raise DataError(
                 f"the run ranks none of the {len(ids)} documents, e.g. {first}; use the same query and document ids "
                 "in the run and the data."
             )
+        return scores, retrieved
+
+    def known(self, data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
+        """Like `of`, also if the run has a score for none of the documents."""
+        ids = document_ids(data)
+        found = [self.get((str(q), str(d))) for q, d in zip(data.qid, ids, strict=True)]  # type: ignore[arg-type]
+        retrieved = np.array([score is not None for score in found], dtype=bool)
         return np.array([0.0 if score is None else score for score in found]), retrieved
 
 

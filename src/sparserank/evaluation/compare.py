@@ -353,6 +353,7 @@ def per_query_values(
                 metric.convention,
                 data.docid if docid is None else docid,
                 retrieved=retrieved,
+                returned=data.returned,
             )
         out.append(metric.compute(ranked[metric.convention]))
     return out

@@ -16,7 +16,6 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import REQUEST
 from sparserank.options import option
 from sparserank.options.selection import REQUESTS
-from sparserank.strict_json import plain
 from sparserank.text import brief
 
 ENGINES: dict[str, Engine] = {
@@ -136,11 +135,16 @@ def export(
             f"it again ({option('query')})."
         )
     request = None if query is None else read_search_query(query)
-    if request is not None and plain(request.listed) != plain(model.parameters[REQUEST]):
+    if request is not None and _boosts(request.listed) != _boosts(model.parameters[REQUEST]):
         raise DataError(f"{request.place}: has other clauses or boosts than the request that select had.")
     options = Options(name, features, normalizers, added, sigmoid, filled, wide, shifted, request)
     engine.check(of, options)
     return engine.write(of, options)
+
+
+def _boosts(clauses: Any) -> dict[str, list[str] | None]:
+    """The factors and boosts of clauses, as in `SearchQuery.listed`."""
+    return {name: None if of is None else [f"{value:.6g}" for value in of[:2]] for name, of in clauses.items()}
 
 
 def export_command(model: RankingModel, place: str, to: str, request: Any = None) -> str:

@@ -12,7 +12,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sparserank.data.responses import RESERVED, REST
+import numpy as np
+
+from sparserank.data.responses import LARGEST, RESERVED, REST
 from sparserank.errors import DataError, DataFormatError
 from sparserank.export.query_types import (
     BOOST,
@@ -31,6 +33,7 @@ from sparserank.strict_json import read_json
 from sparserank.text import brief
 
 EXPECTED = "a request in JSON, with templates inside strings only"
+TEXT, VECTORS = ("query", "value", "query_text"), ("query_vector", "vector")  # keys of what a user looks for
 BESIDE = {  # parts of a request that change scores, or which documents come first
     "retriever": 'computes scores outside the query; tune the query inside it, as {"query": ...}, and weigh retrievers '
     "with sparserank fuse",
@@ -55,16 +58,22 @@ ONE_CLAUSE = (
     "one clause is left, so there is nothing to tune: only ratios of boosts matter. Name its parts instead, as clauses "
     "of a bool query: one for each field, and one for each function or signal, as in the tutorial of boosts."
 )
+# Queries whose score is their boost, and (those whose terms are rewritten) unless they say otherwise.
+CONSTANT = ("constant_score", "match_all", "exists", "ids", "range", "terms")
+REWRITTEN = ("prefix", "wildcard", "regexp")
 
 
 @dataclass(frozen=True)
 class Clause:
-    """A named clause. boost: its own; outer: the product of the boosts around it; must: False if it is optional."""
+    """A named clause. boost: its own; outer: the product of the boosts around it; must: False if it is optional;
+    least, most: its scores without boosts."""
 
     name: str
     boost: float
     outer: float
     must: bool
+    least: float = 0.0
+    most: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -78,10 +87,15 @@ class SearchQuery:
     place: str = "the query"
 
     @property
-    def listed(self) -> dict[str, tuple[float, float] | None]:
+    def listed(self) -> dict[str, tuple[float, ...] | None]:
         """How the listed scores of clauses are read (`responses.Scored.clauses`): a feature is the score of a clause
-        without its boost, times the boosts around it, so that its weight is the boost."""
-        factors = {c.name: (c.outer / c.boost if c.boost else 0.0, c.boost) for c in self.clauses.values()}
+        without its boost, times the boosts around it, so that its weight is the boost. Engines multiply by the boost in
+        single precision."""
+        factors: dict[str, tuple[float, ...]] = {}
+        for c in self.clauses.values():
+            boost = float(np.float32(c.boost))
+            most = min(boost * c.most, LARGEST) if boost else 0.0
+            factors[c.name] = (c.outer / boost if boost else 0.0, c.boost, boost * c.least, most)
         none = () if self.unnamed else (REST,)
         return {**factors, **dict.fromkeys((*self.unscored, *none))}
 
@@ -165,7 +179,7 @@ def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str
             )
         if why := no_factor(query):
             raise DataFormatError(f"{place}: clause {brief(named[NAME])} has {why}.")
-        yield Clause(named[NAME], _boost(named, place), outer, must)
+        yield Clause(named[NAME], _boost(named, place), outer, must, *_limits(kind, content))
     elif kind == "bool" and isinstance(content, Mapping):
         inside = outer * _boost(content, place)
         for entry in (e for part in UNSCORED for e in entries_of(content.get(part))):
@@ -214,6 +228,15 @@ def _is_whole(kind: str, content: Any) -> bool:
     return kind != "bool" or content.get(LEAST) not in (None, *EITHER)
 
 
+def _limits(kind: str, content: Mapping[str, Any]) -> tuple[float, float]:
+    """The least and the largest score of a query without its boost (Elasticsearch and OpenSearch: Query DSL)."""
+    rewrites = any(isinstance(of, Mapping) and "rewrite" in of for of in content.values())
+    if kind in CONSTANT or (kind in REWRITTEN and not rewrites):
+        return 1.0, 1.0
+    bounded = kind == "rank_feature" and not {"log", "linear"} & content.keys()
+    return 0.0, 1.0 if bounded or kind == "distance_feature" else math.inf
+
+
 def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:
     """The query with these boosts; None if nothing in it is scored any more."""
     kind, content, named = _read(query)
@@ -252,6 +275,31 @@ def _finds(query: Any, matched: Collection[str], rest: bool | Collection[int]) -
     least = max(int(content.get(LEAST, fewest)), fewest)
     held = all(_finds(e, matched, True) for e in required)
     return held and all(parts["must"]) and sum(parts["should"]) >= least
+
+
+def difference(own: Any, sent: Any) -> str:
+    """Where two requests differ in their query or in what changes scores, such as 'query.bool.should.0.match'; '' if
+    they do not. What users look for may differ: strings with templates, the values of TEXT, and those of queries of one
+    field in short form."""
+    parts = ("query", *BESIDE)
+    if not (isinstance(own, Mapping) and isinstance(sent, Mapping)):
+        return "its form"
+    first, second = ({part: body[part] for part in parts if part in body} for body in (own, sent))
+    return _difference(first, second, ())
+
+
+def _difference(own: Any, sent: Any, at: tuple[str, ...]) -> str:
+    kind, key = ("", "", *at)[-2:]
+    if key in VECTORS or (isinstance(own, str) and ("{{" in own or key in TEXT or QUERY_TYPES.get(kind, OTHER).value)):
+        return ""
+    inside: Any = None
+    if isinstance(own, Mapping) and isinstance(sent, Mapping) and own.keys() == sent.keys():
+        inside = own
+    elif isinstance(own, list) and isinstance(sent, list) and len(own) == len(sent):
+        inside = range(len(own))
+    if inside is None:
+        return "" if own == sent else ".".join(at) or "its parts"
+    return next(filter(None, (_difference(own[k], sent[k], (*at, str(k))) for k in inside)), "")
 
 
 def proposed(body: Any, place: str) -> tuple[Any, list[str]]:

@@ -57,6 +57,7 @@ class Convention:
     zero_scores  documents with a score of exactly 0: 'ranked' like others, or 'left_out' of the list, in which case
                  they count only in the number of relevant documents and in the ideal order
     longest      documents of a larger rank are left out of the list too; None: no limit
+    of_clauses   scores are sums of the scores of clauses, as `number_checks.clause_sums` adds them
     relevant_from  lowest grade of a relevant document in metrics without gains (average precision, P, MRR, recall);
                  if it is not 1, names end with it: 'map(rel=2)'
     """
@@ -71,6 +72,7 @@ class Convention:
     most_hits: str = "all"
     zero_scores: str = "ranked"
     longest: int | None = None
+    of_clauses: bool = False
     relevant_from: float = 1
 
     def __post_init__(self) -> None:

@@ -94,10 +94,11 @@ def rank_lists(
     docid: np.ndarray | None = None,
     known: dict[Any, np.ndarray] | None = None,
     retrieved: np.ndarray | None = None,
+    returned: np.ndarray | None = None,
 ) -> RankedLists:
     """Sort each query once; all metrics of a convention share the result, and all rankings of the same lists `known`.
-    retrieved (n_docs,) bool: documents that are ranked at all; scores of the others are ignored. By default all, or
-    those with a score other than 0 or a small enough rank, by the convention.
+    retrieved (n_docs,) bool: documents that are ranked at all; scores of the others are ignored. By default all
+    that are `returned` (n_docs,) and have a score other than 0 or a small enough rank, by the convention.
 
     Raises
         DataError   shapes disagree, or a score is not finite
@@ -110,8 +111,10 @@ def rank_lists(
             f"scores, relevance and query_ptr must describe the same documents; got {scores.shape}, {relevance.shape} "
             f"and {query_ptr[-1]} documents in query_ptr."
         )
-    if retrieved is None and convention.zero_scores == "left_out":
-        retrieved = scores != 0.0
+    if retrieved is None:
+        retrieved = returned
+        if convention.zero_scores == "left_out":
+            retrieved = (scores != 0.0) & (True if returned is None else returned)
     if retrieved is not None:
         scores = np.where(retrieved, settled(scores), 0.0)
     if not np.isfinite(scores).all():

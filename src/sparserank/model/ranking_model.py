@@ -31,12 +31,14 @@ from sparserank.data.tables.frames import (
 from sparserank.errors import DataError
 from sparserank.files import atomic_write
 from sparserank.model.content import content_of
+from sparserank.number_checks import clause_sums
 from sparserank.options import option
 from sparserank.options.arguments import LATER, Position, Typed, check_arguments
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import brief
 from sparserank.transforms import NONE, STEPS, Transform
 
+OF_CLAUSES = "of_clauses"  # the parameter of models of search responses, whose scores are sums as in engines
 OF_MODEL = "model"  # the rule that replaces missing values by the training medians of the model
 
 
@@ -406,7 +408,8 @@ class RankingModel:
             )
         with np.errstate(all="ignore"):
             scaled = self._scaled(columns, query_ptr)
-            scores = np.asarray(scaled @ self.coef[S])
+            of_clauses, weights = OF_CLAUSES in self.parameters, self.coef[S]
+            scores = clause_sums(scaled, weights) if of_clauses else np.asarray(scaled @ weights)
             finite = np.isfinite(scores)
             if not finite.all():
                 row = int(np.argmin(finite))

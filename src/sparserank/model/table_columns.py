@@ -34,8 +34,8 @@ def with_columns_of(reading: Reading, models: Sequence[RankingModel], source: An
     kind = kind_of(paths_of(source)[0]) if is_path(source) else "frame" if is_frame(source) else ""
     if clauses is not None:
         pairs = [v for v in clauses.values() if v is not None] if isinstance(clauses, Mapping) else [()]
-        if not all(isinstance(v, list | tuple) and len(v) == 2 and min(map(as_real, v)) >= 0 for v in pairs):
-            raise DataError("the model file is damaged: its request must have two numbers >= 0 for each clause.")
+        if not all(isinstance(v, list | tuple) and len(v) in (2, 4) and min(map(as_real, v)) >= 0 for v in pairs):
+            raise DataError("the model file is damaged: its request must have two numbers >= 0 per clause, or four.")
         if kind not in ("log", ""):
             raise DataError(f"the model was trained on search responses, and needs responses; got {kind}.")
     if reading.feature_columns is not None or kind not in (*TABLES, "frame") or not models:

@@ -127,7 +127,7 @@ QRELS = Option(
     name="qrels",
     kind=Given("Any", "Path | None"),
     help="Judgments (TREC, BEIR, JSON or a table such as Quepid's) of the documents in search responses, which have no "
-    "labels; others count as 0.",
+    "labels. Other documents count as 0; queries without any judgment are left out.",
     panel=PANEL,
 )
 ROWS = (N_FEATURES, MISSING, INDEX_BASE, UNJUDGED, FEATURE_NAMES)

@@ -154,7 +154,7 @@ class Screen:
     def table(self) -> list[str]:
         """The rankers: their means, the change from one reference, and the chosen model compared with each."""
         result, wide = self.result, self.width == MAX_WIDTH
-        rows = [] if result.change is None else [_row(result.reference, "today")]
+        rows = [] if result.change is None else [_row(result.reference, result.change.row)]
         rows += [_row(result.against_all, self.all)] if result.dense is not result.chosen else []
         rows.append((self.shown("chosen", result.chosen), result.chosen.n_features, result.chosen.mean, ""))
         rows += [*self.best(), *(_row(r, r.name) for r in self.rivals()), *self.alone()]
@@ -163,7 +163,7 @@ class Screen:
         cells = [[noun, result.metric, against, f"chosen against row{star}"]]
         for _, n, mean, chosen in rows:
             share = change(mean, result.reference.mean) if len(cells) > 1 else ""
-            cells.append([f"{n:>{len(noun)}}", figure(mean), share, chosen])
+            cells.append([f"{n or '-':>{len(noun)}}", figure(mean), share, chosen])
         room, cells = self.beside(cells, MAX_NAME if wide else MAX_NAME_NARROW, 2)
         names = ["", *(_row_name(name, room) for name, *_ in rows)]
         width = max(map(len, names))

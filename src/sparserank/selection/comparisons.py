@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from sparserank.crossval.rivals import Rival, RivalDifference, Rivals
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.trees_on_folds import RivalsOnFolds
 from sparserank.data.dataset import RankingDataset
-from sparserank.evaluation import Comparison, compare_systems, mean_of, per_query_values
+from sparserank.evaluation import Comparison, compare_systems, mean_of
 from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
 from sparserank.selection.plan import SelectionPlan
@@ -54,11 +55,11 @@ def compare_on_test(
     work: FoldedPaths | None,
     chosen: RankingModel,
     dense: dict[str, RankingModel],
-    others: Mapping[str, np.ndarray],
+    others: Mapping[str, Any],
     notes: list[str],
 ) -> Comparison:
     """Compare the chosen model with dense models {name: model}, the best single feature on the training queries of
-    `work` (None: single features are among the others), and other rankers {name: scores in input order}."""
+    `work` (None: single features are among the others), and other rankers {name: scores in input order, or a run}."""
     names = chosen.feature_names
     systems = {f"chosen ({len(chosen.columns)} features)": chosen.score_dataset(test)}
     systems |= {name: model.score_dataset(test) for name, model in dense.items()}
@@ -114,8 +115,7 @@ class Comparisons:
         """The ranker in use, on the queries on which candidates are evaluated."""
         if self.current is None:
             return None
-        scores = self.judged.from_input_order(self.current.scores(self.judged))
-        (values,) = per_query_values(scores, self.judged, [self.plan.metric])
+        values = self.current.values(self.judged, self.plan.metric)
         return Rival(LABEL, len(self.current.features), values)
 
     def with_rivals(
@@ -152,7 +152,7 @@ class Comparisons:
             return None
         full = self._dense_in_use(candidate_set, dense)
         assert full.model is not None
-        scores = {} if self.current is None else {self.current.name: self.current.scores(self.test)}
+        scores = {} if self.current is None else {self.current.name: self.current.system(self.test)}
         others = {**scores, **self.on_folds.test_scores}
         work = None if dense.formula else self.cv.first
         return compare_on_test(self.plan, self.test, work, model, {full.name: full.model}, others, notes)

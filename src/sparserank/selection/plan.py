@@ -190,6 +190,14 @@ class SelectionPlan:
             costs=completed.costs or self.costs,
         )
 
+    def with_conventions(self, **rules: Any) -> SelectionPlan:
+        """The plan with these rules in the conventions of its metrics."""
+
+        def own(m: Metric) -> Metric:
+            return replace(m, convention=replace(m.convention, **rules))
+
+        return replace(self, metric=own(self.metric), report_metrics=tuple(map(own, self.report_metrics)))
+
     def choose(self, sparse: Sequence[Candidate], others: Sequence[Candidate] = (), named: str = "") -> Choice:
         """The choice among sparse candidates by the rule of the plan; others are compared, never chosen. named: the
         formula that is chosen unless another candidate earns its place."""

@@ -150,9 +150,11 @@ def compare_queries(
 
 def _first(own: RankingDataset, metric: Metric, scores: np.ndarray) -> tuple[tuple[str, float], ...]:
     """The first documents of a query."""
-    order = rank_documents(scores, own.relevance, own.query_ptr, metric.convention.ties, own.docid)[:MAX_LISTED]
+    order = rank_documents(scores, own.relevance, own.query_ptr, metric.convention.ties, own.docid)
+    if own.returned is not None:  # no response has the others, whose scores are the lowest
+        order = order[own.returned[order] | (scores[order] > scores.min())]
     ids = document_ids(own)
-    return tuple((str(ids[i]), float(own.relevance[i])) for i in order.tolist())
+    return tuple((str(ids[i]), float(own.relevance[i])) for i in order[:MAX_LISTED].tolist())
 
 
 def decisive_pair(

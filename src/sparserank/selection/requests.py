@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from sparserank.crossval.current_model import LABEL, InUse, run_in
+from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.feature_logs import answers
 from sparserank.data.matrices import columns_dense
 from sparserank.data.read import is_path, paths_of
 from sparserank.data.read_files import kind_of
-from sparserank.data.responses import NOISE, REST
-from sparserank.errors import DataWarning, ParameterError
+from sparserank.data.responses import NOISE, REQUEST, REST, Scored
+from sparserank.data.run_reader import read_qrels
+from sparserank.data.runs import Qrels, Run
+from sparserank.errors import DataFormatError, DataWarning, ParameterError
 from sparserank.export import ENGINES
-from sparserank.export.search_query import SearchQuery, read_search_query
+from sparserank.export.search_query import SearchQuery, difference, read_search_query
+from sparserank.metrics import Metric
+from sparserank.metrics.ranking import rank_documents
 from sparserank.model import RankingModel
 from sparserank.number_checks import rounded
 from sparserank.options import option
@@ -24,11 +32,11 @@ from sparserank.options.selection import REQUESTS
 from sparserank.paths.refits import NamedFormulas
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.typed import AllSelectOptions
-from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import Caution, brief
 
 TODAY = "today's boosts"
 DIGITS = 2  # significant digits of a boost
+TOP = 10  # documents of a first page, if the metric has no cutoff
 STAY = "boosts: today's stay; by the rule, no other model that was tried replaces them."
 NO_CLAUSE = Caution("no named clause is left: only what has no name ranks.")
 NO_QUERY = Caution(
@@ -40,8 +48,144 @@ NO_REST = Caution(
 )
 
 
-def for_request(sources: Mapping[str, Any], chosen: AllSelectOptions) -> tuple[AllSelectOptions, SearchQuery | None]:
-    """(the options, boosts with two significant digits; the request).
+@dataclass
+class Answers:
+    """Search responses, and the judgments of their queries.
+
+    judged    {(query, document): grade}
+    request   the request that was sent, if it is known
+    run       the hits with their scores: what users see if the request is theirs
+    queries   judged queries with a response, also those without hits: {query: its source}
+    today     other documents that users see
+    """
+
+    judged: Qrels
+    request: SearchQuery | None = None
+    run: Run = field(default_factory=Run)
+    queries: dict[str, str] = field(default_factory=dict)
+    today: Run = field(default_factory=Run)
+
+    def parts(self, data: RankingDataset, queries: Collection[str]) -> tuple[RankingDataset, RankingDataset]:
+        """(documents to learn from, documents on which rankings are evaluated) for some queries: the returned ones; for
+        the evaluation also the relevant ones that no response has, and those that users see. A query without any has
+        one judged document."""
+        held = {(str(q), str(d)) for q, d in zip(data.qid, data.docid, strict=True)}  # type: ignore[arg-type]
+        present, wanted = {q for q, _ in held}, {*queries}
+        more = {pair: grade for pair, grade in self.judged.items() if grade > 0 and pair[0] in wanted}
+        more |= {pair: max(self.judged.get(pair, 0.0), 0.0) for pair in self.today if pair[0] in wanted}
+        empty = wanted - present - {q for q, _ in more}
+        more |= dict.fromkeys({q: (q, d) for q, d in self.judged if q in empty}.values(), 0.0)
+        new = [pair for pair in more if pair not in held]
+
+        def with_rows(pairs: Sequence[tuple[str, str]]) -> RankingDataset:
+            if not pairs:
+                return data
+            X, names = np.zeros((len(pairs), data.n_features), dtype=data.X.dtype), data.feature_names
+            qid, docid = (np.array(ids, dtype=object) for ids in zip(*pairs, strict=True))
+            none = np.zeros(len(pairs), dtype=bool)
+            rows = RankingDataset(X, np.array([more[p] for p in pairs]), qid, docid, names, returned=none)
+            return concatenate([data, rows])
+
+        return with_rows([pair for pair in new if pair[0] not in present]), with_rows(new)
+
+    def top(self, data: RankingDataset, model: RankingModel, metric: Metric) -> dict[str, float]:
+        """`Change.top` on documents to evaluate on."""
+        n = metric.cutoff or TOP
+        after = data.from_input_order(model.score_dataset(data))
+        found = np.ones(data.n_docs, dtype=bool) if data.returned is None else data.returned
+        if metric.convention.zero_scores == "left_out":
+            found = found & (after != 0)
+        before = (self.today or self.run).known(data)
+        old, new = (_first(*ranking, data, metric, n) for ranking in (before, (after, found)))
+        pairs = zip(data.qid, data.docid, strict=True)  # type: ignore[arg-type]
+        unjudged = np.array([(str(q), str(d)) not in self.judged for q, d in pairs])
+        changed = np.logical_or.reduceat(old != new, data.query_ptr[:-1])
+        shares = {"unjudged": unjudged[old], "unjudged_new": unjudged[new], "changed": changed}
+        return {"documents": n, **{name: float(values.mean()) for name, values in shares.items()}}
+
+    def applied(
+        self,
+        train: RankingDataset,
+        valid: RankingDataset | None,
+        test: RankingDataset | None,
+        plan: SelectionPlan,
+        weight: np.ndarray | None,
+    ) -> tuple[RankingDataset, RankingDataset | None, RankingDataset | None, RankingDataset | None]:
+        """(train, validation and test data, documents on which candidates are evaluated in place of what is learned
+        from; None: the same). Weighted queries are only those with hits."""
+
+        def parts(name: str, data: RankingDataset) -> tuple[RankingDataset, RankingDataset]:
+            own = {q for q, source in self.queries.items() if source == name}
+            return self.parts(data, own if weight is None else own & {*map(str, data.query_ids)})
+
+        learned, judged = parts("train", train)
+        last = None if test is None else parts("test", test)[1]
+        if valid is None:
+            return learned, None, last, None if judged is learned else judged
+        more, judged_more = parts("validation", valid)
+        if plan.protocol == "holdout":
+            return learned, judged_more, last, None
+        return learned, more, last, concatenate([judged, judged_more], join_queries=False)
+
+
+def _first(scores: np.ndarray, retrieved: np.ndarray, data: RankingDataset, metric: Metric, n: int) -> np.ndarray:
+    """(n_docs,) bool: the first n retrieved documents of each query."""
+    known = np.where(retrieved, scores, -np.inf)
+    order = rank_documents(known, data.relevance, data.query_ptr, metric.convention.ties, data.docid)
+    place = np.arange(data.n_docs) - np.repeat(data.query_ptr[:-1], np.diff(data.query_ptr))
+    first = np.zeros(data.n_docs, dtype=bool)
+    first[order[place < n]] = True
+    return first & retrieved
+
+
+def note_of_top(top: Mapping[str, float]) -> str:
+    """The shares in a sentence."""
+    return (
+        f"the first {top['documents']:g} documents change for {top['changed']:.0%} of the queries; without a judgment, "
+        f"and so counted as not relevant, are {top['unjudged']:.0%} of them today and {top['unjudged_new']:.0%} with "
+        "the new boosts."
+    )
+
+
+def answered(sources: Mapping[str, Any], request: SearchQuery | None, qrels: Any) -> Answers:
+    """Read responses.
+
+    Raises
+        DataFormatError   the responses are to another request, or to several
+    """
+    found = Answers(read_qrels(qrels), request)
+    own, judged = None if request is None else request.body, {q for q, _ in found.judged}
+    scored = Scored(None, None if request is None else request.listed)
+    files = ((name, file) for name, source in sources.items() if source is not None for file in paths_of(source))
+    for name, (place, line, hits) in ((name, answer) for name, file in files for answer in answers(file, scored)):
+        if REQUEST in line:
+            own = line[REQUEST] if own is None else own
+            if where := difference(own, line[REQUEST]):
+                other = f"that of {option('query')}" if request is not None else "those of other lines"
+                raise DataFormatError(
+                    f"{place}: its request differs from {other} in {where}: the responses are to another request; give "
+                    "the request that was sent."
+                )
+        found.run.update({(q, d): score for q, _, d, _, score in hits})
+        found.queries |= dict.fromkeys({str(line["qid"])} & judged, name)
+        _refuse_unfound(request, line, place)
+    return found
+
+
+def _refuse_unfound(request: SearchQuery | None, line: Mapping[str, Any], place: str) -> None:
+    """Refuse a response with a hit that the request does not find."""
+    for hit in line["response"]["hits"]["hits"] if request is not None else ():
+        if request is not None and not request.finds(hit.get("matched_queries", {}), True):
+            raise DataFormatError(
+                f"{place}: document {brief(str(hit['_id']))} matches less than the request requires: the responses are "
+                "to another request; give the request that was sent."
+            )
+
+
+def for_request(
+    sources: Mapping[str, Any], chosen: AllSelectOptions
+) -> tuple[AllSelectOptions, SearchQuery | None, Answers | None]:
+    """(the options, boosts with two significant digits; the request; the responses, if the data are responses).
 
     Raises
         ParameterError, DataFormatError   a request without an engine that runs it, or without responses to it, or one
@@ -51,8 +195,11 @@ def for_request(sources: Mapping[str, Any], chosen: AllSelectOptions) -> tuple[A
     boosts = engine is not None and ENGINES[engine].boosts
     if query is not None and engine not in REQUESTS:
         raise ParameterError("query", f"needs {' or '.join(option('engine', name) for name in REQUESTS)}.")
-    if query is not None and chosen["current"] is not None:
-        raise ParameterError("current", f"cannot be combined with {option('query')}, whose boosts are in use.")
+    seen = None if chosen["current"] is None else run_in(chosen["current"])
+    if query is not None and chosen["current"] is not None and seen is None:
+        raise ParameterError(
+            "current", f"cannot be combined with {option('query')}, whose boosts are in use, unless it is a run."
+        )
     files = [file for source in sources.values() if source is not None for file in paths_of(source)]
     odd = next((f for f in files if not is_path(f) or kind_of(f) != "log"), None) if query is not None else None
     if odd is not None:
@@ -63,11 +210,17 @@ def for_request(sources: Mapping[str, Any], chosen: AllSelectOptions) -> tuple[A
         )
     if boosts and chosen["round"] is None:
         chosen = cast(AllSelectOptions, {**chosen, "round": DIGITS})
-    return chosen, None if query is None else read_search_query(query)
+    request = None if query is None else read_search_query(query)
+    if chosen["qrels"] is None or not all(is_path(file) and kind_of(file) == "log" for file in files):
+        return chosen, request, None
+    found = answered(sources, request, chosen["qrels"])
+    if seen is not None and seen.run is not None:
+        found.today, chosen = seen.run, cast(AllSelectOptions, {**chosen, "current": seen})
+    return chosen, request, found if found.run else None
 
 
 def for_clauses(
-    chosen: AllSelectOptions, plan: SelectionPlan, data: RankingDataset, request: SearchQuery | None
+    chosen: AllSelectOptions, plan: SelectionPlan, data: RankingDataset, found: Answers | None
 ) -> tuple[AllSelectOptions, SelectionPlan]:
     """The options and the plan for weights >= 0. What is in no clause is always kept as it is, unless it is the same
     for all documents of a query; otherwise, the first clause of a model keeps its boost.
@@ -76,6 +229,7 @@ def for_clauses(
         ParameterError   a clause is to lower scores
     """
     given, names = chosen["monotone"] or {}, list(data.feature_names or ())
+    request = None if found is None else found.request
     if odd := next((name for name, sign in given.items() if sign in ("-", -1)), None):
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
     more: dict[str, Any] = {"monotone": {**dict.fromkeys(names, "+"), **given}}
@@ -89,9 +243,15 @@ def for_clauses(
     elif REST in names:
         more["drop"] = [*(chosen["drop"] or ()), REST]
     plan = replace(plan, path_plan=replace(plan.path_plan, units=tuple(units)))
-    if chosen["current"] is None and (request is not None or chosen["qrels"] is not None):
-        none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
-        more["current"] = RankingModel(boosts, tuple(names), none)
+    if found is not None:
+        required = set() if request is None else {c.name for c in request.clauses.values() if c.must}
+        found_anyway = request is None or request.finds(required, False)
+        plan = plan.with_conventions(of_clauses=True, zero_scores="ranked" if found_anyway else "left_out")
+        if chosen["current"] is None:
+            query = chosen["query"]
+            of = "the request" if isinstance(query, Mapping) or query is None else Path(query).name
+            used = tuple(name for name, boost in zip(names, boosts, strict=True) if boost)
+            more["current"] = InUse(f"{LABEL} ({of}, these hits)", used, run=found.run)
     return cast(AllSelectOptions, {**chosen, **more}), plan
 
 

@@ -10,6 +10,7 @@ from typing import Any, Unpack, cast, overload
 
 from sparserank.crossval.current_model import in_use, left_out, left_out_note, made_for
 from sparserank.crossval.tree_rivals import AUTO, NO, columns_in, tree_rivals
+from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import sources_of
 from sparserank.data.read import read_weighted_sources
@@ -20,6 +21,7 @@ from sparserank.export import ENGINES
 from sparserank.losses import parse_loss
 from sparserank.metrics import Metric
 from sparserank.model import RankingModel
+from sparserank.model.ranking_model import OF_CLAUSES
 from sparserank.model.table_columns import REQUEST
 from sparserank.options import asked, option, values_of
 from sparserank.options import selection as of_selection
@@ -37,7 +39,7 @@ from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of, started
 from sparserank.selection.plan import Earlier, make_plan, planned
-from sparserank.selection.requests import for_clauses, for_request, notes_of_request, todays_boosts
+from sparserank.selection.requests import for_clauses, for_request, note_of_top, notes_of_request, todays_boosts
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES, write_results
 from sparserank.selection.trees_selection import TreesSelection
@@ -177,7 +179,7 @@ def select(
 
 
 def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> SelectionResult:
-    chosen, request = for_request(sources, chosen)
+    chosen, request, found = for_request(sources, chosen)
     paths = PathPlan(**values_of(SETTINGS, chosen) | {"loss": parse_loss(chosen["loss"])})
     earlier = None if chosen["prefer"] is None else _earlier(chosen["prefer"])
     plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"], prefer=earlier)
@@ -210,9 +212,9 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
-    given = chosen
-    if engine is not None and engine.boosts:
-        chosen, plan = for_clauses(chosen, plan, train_data, request)
+    given, boosts = chosen, engine is not None and engine.boosts
+    if boosts:
+        chosen, plan = for_clauses(chosen, plan, train_data, found)
     current = chosen["current"]
     made = train_data.derived or {}
     held = None if current is None else in_use(current, [name for name in names if name not in made])
@@ -232,19 +234,27 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     trees = tree_rivals(NO if plan.fast else chosen["rival"], train_data, never, here=client is None)
     if trees.trees and train_data.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
+    facts: dict[str, Any] = {} if request is None else {REQUEST: clauses}
+    judged = None
+    if found is not None:
+        facts |= {OF_CLAUSES: True} if boosts else {}
+        train_data, valid_data, test_data, judged = found.applied(train_data, valid_data, test_data, plan, weight)
     problem = Problem(
         train_data,
         valid_data,
         test_data,
+        judged,
         query_weight=weight,
         current=held,
         rivals=trees,
         rival_time=chosen["rival_time"],
-        today=None if current is given["current"] else todays_boosts(request, names, plan),
-        facts={} if request is None else {REQUEST: clauses},
+        today=todays_boosts(request, names, plan) if found is not None and boosts else None,
+        facts=facts,
     )
     job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
     identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
+    if judged is not None:
+        identity |= {"judged": data_hash(judged), "conventions": [repr(m.convention) for m in plan.metrics]}
 
     def check() -> None:
         for data in used.values():
@@ -262,8 +272,12 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
             warnings.warn(sentence, DataWarning, stacklevel=3)
         suspects |= alone
         result = replace(result, suspects=suspects)
-        if engine is not None and engine.boosts:
+        if boosts:
             result.notes[:0] = notes_of_request(result.model, train_data, request)
+            if found is not None and result.change is not None:
+                top = found.top(job.judged, result.model, plan.metric)
+                result = replace(result, change=replace(result.change, top=top))
+                result.notes.insert(1, note_of_top(top))
         result.notes.extend([*map(Caution, [*suspects.values(), *gone]), *of_weights])
         result.notes.extend([*([] if score is None else [left_out_note(score)]), *trees.notes])
         check()

@@ -49,7 +49,7 @@ class SelectOptions(TypedDict, total=False):
     protocol: str
     half_samples: int
     fast: bool
-    current: str | os.PathLike | RankingModel | None
+    current: str | os.PathLike | RankingModel | Mapping[Any, Any] | None
     rival: str | os.PathLike | None
     rival_time: float
     sizes: Sequence[int] | None

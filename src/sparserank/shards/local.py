@@ -75,6 +75,7 @@ def make_shards(
     doc_weight: np.ndarray | None = None,
     n_threads: int | None = None,
     docid: np.ndarray | None = None,
+    returned: np.ndarray | None = None,
 ) -> LocalShards:
     """Cut rows and lists into shards at places that depend only on the data. Nothing is copied.
     Several rows are stacked one below the other."""
@@ -83,8 +84,8 @@ def make_shards(
     for own, a, b in in_parts(rows, query_ptr) if isinstance(rows, Sequence) else _cut(rows, query_ptr):
         lo, hi = int(query_ptr[a]), int(query_ptr[b])
         weight = None if doc_weight is None else doc_weight[lo:hi]
-        ids = None if docid is None else docid[lo:hi]
-        shards.append(Shard(own, relevance[lo:hi], query_ptr[a : b + 1] - lo, loss, weight, executor, ids))
+        ids, hits = (None if values is None else values[lo:hi] for values in (docid, returned))
+        shards.append(Shard(own, relevance[lo:hi], query_ptr[a : b + 1] - lo, loss, weight, executor, ids, hits))
     return LocalShards(shards, loss)
 
 

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from sparserank.execution import BlockExecutor
 from sparserank.metrics.ranking import rank_lists
+from sparserank.number_checks import clause_sums
 from sparserank.shards.rows import Rows, documents_of
 
 if TYPE_CHECKING:
@@ -38,9 +39,7 @@ class Columns:
 
 def measure(
     rows: Rows,
-    relevance: np.ndarray,
-    query_ptr: np.ndarray,
-    docid: np.ndarray | None,
+    lists: tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None],
     models: Sequence[sp.csr_array | Columns],
     assigned: np.ndarray,
     metrics: Sequence[Metric],
@@ -49,11 +48,14 @@ def measure(
     """Metrics of groups of models, each group on its assigned queries.
 
     Parameters
+        lists    relevance, query_ptr, and, if known, the ids of the documents and whether they are returned
         models   per group (n_models, n_columns) float64 CSR, or Columns
         assigned (n_queries,) the group whose models are scored on a query; -1: none
     Returns
         per group (n_metrics, n_models, its queries), queries in order
     """
+    relevance, query_ptr, docid, returned = lists
+    of_clauses = any(m.convention.of_clauses for m in metrics)
     models = [m if isinstance(m, Columns) else _as_products_want(m, rows) for m in models]
     out, chunks = [], []
     for g, coefs in enumerate(models):
@@ -69,15 +71,17 @@ def measure(
         g, queries, place = chunks[c]
         documents = documents_of(query_ptr, queries)
         ptr = np.concatenate([[0], np.cumsum(query_ptr[queries + 1] - query_ptr[queries])])
-        ids, judged = None if docid is None else docid[documents], relevance[documents]
-        scores = np.asfortranarray(_scores(rows, models[g], documents))
+        ids, found = (None if values is None else values[documents] for values in (docid, returned))
+        judged = relevance[documents]
+        scores = np.asfortranarray(_scores(rows, models[g], documents, of_clauses))
         known: dict[Convention, dict[Any, np.ndarray]] = {}
         for i in range(models[g].shape[0]):
             ranked: dict[Convention, RankedLists] = {}
             for m, metric in enumerate(metrics):
                 if metric.convention not in ranked:
+                    kept = known.setdefault(metric.convention, {})
                     ranked[metric.convention] = rank_lists(
-                        scores[:, i], judged, ptr, metric.convention, ids, known.setdefault(metric.convention, {})
+                        scores[:, i], judged, ptr, metric.convention, ids, kept, returned=found
                     )
                 out[g][m, i, place] = metric.compute(ranked[metric.convention])
 
@@ -91,10 +95,17 @@ def _as_products_want(models: sp.csr_array, rows: Rows) -> np.ndarray | sp.csr_a
     return models if few else np.asarray(models.toarray())
 
 
-def _scores(rows: Rows, models: np.ndarray | sp.csr_array | Columns, documents: np.ndarray) -> np.ndarray:
+def _scores(
+    rows: Rows, models: np.ndarray | sp.csr_array | Columns, documents: np.ndarray, of_clauses: bool
+) -> np.ndarray:
     """(len(documents), n_models) scores."""
     if isinstance(models, Columns):
         return rows.columns(documents, models.columns) * models.monotone
+    if of_clauses:
+        values = rows.columns(documents, np.arange(rows.n_columns))
+        weights = models if isinstance(models, np.ndarray) else models.toarray()
+        sums = [clause_sums(values, w) for w in weights]
+        return np.array(sums).reshape(len(sums), len(documents)).T
     return rows.times(models, documents)
 
 

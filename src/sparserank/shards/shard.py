@@ -86,8 +86,9 @@ class Shard:
         doc_weight: np.ndarray | None,
         executor: BlockExecutor,
         docid: Any = None,
+        returned: Any = None,
     ) -> None:
-        self.rows, self.loss, self.relevance, self.docid = rows, loss, relevance, docid
+        self.rows, self.loss, self.relevance, self.docid, self.returned = rows, loss, relevance, docid, returned
         self.query_ptr = read_only(query_ptr.astype(np.int64, copy=False))
         lv = loss.levels(relevance, self.query_ptr)
         self._sweep, self._hessian_sweep = loss.sweeps(lv)
@@ -415,4 +416,5 @@ class Shard:
     ) -> list[np.ndarray]:
         """(n_metrics, n_models, queries of the group) for each group of models, which are (n_models, n_columns) in
         units of the columns, or rank by single columns."""
-        return measure(self.rows, self.relevance, self.query_ptr, self.docid, models, assigned, metrics, self.executor)
+        lists = (self.relevance, self.query_ptr, self.docid, self.returned)
+        return measure(self.rows, lists, models, assigned, metrics, self.executor)
