@@ -147,11 +147,14 @@ def ndcg(ranked: list[str], grades: dict[str, int], k: int = 10) -> float:
     return sum(g / math.log2(r + 2) for r, g in enumerate(gains)) / best if best else 0.0
 
 
-def mean_ndcg(lines: list[dict[str, Any]], judged: dict[str, dict[str, int]]) -> float:
-    """The mean over the judged queries of what users see; of equal scores, the less relevant document first."""
+def mean_ndcg(lines: list[dict[str, Any]], judged: dict[str, dict[str, int]], *, as_listed: bool = False) -> float:
+    """The mean over the judged queries of what users see; of equal scores, the less relevant document first, or all
+    documents `as_listed`, as a run with ranks has them."""
     lists = {}
     for line in lines:
         of = judged.get(line["qid"], {})
-        hits = sorted(line["response"]["hits"]["hits"], key=lambda h: (-h["_score"], of.get(h["_id"], 0)))
+        hits = line["response"]["hits"]["hits"]
+        if not as_listed:
+            hits = sorted(hits, key=lambda h: (-h["_score"], of.get(h["_id"], 0)))
         lists[line["qid"]] = [h["_id"] for h in hits]
     return sum(ndcg(lists[q], judged[q]) for q in lists if q in judged) / sum(q in judged for q in lists)

@@ -21,7 +21,7 @@ from sparserank.data.run_reader import EITHER, TABLE, holds, is_mapping, read_ru
 from sparserank.data.runs import Run
 from sparserank.data.tables.batches import is_frame
 from sparserank.errors import ModelFormatError, ParameterError
-from sparserank.evaluation.compare import SAME_ABSOLUTE, per_query_values
+from sparserank.evaluation.compare import SAME_ABSOLUTE, values_of
 from sparserank.metrics import Metric
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model
@@ -43,12 +43,8 @@ class InUse:
     run: Run | None = None
 
     def values(self, data: RankingDataset, metric: Metric) -> np.ndarray:
-        """(n_queries,) values of a metric; of a run, as `evaluate` has them."""
-        if self.run is None:
-            scores, retrieved = data.from_input_order(self.scores(data)), None
-        else:
-            scores, retrieved = self.run.of(data)
-        return per_query_values(scores, data, [metric], retrieved)[0]
+        """(n_queries,) values of a metric, as `evaluate` has them."""
+        return values_of(self.system(data), data, [metric])[0]
 
     def system(self, data: RankingDataset) -> Any:
         """The run, or the scores of the data, for `compare_systems`."""

@@ -177,7 +177,7 @@ def evaluate(
     if isinstance(scores, Mapping) and not _is_one_run(scores):
         raise DataError("evaluate takes one system; use compare_systems for several.")
     systems, judged, parsed = _on_judged({"": scores}, data, metrics, label, qid, docid, convention)
-    values = _values_of(systems[""], judged, parsed)
+    values = values_of(systems[""], judged, parsed)
     return Evaluation(dict(zip(map(repr, parsed), values, strict=True)))
 
 
@@ -235,7 +235,7 @@ def compare_systems(
     values = {}
     for name, system in systems.items():
         try:
-            values[str(name)] = dict(zip(map(repr, parsed), _values_of(system, judged, parsed), strict=True))
+            values[str(name)] = dict(zip(map(repr, parsed), values_of(system, judged, parsed), strict=True))
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
     chosen = baseline if baseline is not None else next(iter(values))
@@ -409,7 +409,8 @@ def _judged(
     return judged
 
 
-def _values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
+def values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
+    """(n_queries,) values of each metric, of a run or of scores in the order of the input."""
     if isinstance(system, Run):
         retrieved_scores, retrieved = system.of(data)
         whole = next((m for m in metrics if m.convention.short_lists != "full" or m.name == "mean_ndcg"), None)

@@ -52,6 +52,7 @@ BESIDE = {  # parts of a request that change scores, or which documents come fir
     "collapse": "leaves out documents that other boosts may rank first; tune the request without it",
     "post_filter": "removes documents after they are ranked; write it as a filter of the bool query",
 }
+PAGES = ("from", "search_after")  # which of the documents are asked for
 EITHER = (0, 1, "0", "1")  # numbers of optional clauses that must match, for which these do not decide about others
 MOST_UNNAMED = 6  # clauses without a name, of which all combinations are tried
 ONE_CLAUSE = (
@@ -281,7 +282,7 @@ def difference(own: Any, sent: Any) -> str:
     """Where two requests differ in their query or in what changes scores, such as 'query.bool.should.0.match'; '' if
     they do not. What users look for may differ: strings with templates, the values of TEXT, and those of queries of one
     field in short form."""
-    parts = ("query", *BESIDE)
+    parts = [part for part in ("query", *BESIDE) if part not in PAGES]
     if not (isinstance(own, Mapping) and isinstance(sent, Mapping)):
         return "its form"
     first, second = ({part: body[part] for part in parts if part in body} for body in (own, sent))

@@ -47,7 +47,9 @@ def equal_columns(
     stands: dict[frozenset, str] = {}
     out, said = [], []
     for name in preferred:
-        stand = stands.setdefault(frozenset((*seen[j], signs[j]) for j in of_column[name]), name)
+        # Of a factor below 0, a sign rule means the opposite.
+        same = frozenset((*seen[j], signs[j] * np.sign(first[j])) for j in of_column[name])
+        stand = stands.setdefault(same, name)
         if stand != name:
             out += of_column[name]
             said.append(f"{brief(name)} ({brief(stand)} stands for it)")
