@@ -120,8 +120,7 @@ def named_like_an_outcome(names: Sequence[str]) -> list[int]:
     found = []
     for j, name in enumerate(names):
         words = _words_of(name)
-        of_history = DIGIT.search(name) or any(map(OF_HISTORY.fullmatch, words))
-        if any(map(OUTCOME.fullmatch, words)) and not of_history:
+        if any(map(OUTCOME.fullmatch, words)) and not (DIGIT.search(name) or any(map(OF_HISTORY.fullmatch, words))):
             found.append(j)
     return found
 
