@@ -44,6 +44,7 @@ from sparserank.text import change, figure, percent, visible
 MAX_LINES, MAX_WIDTH, MIN_WIDTH = 30, 100, 80
 MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 34, 20, 12  # characters of a name in a row of figures; the report has it in full
 FIGURES = 38  # characters of a feature's line without its name and its substitute
+BARE = 30  # those without bars and half-samples
 VERBOSE = "--verbose"
 ALONE = "best alone: "
 MAX_SIZES = 8
@@ -251,7 +252,7 @@ class Screen:
         halves = "" if self.result.stability is None else f" chosen on {self.result.stability.n_samples} half-samples"
         room_of_name = self.width - FIGURES - max([len(f"  {halves}") if halves else 0, *map(len, kept)])
         if max((len(visible(row["name"])) for row in shown), default=0) > room_of_name:  # names matter more
-            halves, kept, bar_width, room_of_name = "", [""] * len(shown), 0, self.width - FIGURES + BAR
+            halves, kept, bar_width, room_of_name = "", [""] * len(shown), 0, self.width - BARE
         costed = any(row["cost"] is not None for row in rows)
         lines = [["feature", "weight", "change if left out" if costed else "", halves]]
         for row, often in zip(shown, kept, strict=True):
@@ -361,11 +362,11 @@ class Screen:
         plan, chosen, sizes = self.result.plan, self.result.chosen, self.some_sizes()
         again = k and plan.guarantee is None and plan.k is None and plan.budget is None
         by_cost = self.result.choice.by_cost
-        size, limit, words = ("cost", "budget", "lower cost") if by_cost else ("n_features", "k", "smaller size")
+        size, limit, words = ("cost", "budget", "lower cost") if by_cost else ("n_features", "k", "smaller size above")
         smaller = [getattr(c, size) for c in sizes if getattr(c, size) < getattr(chosen, size)]
         said = []
         if smaller and again:
-            said.append(f"add {option(limit, smaller[-1])} for the next {words} above (seconds; replaces the choice)")
+            said.append(f"add {option(limit, smaller[-1])} for the next {words} (seconds; replaces the choice)")
         if visible(folder) == folder:
             place = Path(folder)
             said += self.exports(shlex.quote(str(place)))
