@@ -161,7 +161,8 @@ class Screen:
         for _, n, mean, chosen in rows:
             share = change(mean, result.reference.mean) if len(cells) > 1 else ""
             cells.append([f"{n:>{len(noun)}}", figure(mean), share, chosen])
-        room, cells = self.beside(cells, MAX_NAME if wide else MAX_NAME_NARROW, 2)
+        most = min(MAX_NAME if wide else MAX_NAME_NARROW, max(len(name) for name, *_ in rows))
+        room, cells = self.beside(cells, most, 2)
         names = ["", *(_row_name(name, room) for name, *_ in rows)]
         width = max(map(len, names))
         lines = [[f"{name:{width}} {n}", *line] for name, (n, *line) in zip(names, cells, strict=True)]
@@ -169,10 +170,10 @@ class Screen:
 
     def beside(self, cells: list[list[str]], most: int, extra: int) -> tuple[int, list[list[str]]]:
         """(characters of a name in front of these cells, the cells), so that no figure of a table has to be cut. If
-        there is no room for names, the column `extra` is left out."""
+        there is no room for names of `most` characters, the column `extra` is left out."""
         for shown in (cells, [[*row[:extra], "", *row[extra + 1 :]] for row in cells]):
             room = self.width - sum(max(map(len, column)) + 2 for column in zip(*shown, strict=True))
-            if room >= MIN_NAME:
+            if room >= most:
                 break
         return min(room, most), shown
 
