@@ -42,13 +42,8 @@ def kernel(function: Callable | None = None, **options: Any) -> Any:
     return compiled
 
 
-_tell: Callable[[bool], None] | None = None  # called at the next compilation
-
-
-def tell_of_compiling(tell: Callable[[bool], None]) -> None:
-    """Call `tell` once, when this process next compiles a kernel, with whether the disk cache will keep it."""
-    global _tell
-    _tell = tell
+# Called, and removed, when this process next compiles a kernel, with whether the disk cache will keep it.
+tell_once: list[Callable[[bool], None]] = []
 
 
 @cache
@@ -58,10 +53,8 @@ def _listen() -> None:
 
     class Compiling(event.Listener):
         def on_start(self, event: Any) -> None:
-            global _tell
-            if _tell is not None:
-                tell, _tell = _tell, None
-                tell(event.data["dispatcher"].stats.cache_path is not None)
+            while tell_once:
+                tell_once.pop()(event.data["dispatcher"].stats.cache_path is not None)
 
         def on_end(self, event: Any) -> None:
             pass

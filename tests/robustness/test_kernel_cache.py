@@ -157,12 +157,13 @@ def test_what_the_disk_cache_holds_is_compiled_already(tmp_path: Path) -> None:
 
 ANNOUNCED = """
 from sparserank import _outer
-from sparserank._kernel_cache import tell_of_compiling
+from sparserank._kernel_cache import tell_once
 
+tell = lambda is_cached: print("compiling", is_cached)
 for _ in range(2):
-    tell_of_compiling(lambda is_cached: print("compiling", is_cached))
+    tell_once[:] = [tell]
     _outer.walk(1.0), _outer.walk(2.0)
-tell_of_compiling(lambda is_cached: print("compiling", is_cached))
+tell_once[:] = [tell]
 _outer.walk(1)
 """
 
@@ -175,13 +176,8 @@ def test_only_what_is_compiled_is_announced(made: Path) -> None:
     assert python(ANNOUNCED, made, NUMBA_DISABLE_JIT="1") == ""
 
 
-def test_without_a_disk_cache_no_command_calls_it_the_first_use(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_disk_cache_no_command_calls_it_the_first_use(capsys: pytest.CaptureFixture[str]) -> None:
     for is_cached, line in ((True, "kernels (first use after installation only) ..."), (False, "kernels ...")):
         screen.announce_compiling()
-        tell = sparserank._kernel_cache._tell
-        assert tell is not None
-        tell(is_cached)
+        sparserank._kernel_cache.tell_once.pop()(is_cached)
         assert capsys.readouterr().err == f"compiling numerical {line}\n"
-    monkeypatch.setattr(sparserank._kernel_cache, "_tell", None)

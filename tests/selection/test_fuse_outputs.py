@@ -1,6 +1,7 @@
 """What `fuse` takes and gives: bad input in one sentence; the command line, score tables, files, notebooks, exports."""
 
 import json
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -14,6 +15,7 @@ import sparserank as sr
 from sparserank.data.runs import Run, run_lines
 from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
 from sparserank.metrics import CONVENTIONS, parse_metric
+from sparserank.report.fusion import fusion_lines
 from tests.support.command_line import Cli
 from tests.support.made_runs import QUALITY, QUICK, flat, made, qrels_of
 
@@ -30,6 +32,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{name}.run").write_text("".join(run_lines(Run(flat(run)))))
     (folder / "qrels").write_text("".join(f"{q} 0 {d} {g}\n" for (q, d), g in flat(qrels).items()))
     return folder
+
+
+def test_no_figure_of_a_fusion_is_cut_on_a_narrow_screen() -> None:
+    """Not even with long names, costs and half-samples, for which a screen of 80 columns is too narrow."""
+    runs, qrels = made(n_queries=30)
+    long = {f"{name} of a retriever with a long name": run for name, run in runs.items()}
+    costs = {name: 1000.0 + i for i, name in enumerate(long)}
+    result = sr.fuse(long, qrels, costs=costs, penalties="l1", half_samples=4, cv=2, n_threads=1)
+    shown = {width: fusion_lines(result, "run", width=width) for width in (80, 200)}
+    figures = [
+        [
+            re.findall(r"[+-][\d.]+% \([+-]?[\d.]+ to [+-]?[\d.]+%\)|[+-][\d.]+ to [+-][\d.]+", line)
+            for line in lines
+            if line.startswith(("strong", "other", "weak", "noise", "best", "chosen", "RRF", "CombSUM"))
+        ]
+        for lines in shown.values()
+    ]
+    assert figures[0] == figures[1]
+    assert sum(map(len, figures[0])) >= 4
+    assert max(map(len, shown[80])) <= 80
+    assert not any(line.count("(") > line.count(")") for line in shown[80] if line.startswith(("strong", "other")))
 
 
 def test_the_command_line_is_python(folder: Path, tmp_path: Path, cli: Cli) -> None:

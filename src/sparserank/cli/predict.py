@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,9 +112,9 @@ def _put(out: Path | None, lines: Iterable[str], rows: Callable[[], list[dict[st
     from sparserank.files import atomic_write
 
     if out is not None and out.suffix in TABLES:
-        from sparserank.arrow import pa, pq
+        from sparserank.arrow import csv, pa, pq
 
-        write = pq.write_table if out.suffix == ".parquet" else import_module("pyarrow.csv").write_csv
+        write = pq.write_table if out.suffix == ".parquet" else csv.write_csv
         with atomic_write(out, "wb") as stream:
             write(pa.Table.from_pylist(rows()), stream)
         return
@@ -133,8 +132,10 @@ def _put(out: Path | None, lines: Iterable[str], rows: Callable[[], list[dict[st
 
 def _is_table(out: Path, head: bytes) -> bool:
     """Whether an existing file, which begins with `head`, is empty or a table of scores."""
+    from sparserank.arrow import ds
+
     try:
-        names = import_module("pyarrow.dataset").dataset(out, format=out.suffix[1:]).schema.names
+        names = ds.dataset(out, format=out.suffix[1:]).schema.names
     except (OSError, ValueError):  # what it contains is no table
         return not head
     return {*names} <= {*COLUMNS.split(",")}

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from sparserank._kernel_cache import tell_of_compiling
+from sparserank._kernel_cache import tell_once
 from sparserank.cli.output import TEXT, answer
 from sparserank.report.document import Table
 from sparserank.text import FIRST_LOOK, visible
@@ -143,7 +143,7 @@ def announce_compiling() -> None:
         only = " (first use after installation only)" if is_cached else ""
         note(f"compiling numerical kernels{only} ...")
 
-    tell_of_compiling(announce)
+    tell_once[:] = [announce]
 
 
 def duration(seconds: float) -> str:

@@ -127,7 +127,8 @@ class FusionScreen(Screen):
             cost = f"{row['cost']:g}" if costs else ""
             often_kept = often.get(row["retriever"], "")
             cells.append([shown_weight(row["weight"], 3), _alone(row), f"{loss:>24}", cost, often_kept])
-        room, cells = self.beside(cells, MAX_RETRIEVER, 4)
+        most = min(MAX_RETRIEVER, max(len(row["retriever"]) for row in shown))
+        room, cells = self.beside(cells, most, 4)
         names = ["retriever", *(shortened(row["retriever"], room) for row in shown)]
         lines = [[name, *line] for name, line in zip(names, cells, strict=True)]
         table = aligned(lines, "<", ">", ">8", ">", ">6", ">")

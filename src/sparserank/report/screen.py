@@ -43,6 +43,7 @@ from sparserank.text import change, figure, percent, visible
 MAX_LINES, MAX_WIDTH, MIN_WIDTH = 30, 100, 80
 MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 34, 20, 12  # characters of a name in a row of figures; the report has it in full
 FIGURES = 38  # characters of a feature's line without its name and its substitute
+BARE = 30  # those without bars and half-samples
 VERBOSE = "--verbose"
 ALONE = "best alone: "
 MAX_SIZES = 8
@@ -164,7 +165,8 @@ class Screen:
         for _, n, mean, chosen in rows:
             share = change(mean, result.reference.mean) if len(cells) > 1 else ""
             cells.append([f"{n or '-':>{len(noun)}}", figure(mean), share, chosen])
-        room, cells = self.beside(cells, MAX_NAME if wide else MAX_NAME_NARROW, 2)
+        most = min(MAX_NAME if wide else MAX_NAME_NARROW, max(len(name) for name, *_ in rows))
+        room, cells = self.beside(cells, most, 2)
         names = ["", *(_row_name(name, room) for name, *_ in rows)]
         width = max(map(len, names))
         lines = [[f"{name:{width}} {n}", *line] for name, (n, *line) in zip(names, cells, strict=True)]
@@ -172,10 +174,10 @@ class Screen:
 
     def beside(self, cells: list[list[str]], most: int, extra: int) -> tuple[int, list[list[str]]]:
         """(characters of a name in front of these cells, the cells), so that no figure of a table has to be cut. If
-        there is no room for names, the column `extra` is left out."""
+        there is no room for names of `most` characters, the column `extra` is left out."""
         for shown in (cells, [[*row[:extra], "", *row[extra + 1 :]] for row in cells]):
             room = self.width - sum(max(map(len, column)) + 2 for column in zip(*shown, strict=True))
-            if room >= MIN_NAME:
+            if room >= most:
                 break
         return min(room, most), shown
 
@@ -255,7 +257,7 @@ class Screen:
         halves = "" if self.result.stability is None else f" chosen on {self.result.stability.n_samples} half-samples"
         room_of_name = self.width - FIGURES - max([len(f"  {halves}") if halves else 0, *map(len, kept)])
         if max((len(visible(row["name"])) for row in shown), default=0) > room_of_name:  # names matter more
-            halves, kept, bar_width, room_of_name = "", [""] * len(shown), 0, self.width - FIGURES + BAR
+            halves, kept, bar_width, room_of_name = "", [""] * len(shown), 0, self.width - BARE
         costed = any(row["cost"] is not None for row in rows)
         lines = [["feature", "weight", "change if left out" if costed else "", halves]]
         for row, often in zip(shown, kept, strict=True):
@@ -365,11 +367,11 @@ class Screen:
         plan, chosen, sizes = self.result.plan, self.result.chosen, self.some_sizes()
         again = k and plan.guarantee is None and plan.k is None and plan.budget is None
         by_cost = self.result.choice.by_cost
-        size, limit, words = ("cost", "budget", "lower cost") if by_cost else ("n_features", "k", "smaller size")
+        size, limit, words = ("cost", "budget", "lower cost") if by_cost else ("n_features", "k", "smaller size above")
         smaller = [getattr(c, size) for c in sizes if getattr(c, size) < getattr(chosen, size)]
         said = []
         if smaller and again:
-            said.append(f"add {option(limit, smaller[-1])} for the next {words} above (seconds; replaces the choice)")
+            said.append(f"add {option(limit, smaller[-1])} for the next {words} (seconds; replaces the choice)")
         if visible(folder) == folder:
             place = Path(folder)
             said += self.exports(shlex.quote(str(place)))
