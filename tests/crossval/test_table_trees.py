@@ -184,7 +184,10 @@ def test_values_by_feature_belong_to_the_features_of_the_file(frame, name, tmp_p
     result = sr.select(other.drop(columns="bm25"), rival=tmp_path / "m.txt", **QUICK)
     (rival,) = result.rivals.compared
     assert rival.mean == pytest.approx(by_hand(frame, "auto", ["bm25"], settings=less), abs=1e-9)
-    assert "LightGBM as in m.txt is handicapped: the table has no bm25." in result.sentences
+    assert (
+        "LightGBM as in m.txt is handicapped: it is trained without bm25, which the table does not have."
+        in result.sentences
+    )
     assert not any("does not use" in note for note in result.notes)
     # a file of parameters has the order of the table
     (tmp_path / "p.json").write_text(json.dumps({**own, "num_iterations": TREES}))

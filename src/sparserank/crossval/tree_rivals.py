@@ -157,7 +157,7 @@ def rival_of_file(path: str | os.PathLike, data: RankingDataset) -> tuple[TreeRi
     lacks = tuple(f for f in given if f not in place and f not in file.constant)
     said, features = list(file.said), file.features
     if features and place.keys().isdisjoint(features):
-        lacks, features = ("its own features",), ()
+        features = ()
         said.append("its feature list, because the table has none of these columns, so it uses all of them")
     # The columns, in the order of the file or else of the table; categories are those that the file names, and text.
     used = [place.get(f, f) for f in features] or columns
@@ -187,7 +187,8 @@ def rival_of_file(path: str | os.PathLike, data: RankingDataset) -> tuple[TreeRi
     )
     more = len(lacks) - NAMED
     if lacks:
-        name += f"{WITHOUT}{', '.join(lacks[:NAMED])}{f' and {more} more' if more > 0 else ''}"
+        some = f"{', '.join(lacks[:NAMED])}{f' and {more} more' if more > 0 else ''}"
+        name += f"{WITHOUT}{some if features == file.features else 'its own features'}"
     at = np.flatnonzero([c not in absent for c in used])
     table = TreeColumns(tuple(used), levels, absent)
     return TreeRival(name, settings, at, table, os.fspath(path), lacks, tuple(numbers)), tuple(notes)

@@ -228,7 +228,7 @@ class _Dataset(Table):
     def _refuse_uneven(self, roles: Roles) -> None:
         """Raise DataFormatError for a file that lacks a column that is read."""
         for file, held in self._columns:
-            lacking = next((name for name in roles.read if name not in held.names), None)
+            lacking = next((name for name in roles._replace(kept={}).read if name not in held.names), None)
             if lacking is not None:
                 raise self.error(
                     f"{file}: has no column {brief(lacking)}, but other files of {self.place} have; give all files the "
