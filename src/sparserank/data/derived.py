@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparserank.data.missing import is_missing
+from sparserank.number_checks import is_written_number
 from sparserank.text import brief
 
 if TYPE_CHECKING:
@@ -63,10 +64,10 @@ def texts_of(column: pa.Array) -> pa.Array:
     return pc.fill_null(column.cast(pa.large_string()), "")
 
 
-def objects_of(texts: pa.Array, kind: Callable[[str], Any] = str) -> np.ndarray:
-    """(n,) the texts, converted; None for a missing one. Equal ones share an object."""
+def objects_of(texts: pa.Array, *, numeric: bool) -> np.ndarray:
+    """(n,) the texts, or the numbers that are written in them; None for a missing one. Equal ones share an object."""
     held = texts.dictionary_encode()
-    values = [kind(text) if text else None for text in held.dictionary.to_pylist()]
+    values = [float(t) if numeric and is_written_number(t) else t or None for t in held.dictionary.to_pylist()]
     return np.array(values, dtype=object)[held.indices.to_numpy(zero_copy_only=False)]
 
 

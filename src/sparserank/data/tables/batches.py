@@ -125,7 +125,7 @@ class Table:
         for j, (name, numeric) in enumerate(roles.kept.items()):
             column, values = records.column(name), np.empty(n)
             if not is_number(column.type):
-                kept[:, j] = objects_of(texts_of(column), float if numeric else str)
+                kept[:, j] = objects_of(texts_of(column), numeric=numeric)
                 continue
             self._into(values, column, name, at)
             kept[:, j] = np.where(is_missing(values), np.nan, values)
