@@ -147,8 +147,8 @@ def allowed(columns: Sequence[str], data: RankingDataset, never: Collection[int]
 def rival_of_file(
     path: str | os.PathLike, data: RankingDataset, never: Collection[int] = ()
 ) -> tuple[TreeRival, tuple[str, ...]]:
-    """(trees with the settings in a file, on those columns of the table that the file names, notes on them). If it names
-    none, they are those that our models may use: not the features in `never`.
+    """(trees with the settings in a file, on those columns of the table that the file names, notes on them). If it has
+    no names, they are those that our models may use: not the features in `never`.
 
     Raises
         DataFormatError   the file contains no settings
