@@ -186,7 +186,7 @@ def test_the_row_of_a_rival_names_the_features_that_are_missing(frame, trained, 
     assert "mine.txt, without brand  " in str(result)
     assert any(row.name in sentence for sentence in result.rivals.sentences("ndcg@10", "95%"))
     assert row.lacks == ("brand",)
-    handicap = "LightGBM as in mine.txt is handicapped: the table has no brand."
+    handicap = "LightGBM as in mine.txt is handicapped: it is trained without brand, which the table does not have."
     assert handicap in str(result).partition("ndcg@10  against")[0]  # above the table
     assert handicap in result.sentences
     assert handicap in lead(result)

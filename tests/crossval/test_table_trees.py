@@ -145,6 +145,28 @@ def test_parameters_take_text_as_categories_and_numbers_as_they_say(frame, tmp_p
         assert rival.mean == pytest.approx(by_hand(frame, expected, ["device"]), abs=1e-9)
 
 
+def test_what_a_file_of_parameters_does_not_name_is_what_our_models_may_use(frame, tmp_path):
+    file = tmp_path / "p.json"
+    groups = [[0, 1], [2, 9]]  # there are four columns
+    file.write_text(json.dumps({**SETTINGS, "num_iterations": TREES, "interaction_constraints": groups}))
+    result = sr.select(frame.drop(columns="device"), rival=file, drop=["bm25"], **QUICK)
+    (rival,) = result.rivals.compared
+    assert rival.mean == pytest.approx(by_hand(frame, "auto", ["device", "bm25"]), abs=1e-9)
+    assert any("does not use interaction_constraints, which are not groups of its columns" in n for n in result.notes)
+
+
+def test_lists_for_trees_say_what_the_trees_lack(frame, models):
+    result = sr.select(frame.drop(columns="brand"), for_model=models / "number.txt", sizes=[2], cv=2)
+    assert result.notes[0].startswith("the trees are handicapped: they are trained without brand, which the table")
+
+
+def test_a_comparison_that_some_data_do_not_allow_is_left_out(frame, models):
+    train, test = frame[frame["qid"] < 40], frame[frame["qid"] >= 40].drop(columns="device")
+    result = sr.select(train, None, test, rival=models / "number.txt", ignore_columns=["device"], **QUICK)
+    (left,) = result.rivals.left_out
+    assert left.reason == "trees need the column 'device', which some of the data do not have; add it"
+
+
 def test_without_a_file_categories_are_whole_too(frame, monkeypatch):
     few = tree_rivals.trees.TreeSettings(TREES, tuple(SETTINGS.items()))
     monkeypatch.setattr(tree_rivals.trees, "LIGHTGBM_SETTINGS", few)
@@ -184,12 +206,17 @@ def test_values_by_feature_belong_to_the_features_of_the_file(frame, name, tmp_p
     result = sr.select(other.drop(columns="bm25"), rival=tmp_path / "m.txt", **QUICK)
     (rival,) = result.rivals.compared
     assert rival.mean == pytest.approx(by_hand(frame, "auto", ["bm25"], settings=less), abs=1e-9)
-    assert "LightGBM as in m.txt is handicapped: the table has no bm25." in result.sentences
+    assert (
+        "LightGBM as in m.txt is handicapped: it is trained without bm25, which the table does not have."
+        in result.sentences
+    )
     assert not any("does not use" in note for note in result.notes)
     # a file of parameters has the order of the table
     (tmp_path / "p.json").write_text(json.dumps({**own, "num_iterations": TREES}))
     used = frame.drop(columns="device")
     if name == "interaction_constraints":
+        of_four = {**SETTINGS, name: [[0, 1], [2, 3]], "num_iterations": TREES}
+        (tmp_path / "p.json").write_text(json.dumps(of_four))
         (rival,) = sr.select(used, rival=tmp_path / "p.json", **QUICK).rivals.compared
         of_four = {**SETTINGS, name: "[0,1],[2,3]"}
         assert rival.mean == pytest.approx(by_hand(frame, "auto", ["device"], settings=of_four), abs=1e-9)

@@ -96,14 +96,18 @@ def test_a_lightgbm_model_is_named_where_one_of_ours_or_scores_are_expected(cli_
     held = lightgbm.Dataset(MADE.X, MADE.relevance, group=np.diff(MADE.query_ptr))
     booster = lightgbm.train({"objective": "lambdarank", "verbosity": -1, "num_threads": 1}, held, 3)
     booster.save_model(tmp_path / "whole.txt")
-    for arguments in (("predict", "whole.txt", "made.txt"), ("evaluate", "made.txt", "--system", "whole.txt")):
-        assert_refused(cli_here(*arguments), 1, "is a LightGBM model")
+    assert_refused(cli_here("predict", "whole.txt", "made.txt"), 1, "is a LightGBM model")
+    done = cli_here("evaluate", "made.txt", "--system", "whole.txt", "--metric", "map", "--format", "json").done
+    expected = sr.evaluate(booster.predict(MADE.X), MADE.relevance, "map", qid=MADE.qid)["map"]
+    assert json.loads(done.out)[0]["mean"] == pytest.approx(expected, abs=1e-9)
     for end in ("\n", "\r\n"):
         (tmp_path / "mine.txt").write_bytes(f"tree{end}version=v4{end}{end}Tree=0{end}".encode())
         with pytest.raises(ModelFormatError, match=r"mine\.txt: is a LightGBM model, .*rival="):
             sr.load_model(tmp_path / "mine.txt")
-        for arguments in (("predict", "mine.txt", "made.txt"), ("evaluate", "made.txt", "--system", "mine.txt")):
-            assert_refused(cli_here(*arguments), 1, "is a LightGBM model")
+        assert_refused(cli_here("predict", "mine.txt", "made.txt"), 1, "is a LightGBM model")
+        assert_refused(
+            cli_here("evaluate", "made.txt", "--system", "mine.txt"), 1, "is a LightGBM model that is cut off"
+        )
 
 
 def test_what_is_no_file_of_models_is_refused(result: sr.SelectionResult, run: Path, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
         if not here or data.is_stored:
             return _none(found, "the training data are not in the memory of one process")
     elif not (isinstance(given, str) and given == LIGHTGBM):
-        found = _of_file(given, data)
+        found = _of_file(given, data, never)
     (rival,) = found.trees
     try:
         check_trees(data, rival.settings)
@@ -105,12 +105,12 @@ def _none(found: TreeRivals, reason: str) -> TreeRivals:
     return TreeRivals((), tuple(LeftOut(rival.name, reason) for rival in found.trees), found.notes)
 
 
-def _of_file(given: Any, data: RankingDataset) -> TreeRivals:
+def _of_file(given: Any, data: RankingDataset, never: Collection[int]) -> TreeRivals:
     if not is_file(given):
         raise ParameterError(
             "rival", f"must be {AUTO}, {NO}, {LIGHTGBM}, or an existing LightGBM file; got {brief(given)}."
         )
-    rival, notes = rival_of_file(given, data)
+    rival, notes = rival_of_file(given, data, never)
     refuse_objective(given, rival.settings)
     return TreeRivals((rival,), (), notes)
 
@@ -144,8 +144,11 @@ def allowed(columns: Sequence[str], data: RankingDataset, never: Collection[int]
     return np.flatnonzero([name in may or name not in sources for name in columns])
 
 
-def rival_of_file(path: str | os.PathLike, data: RankingDataset) -> tuple[TreeRival, tuple[str, ...]]:
-    """(trees with the settings in a file, on those columns of the table that the file names, notes on them)
+def rival_of_file(
+    path: str | os.PathLike, data: RankingDataset, never: Collection[int] = ()
+) -> tuple[TreeRival, tuple[str, ...]]:
+    """(trees with the settings in a file, on those columns of the table that the file names, notes on them). If it has
+    no names, they are those that our models may use: not the features in `never`.
 
     Raises
         DataFormatError   the file contains no settings
@@ -157,7 +160,7 @@ def rival_of_file(path: str | os.PathLike, data: RankingDataset) -> tuple[TreeRi
     lacks = tuple(f for f in given if f not in place and f not in file.constant)
     said, features = list(file.said), file.features
     if features and place.keys().isdisjoint(features):
-        lacks, features = ("its own features",), ()
+        features = ()
         said.append("its feature list, because the table has none of these columns, so it uses all of them")
     # The columns, in the order of the file or else of the table; categories are those that the file names, and text.
     used = [place.get(f, f) for f in features] or columns
@@ -172,7 +175,9 @@ def rival_of_file(path: str | os.PathLike, data: RankingDataset) -> tuple[TreeRi
     for n in [n for n in others if n in BY_FEATURE and len(others[n].split(",")) != len(used)]:
         del others[n]
         said.append(f"{n}, which does not have a value for each of {len(used)} columns")
-    if INTERACTIONS in others and (not GROUPS.fullmatch(others[INTERACTIONS]) or features != file.features):
+    groups = others.get(INTERACTIONS, "[0]")
+    beyond = any(int(j) >= len(used) for j in re.findall(r"\d+", groups))
+    if beyond or not GROUPS.fullmatch(groups) or (INTERACTIONS in others and features != file.features):
         del others[INTERACTIONS]
         said.append(f"{INTERACTIONS}, which are not groups of its columns by number")
     settings = replace(file.settings, others=tuple(others.items()), categorical=categorical)
@@ -187,7 +192,8 @@ def rival_of_file(path: str | os.PathLike, data: RankingDataset) -> tuple[TreeRi
     )
     more = len(lacks) - NAMED
     if lacks:
-        name += f"{WITHOUT}{', '.join(lacks[:NAMED])}{f' and {more} more' if more > 0 else ''}"
-    at = np.flatnonzero([c not in absent for c in used])
+        some = f"{', '.join(lacks[:NAMED])}{f' and {more} more' if more > 0 else ''}"
+        name += f"{WITHOUT}{some if features == file.features else 'its own features'}"
+    at = np.flatnonzero([c not in absent for c in used]) if features else allowed(used, data, never)
     table = TreeColumns(tuple(used), levels, absent)
     return TreeRival(name, settings, at, table, os.fspath(path), lacks, tuple(numbers)), tuple(notes)

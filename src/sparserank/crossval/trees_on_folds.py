@@ -20,6 +20,7 @@ from sparserank.crossval.trees import TooSlow, TreeData, identity_of_trees
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import sources_of
+from sparserank.errors import DataError
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
 from sparserank.paths.makers import l1_seconds
@@ -149,10 +150,16 @@ class TreesOnFolds:
         self.left_out.extend(self.trees.left_out)
         self.sources = sources_of(self.data.derived or {}, self.data.feature_names or ())
         for rival in self.trees.trees:  # there is at most one
-            same, table = self.judged is self.data, rival.table.learned(self.data)
-            self.data = table.of(self.data)
-            self.judged = self.data if same else table.of(self.judged)
-            self.test = None if self.test is None else table.of(self.test)
+            try:
+                table = rival.table.learned(self.data)
+                data = table.of(self.data)
+                judged = data if self.judged is self.data else table.of(self.judged)
+                test = None if self.test is None else table.of(self.test)
+            except DataError as error:  # some of the data lack a column
+                self._leave_out(rival, str(error).rstrip("."))
+                self.trees = TreeRivals()
+            else:
+                self.data, self.judged, self.test = data, judged, test
 
     @property
     def for_model(self) -> dict[str, str]:

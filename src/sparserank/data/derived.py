@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -98,10 +98,10 @@ def holds_numbers(texts: Sequence[str]) -> bool:
     return len(texts) > 0 and 2 * sum(map(is_written_number, texts)) >= len(texts)
 
 
-def objects_of(texts: pa.Array, kind: Callable[[str], Any] = str) -> np.ndarray:
-    """(n,) the texts, converted; None for a missing one. Equal ones share an object."""
+def objects_of(texts: pa.Array, *, numeric: bool) -> np.ndarray:
+    """(n,) the texts, or the numbers that are written in them; None for a missing one. Equal ones share an object."""
     held = texts.dictionary_encode()
-    values = [kind(text) if text else None for text in held.dictionary.to_pylist()]
+    values = [float(t) if numeric and is_written_number(t) else t or None for t in held.dictionary.to_pylist()]
     return np.array(values, dtype=object)[held.indices.to_numpy(zero_copy_only=False)]
 
 

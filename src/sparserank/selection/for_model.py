@@ -76,6 +76,9 @@ def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> Trees
     file: Any = chosen["for_model"]
     rival, notes = (default_rival(data), ()) if file == LIGHTGBM else rival_of_file(file, data)
     rival = replace(rival, table=rival.table.learned(data))
+    if rival.lacks:
+        lacks = ", ".join(rival.lacks)
+        notes = (f"the trees are handicapped: they are trained without {lacks}, which the table does not have.", *notes)
     refuse_objective(file, rival.settings)
     check_trees(data, rival.settings)
     warn_of_suspects(train, names_in(chosen["keep"], chosen["drop"]))

@@ -93,7 +93,8 @@ class RivalReport:
         r = next((r for r in self.compared if r.lacks), None)
         if r is None:
             return ""
-        return f"{r.name.partition(WITHOUT)[0]} is handicapped: the table has no {' and no '.join(r.lacks)}."
+        trees, _, lacking = r.name.rpartition(WITHOUT)
+        return f"{trees} is handicapped: it is trained without {lacking}, which the table does not have."
 
     def advice(self, r: ComparedRival) -> str:
         """What to do if a rival is shown to be better."""

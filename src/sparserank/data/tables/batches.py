@@ -128,7 +128,7 @@ class Table:
         for j, (name, numeric) in enumerate(roles.kept.items()):
             column, values = records.column(name), np.empty(n)
             if not is_number(column.type):
-                kept[:, j] = objects_of(texts_of(column), float if numeric else str)
+                kept[:, j] = objects_of(texts_of(column), numeric=numeric)
                 continue
             self._into(values, column, name, at)
             kept[:, j] = np.where(is_missing(values), np.nan, values)
@@ -231,7 +231,7 @@ class _Dataset(Table):
     def _refuse_uneven(self, roles: Roles) -> None:
         """Raise DataFormatError for a file that lacks a column that is read."""
         for file, held in self._columns:
-            lacking = next((name for name in roles.read if name not in held.names), None)
+            lacking = next((name for name in roles._replace(kept={}).read if name not in held.names), None)
             if lacking is not None:
                 raise self.error(
                     f"{file}: has no column {brief(lacking)}, but other files of {self.place} have; give all files the "

@@ -97,7 +97,7 @@ class TableRows(Stream):
         """
         first, schema = self._roles[0], self._tables[0].schema
         if like is None:
-            names = {d.source for d in first.derived.values() if d.level is not None}
+            names = {d.source for d in first.derived.values() if d.level is not None and self._reading.derived is None}
             free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
             names |= {name for name in free if is_named(name, self._reading.kept) and may_be_kept(schema, name)}
             found: Mapping[str, bool] = {name: is_number(schema.field(name).type) for name in sorted(names)}
