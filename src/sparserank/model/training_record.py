@@ -154,8 +154,8 @@ class _Sample:
             # Among all queries in random order, the k most extreme ones would all be new with the probability
             # n / (N + n) * (n - 1) / (N + n - 1) * ...; and there are k + 1 ways to be extreme at two ends.
             left = new.queries - np.arange(new.found_in)
-            log = float(np.log(left / (self.queries + left)).sum()) + math.log(new.found_in + 1)
-            return new.shares[0], 0.0, 0.0 if log <= math.log(chance) else math.inf
+            all_new = (new.found_in + 1) * np.prod(left / (self.queries + left))
+            return new.shares[0], 0.0, 0.0 if all_new <= chance else math.inf
         variances = (self.correlation * s.clumps + (1.0 - self.correlation) / s.n for s in (self, new))
         independent = 1.0 / sum(variances)
         if len(self.shares) > 1:  # the inequality of Dvoretzky, Kiefer and Wolfowitz
