@@ -283,3 +283,21 @@ def test_a_sample_of_the_queries_keeps_the_extremes_of_all(monkeypatch: pytest.M
             assert known["median"] == pytest.approx(oracle.quantile(X[rows, j].tolist(), 0.5))
             shares = [oracle.share_up_to(X[rows, j].tolist(), p + 1e-6 * abs(p)) for p in known["points"]]
             assert known["distance"]["shares"] == pytest.approx(shares)
+
+
+def test_a_store_that_does_not_know_what_was_missing_is_compared_by_its_values(tmp_path: Path, cli_here: Cli) -> None:
+    """The fills of training are values: new missing values are filled alike, and their share is only shown."""
+    rng, qid = np.random.default_rng(4), np.repeat(np.arange(60), 10)
+    a, b = rng.standard_normal((2, 600))
+    frame = pd.DataFrame({"qid": qid, "label": np.digitize(a + b, [0.5, 1.5]), "a": a, "b": b})
+    frame.loc[rng.random(600) < 0.2, "b"] = np.nan
+    frame.to_parquet("train.parquet")
+    assert cli_here("convert", "train.parquet", "store", "--missing", "median").code == 0
+    assert cli_here("fit", "store", "--k", "2", "--out", "model.json").code == 0
+    for new, code, missing in ((frame, 0, frame.b.isna().mean()), (frame.assign(b=np.nan), 3, 1.0)):
+        new.to_parquet("new.parquet")
+        told = cli_here("inspect", "model.json", "new.parquet", "--fail-if-drift", "--format", "json")
+        row = next(r for r in json.loads(told.out) if r["feature"] == "b")
+        assert (told.code, "training_missing" in row, row["drift"]) == (code, False, ["distance"] if code else [])
+        assert row["missing"] == pytest.approx(missing)
+        assert f"{missing:.1%}" in cli_here("inspect", "model.json", "new.parquet").out

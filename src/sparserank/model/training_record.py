@@ -245,11 +245,12 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"feature": name, "changed": len(np.unique(query[top != changed])) / data.n_queries}
         if any(model.derived_of(j) is None for j in model.columns[name]) and len(finite):
             row |= _quantiles(finite) | {f"training_{q}": before[q] for q in QUANTILES}
+            row["missing"] = float(np.isnan(tables[True][name]).mean())  # even if those of training are not known
         for rule, rise in RISES.items():
             if before[rule] and before[rule].n and new[rule].n:
                 row[rule], start, noise = before[rule].rise(new[rule], chance)
                 row |= {f"training_{rule}": start, f"{rule}_limit": min(start + max(rise, noise), 1.0)}
-        rows.append({**row, "drift": [rule for rule in RISES if rule in row and row[rule] > row[f"{rule}_limit"]]})
+        rows.append({**row, "drift": [rule for rule in RISES if row.get(rule, 0.0) > row.get(f"{rule}_limit", 1.0)]})
     return rows
 
 
