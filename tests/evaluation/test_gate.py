@@ -316,6 +316,13 @@ def test_a_baseline_that_finds_nothing_is_none(cli_here: Cli) -> None:
     for first in (("--baseline", "none.json"), ("--system", "none.run")):
         refused = cli_here(*call, *first, "--system", "now.run", "--fail-if-worse", "1%")
         assert (refused.code, refused.out, told in refused.err) == (1, "", True)
+    # As a candidate, it fails, and the report says why.
+    failed = cli_here(*call, "--system", "now.run", "--system", "none.run", "--fail-if-worse", "1%", "--junit", "j.xml")
+    why = "none.run: none of its documents is judged, e.g. 'no0' of query '0'; do its document ids agree"
+    failure = ElementTree.parse("j.xml").getroot().find("testcase[@name='none.run']/failure")
+    assert failure is not None
+    assert (failed.code, why in failure.attrib["message"]) == (3, True)
+    assert f"warning: {why}" in " ".join(failed.err.split())
 
 
 def test_any_name_of_a_system_can_be_read_back(cli_here: Cli) -> None:

@@ -148,7 +148,7 @@ def test_impossible_values_are_found(effect: float) -> None:
 def test_values_that_training_never_had_count_by_query(n_before: int, n_new: int) -> None:
     none = _Sample([0.0], n_before, 0, 12.0 * n_before, 1 / n_before, 1.0)
     for k in range(n_new + 1):
-        share, before, noise = none.rise(_Sample([0.3], n_new, k, 12.0 * n_new, 1 / n_new, 1.0), 0.01)
+        share, before, noise = none.rise(_Sample([0.3], n_new, k, 12.0 * n_new, 1 / n_new, 1.0), 0.01, apart=False)
         assert (share, before) == (0.3, 0.0)
         assert noise == (0.0 if (k + 1) * oracle.all_new(k, n_before, n_new) <= 0.01 else math.inf)
 
@@ -157,7 +157,7 @@ def test_a_share_is_compared_by_the_inequality_of_bernstein() -> None:
     """Below the limit, the bound on the chance is larger than the chance asked for; above, smaller."""
     old, new = (_Sample([0.2], n, n // 2, 10.0 * n, 1 / n, 0.3) for n in (40, 25))
     of_each = [1 / oracle.independent([10] * n, 0.3) for n in (40, 25)]
-    _, _, noise = old.rise(new, 0.004)
+    _, _, noise = old.rise(new, 0.004, apart=False)
     for rise, less in ((0.99 * noise, False), (1.01 * noise, True)):
         bound = math.exp(-(rise**2) / (2 * sum(of_each) * (0.2 * 0.8 + rise / 3)))
         assert (bound < 0.004) == less
@@ -241,6 +241,7 @@ def test_a_model_without_a_record_says_what_to_do(tmp_path: Path, model: sr.Rank
     whole = model.metadata[VALUES]
     sample = whole["a"]["distance"]
     parts = [{"points": ["x"]}, {"points": [1.0]}, {"distance": {**sample, "shares": []}}, {"missing": {"shares": [0]}}]
+    parts += [{"distance": {**sample, **wrong}} for wrong in ({"n": "x"}, {"correlation": 2}, {"clumps": -1}, {"x": 1})]
     broken = [{**whole, "a": {**whole["a"], **part}} for part in parts]
     earlier = {"queries": 40, "features": {name: {"points": [0], "shares": [1], "halves": 0.1} for name in "abc"}}
     for damaged in ({"queries": 1}, earlier, {"a": 3}, 7, {**whole, "a": {}}, *broken):
@@ -284,3 +285,38 @@ def test_a_sample_of_the_queries_keeps_the_extremes_of_all(monkeypatch: pytest.M
             assert known["median"] == pytest.approx(oracle.quantile(X[rows, j].tolist(), 0.5))
             shares = [oracle.share_up_to(X[rows, j].tolist(), p + 1e-6 * abs(p)) for p in known["points"]]
             assert known["distance"]["shares"] == pytest.approx(shares)
+
+
+def test_a_column_of_which_only_the_flag_is_used_has_missing_values_alone() -> None:
+    rng, qid = np.random.default_rng(1), np.repeat(np.arange(40), 10)
+    derived = {"a is missing": Derived("a", None)}
+
+    def made(share: float) -> sr.RankingDataset:
+        X = np.column_stack([rng.standard_normal(400), rng.random(400) < share])
+        return sr.RankingDataset(X, np.zeros(400), qid, feature_names=["a", *derived], derived=derived)
+
+    none = sr.FeatureScaling("none", np.zeros(2), np.ones(2))
+    plain = sr.RankingModel(np.array([0.0, 1.0]), ("a", *derived), none, medians=np.zeros(2), derived=derived)
+    (model,) = with_training_record([plain], made(0.1))
+    (same,), (more,) = drift(model, made(0.1)), drift(model, made(0.5))
+    assert (same["feature"], same["drift"], same["distance"], "median" in same) == ("a", [], 0.0, False)
+    assert (more["drift"], more["distance"]) == (["missing"], 0.0)
+    assert drift(replace(plain, coef=np.zeros(2), metadata={VALUES: {}}), made(0.1)) == []
+
+
+def test_a_store_that_does_not_know_what_was_missing_is_compared_by_its_values(tmp_path: Path, cli_here: Cli) -> None:
+    """The fills of training are values: new missing values are filled alike, and their share is only shown."""
+    rng, qid = np.random.default_rng(4), np.repeat(np.arange(60), 10)
+    a, b = rng.standard_normal((2, 600))
+    frame = pd.DataFrame({"qid": qid, "label": np.digitize(a + b, [0.5, 1.5]), "a": a, "b": b})
+    frame.loc[rng.random(600) < 0.2, "b"] = np.nan
+    frame.to_parquet("train.parquet")
+    assert cli_here("convert", "train.parquet", "store", "--missing", "median").code == 0
+    assert cli_here("fit", "store", "--k", "2", "--out", "model.json").code == 0
+    for new, code, missing in ((frame, 0, frame.b.isna().mean()), (frame.assign(b=np.nan), 3, 1.0)):
+        new.to_parquet("new.parquet")
+        told = cli_here("inspect", "model.json", "new.parquet", "--fail-if-drift", "--format", "json")
+        row = next(r for r in json.loads(told.out) if r["feature"] == "b")
+        assert (told.code, "training_missing" in row, row["drift"]) == (code, False, ["distance"] if code else [])
+        assert row["missing"] == pytest.approx(missing)
+        assert f"{missing:.1%}" in cli_here("inspect", "model.json", "new.parquet").out

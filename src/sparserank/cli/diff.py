@@ -16,7 +16,8 @@ from sparserank.text import figure, signed
 COLUMNS = ["feature", "change", "old", "new", "difference", "shape", "halves, old", "halves, new", "verdict"]
 HELP = """Compare two trained models: features that came in or left, weights that changed, and rankings on data.
 
-A change of features is called real only if it is beyond the noise, which the half-samples of both runs show. With \
+A change of features is called real only if it is beyond the noise, which the half-samples of both runs show, and \
+not due to the sizes of the models. With \
 DATA, the metrics of both models, the queries that changed most and the overlap of the two top 10s are added.
 
 [bold]Examples[/bold]
@@ -32,7 +33,7 @@ DATA, the metrics of both models, the queries that changed most and the overlap 
 def run(*, old: Path, new: Path, data: list[Path] | None = None, missing: str | None = None, **options: Any) -> None:
     """Options are `k` and those of `Reading`."""
     from sparserank.metrics import parse_metrics
-    from sparserank.selection.diff import diff_of, side_of
+    from sparserank.selection.diff import BOTH, diff_of, side_of
 
     k = options.pop("k", None)
     if not data:
@@ -49,7 +50,9 @@ def run(*, old: Path, new: Path, data: list[Path] | None = None, missing: str | 
     for r in found.features:
         weights = [*(signed(r[name]) for name in COLUMNS[2:5]), figure(r["shape"])]
         shares = ["-" if share is None else f"{share:.0%}" for share in (r["old_share"], r["new_share"])]
-        cells.append([r["feature"], r["change"], *weights, *shares, {True: "real", False: "noise"}.get(r["real"], "-")])
+        unknown = "-" if r["change"] == BOTH or "-" in shares else "cannot tell"
+        verdict = {True: "real", False: "noise", None: unknown}[r["real"]]
+        cells.append([r["feature"], r["change"], *weights, *shares, verdict])
     filled = tuple(i for i, column in enumerate(zip(*cells, strict=True)) if set(column) != {"-"})
     show_all([found.sentences[0], "", Table("Features and their weights", COLUMNS, cells, screen=filled)])
     if found.comparison is not None:

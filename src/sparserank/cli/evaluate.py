@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from sparserank.cli.reading import (
     require,
     require_no_reading,
 )
-from sparserank.cli.screen import note, say, table
+from sparserank.cli.screen import note, say, table, warn
 from sparserank.options import option
 from sparserank.text import brief, figure, interval, p_text, relative, signed
 
@@ -107,10 +108,12 @@ def run(
     kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
     require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
+    systems: dict[str, Any] = {}
     if qrels is not None:
         judgments = read_qrels(qrels, **asked._asdict())
         lists = {str(path): _lists_of(path, kind, runs, asked) for path, kind in kinds.items()}
-        found, judged = compare(lists, judgments, metrics), judgments.documents(list(lists.values()))
+        systems |= lists
+        judged = judgments.documents(list(lists.values()))
     else:
         lists = {}
         models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
@@ -121,16 +124,19 @@ def run(
             reading = replace(reading, missing=KEEP)  # trees take missing values as they are
         reading = replace(reading, featureless=not models, n_features=width, kept=named)
         judged = read_for_models(reading, list(models.values()), data or [], index_base)
-        scores: dict[str, Any] = {}
+        judgments = None
         for path in system:
             if kinds[path] == "run":
-                lists[str(path)] = scores[str(path)] = read_run(path)
+                lists[str(path)] = systems[str(path)] = read_run(path)
             elif kinds[path] == "trees":
-                scores[str(path)] = scores_of_saved(path, judged)
+                systems[str(path)] = scores_of_saved(path, judged)
             else:
-                scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
-        found = compare(scores, judged, metrics)
-        judgments = None
+                systems[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
+    with warnings.catch_warnings(record=True) as caught:
+        found = compare(systems, judged if judgments is None else judgments, metrics)
+    suspicions = [str(caught_one.message) for caught_one in caught]
+    for suspicion in suspicions:
+        warn(suspicion)
     lacks = {name: gates.lacking(name, run, judged.query_ids) for name, run in lists.items()}
     for lacking in filter(None, lacks.values()):
         note(f"note: {lacking}")
@@ -150,7 +156,7 @@ def run(
     verdicts = []
     for name, one in judged_gates.items():
         said = one.sentence(name, found.baseline, repr(metrics[0]), fail_if_shown)
-        said = f"{said} {lacks.get(name, '')}".rstrip()
+        said = " ".join([said, *filter(None, [lacks.get(name)]), *(s for s in suspicions if s.startswith(f"{name}: "))])
         verdicts.append((name, said, one.fails(fail_if_shown)))
         say(said)
         if answer.format != TEXT:

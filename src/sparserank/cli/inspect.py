@@ -196,7 +196,7 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
     cells = []
     for r in rows:
         missing, outside, distance = (_compared(r, rule, RISES[rule]) for rule in RISES)
-        of_training = f"{r['training_missing']:.1%}" if "missing" in r else "-"
+        of_training = f"{r['training_missing']:.1%}" if "training_missing" in r else "-"
         spans = ["-", "-"]
         if "median" in r:
             spans = [
@@ -222,7 +222,7 @@ def _compared(row: dict[str, Any], rule: str, rise: float) -> str:
     """A share of new values, and the limit if it is only noise that may keep it from being drift."""
     if rule not in row:
         return "-"
-    beyond = row[rule] - row[f"training_{rule}"] > rise
+    beyond = row[rule] - row.get(f"training_{rule}", math.inf) > rise
     return f"{row[rule]:.1%}" + (f" of {row[f'{rule}_limit']:.0%}" if beyond else "")
 
 

@@ -146,22 +146,32 @@ class _Sample:
         correlation = min(max((spread - alone) / more, 0.0), 1.0) if more > SAME and n_queries > 1 else 1.0
         return cls(shares.tolist(), n_queries, int(found.any(axis=1).sum()), n, clumps, correlation)
 
-    def rise(self, new: _Sample, chance: float) -> tuple[float, float, float]:
+    @classmethod
+    def read(cls, known: Any) -> _Sample:
+        """From the content of a model file; raises ValueError, TypeError or LookupError."""
+        values = {name: np.asarray(value, dtype=np.float64) for name, value in known.items()}
+        shares = np.append(values["shares"], values["correlation"])
+        if not (all((v >= 0).all() for v in values.values()) and shares.max() <= 1):
+            raise ValueError("numbers out of range")
+        return cls(**{name: v.tolist() for name, v in values.items()})
+
+    def rise(self, new: _Sample, chance: float, *, apart: bool) -> tuple[float, float, float]:
         """What new values show, the same of these, and how much more they may show by noise, but for this chance.
 
-        Of a single kind, its share; of several, the largest difference of a share, here 0. Infinite: nothing is known.
+        That is the share of the single kind, or with `apart` the largest difference of the shares, here 0. Infinite:
+        nothing is known.
         """
-        if not self.found_in:
+        if not (self.found_in or apart):
             # Among all queries in random order, the k most extreme ones would all be new with the probability
             # n / (N + n) * (n - 1) / (N + n - 1) * ...; and there are k + 1 ways to be extreme at two ends.
             left = new.queries - np.arange(new.found_in)
-            log = float(np.log(left / (self.queries + left)).sum()) + math.log(new.found_in + 1)
-            return new.shares[0], 0.0, 0.0 if log <= math.log(chance) else math.inf
+            all_new = (new.found_in + 1) * np.prod(left / (self.queries + left))
+            return new.shares[0], 0.0, 0.0 if all_new <= chance else math.inf
         variances = (self.correlation * s.clumps + (1.0 - self.correlation) / s.n for s in (self, new))
         independent = 1.0 / sum(variances)
-        if len(self.shares) > 1:  # the inequality of Dvoretzky, Kiefer and Wolfowitz
-            apart = np.abs(np.subtract(new.shares, self.shares)).max()
-            return float(apart), 0.0, math.sqrt(0.5 * math.log(2.0 / chance) / independent)
+        if apart:  # the inequality of Dvoretzky, Kiefer and Wolfowitz
+            distance = np.abs(np.subtract(new.shares, self.shares)).max()
+            return float(distance), 0.0, math.sqrt(0.5 * math.log(2.0 / chance) / independent)
         (share,), third = self.shares, math.log(1.0 / chance) / independent / 3.0
         # Bernstein's inequality
         noise = third + math.sqrt(third**2 + 6.0 * share * (1.0 - share) * third)
@@ -183,6 +193,7 @@ def _record(x: np.ndarray, extremes: Sequence[float], lengths: np.ndarray, knows
     sample."""
     finite = x[np.isfinite(x)] if np.isfinite(x).any() else np.zeros(1)
     points = np.unique([*np.quantile(finite, SHARES, method="inverted_cdf"), *extremes])
+    points = points[np.isfinite(points)]
     samples: dict[str, Any] = {rule: vars(s) for rule, s in _samples(x, points, lengths).items()}
     # A missing category without a feature of its own is like a level without one.
     if not (knows_missing and len(extremes)) and not np.isnan(x).any():
@@ -199,11 +210,11 @@ def _records_of(model: RankingModel) -> dict[str, dict[str, Any]]:
     try:
         out = {name: dict(model.metadata[VALUES][name]) for name in model.columns}
         for known in out.values():
-            known |= {rule: known[rule] and _Sample(**known[rule]) for rule in RISES}
+            known |= {rule: known[rule] and _Sample.read(known[rule]) for rule in RISES}
             known["points"] = np.array(known["points"], dtype=np.float64)
             if known["points"].shape != np.array(known["distance"].shares, dtype=np.float64).shape:
                 raise ValueError("not one share for each point")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise DataError(
             "the model has no usable record of its training values, which select and fit of this version save (but not "
             "on a cluster); train it again."
@@ -248,7 +259,7 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
     parts = model.contributions(data)
     scores = parts.sum(axis=1)
     top, query = _top(scores, data.query_ptr)
-    chance = FALSE_ALARMS / (len(RISES) * len(records))
+    chance = FALSE_ALARMS / (len(RISES) * max(len(records), 1))
     tables = _table(whole, filled), _table(whole, np.where(is_missing(given), np.nan, given))
     rows = []
     for name in model.weights:
@@ -260,11 +271,12 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"feature": name, "changed": len(np.unique(query[top != changed])) / data.n_queries}
         if any(model.derived_of(j) is None for j in model.columns[name]) and len(finite):
             row |= _quantiles(finite) | {f"training_{q}": before[q] for q in QUANTILES}
+            row["missing"] = float(np.isnan(tables[True][name]).mean())  # even if those of training are not known
         for rule, rise in RISES.items():
             if before[rule] and before[rule].n and new[rule].n:
-                row[rule], start, noise = before[rule].rise(new[rule], chance)
+                row[rule], start, noise = before[rule].rise(new[rule], chance, apart=rule == "distance")
                 row |= {f"training_{rule}": start, f"{rule}_limit": min(start + max(rise, noise), 1.0)}
-        rows.append({**row, "drift": [rule for rule in RISES if rule in row and row[rule] > row[f"{rule}_limit"]]})
+        rows.append({**row, "drift": [rule for rule in RISES if row.get(rule, 0.0) > row.get(f"{rule}_limit", 1.0)]})
     return rows
 
 

@@ -28,14 +28,17 @@ from sparserank.model.fusion import is_fusion
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model
 from sparserank.model.table_columns import with_columns_of
+from sparserank.options import option
 from sparserank.options.arguments import check_arguments
 from sparserank.selection.facts import Row
-from sparserank.selection.statements import MIN_FREQUENCY
 from sparserank.strict_json import MAX_BYTES, plain, read_own_json
-from sparserank.text import figure
+from sparserank.text import brief, figure
 from sparserank.transforms import NONE
 
-MAX_SHARE = 0.2  # of the half-samples of the other run: a feature that they choose more often has not really changed
+# Shares of the half-samples of the run that uses a feature, and of those of the other run. Of two samples of one
+# population, a feature that is as good as another one has any share equally often, so it seems to have changed in 2% of
+# the pairs (in 8% with the shares 0.8 and 0.2).
+MIN_SHARE, MAX_SHARE = 0.9, 0.1
 MIN_HALF_SAMPLES = 10
 TOP = 10  # documents of a list that are compared
 CAME, LEFT, BOTH = KINDS = ("came in", "left", "in both")
@@ -77,6 +80,10 @@ class Side:
         """{feature made from the column: what it adds}, in the unit of `weights`."""
         m, total = self.model, sum(map(abs, self.model.weights.values()))
         return {m.feature_names[j]: m.rise(j) / total for j in m.columns[feature] if m.derived_of(j) is not None}
+
+    def known_levels(self, column: str) -> list[str]:
+        """The levels of a category that have a feature, selected or not."""
+        return [d.level for d in self.model.derived.values() if d.source == column and d.level]
 
     def curve(self, feature: str) -> tuple[Any, Curve | StepCurve] | None:
         """(transform before it, curve or steps of a feature in the unit of `weights`); None if it has none."""
@@ -137,8 +144,10 @@ def diff(
 
     Weights are divided by the sum of the absolute weights of their model, because the scores of a ranking have no
     scale. Whether a feature came in or left by chance is decided by the half-samples of both runs: a change is real
-    if at least 80% of the half-samples of the run that uses the feature choose it, and at most 20% of those of the
-    other run. Half-samples keep no weights, so changes of weights have no verdict.
+    if at least 90% of the half-samples of the run that uses the feature choose it, and at most 10% of those of the
+    other run. Half-samples have the size of their run: whether a feature of the larger model came in or left by chance
+    is not known, because it may have done so for the size alone. They keep no weights, so changes of weights have no
+    verdict.
 
     Parameters
     ----------
@@ -227,9 +236,13 @@ def _feature(old: Side, new: Side, name: str, before: float | None, after: float
         s.shares.get(name, 0.0) if s.shares and name in names else None
         for s, names in zip((old, new), known, strict=True)
     ]
-    if kind != BOTH and old.shares and new.shares:
+    uses, lacks = (old, new) if kind == LEFT else (new, old)
+    # Half-samples are of the size of their run: a feature of the larger model may have come in or left for that alone,
+    # unless only the data of its run have it.
+    is_larger = len(uses.model.columns) > len(lacks.model.columns) and None not in shares
+    if kind != BOTH and old.shares and new.shares and not is_larger:
         chose, other = (share or 0.0 for share in (shares if kind == LEFT else shares[::-1]))
-        real = chose >= MIN_FREQUENCY and other <= MAX_SHARE
+        real = chose >= MIN_SHARE and other <= MAX_SHARE
     if kind == BOTH and (a := old.curve(name)) and (b := new.curve(name)) and a[0] == b[0]:
         x = np.concatenate([at for _, c in (a, b) for at in (c.knots, np.nextafter(c.knots, np.inf))])
         shape = 0.5 * float(np.ptp(b[1](x) - a[1](x)))
@@ -246,16 +259,28 @@ def _sentences(old: Side, new: Side, features: list[Row]) -> list[str]:
     counts = ", ".join(f"{sum(row['change'] == kind for row in features)} {kind}" for kind in KINDS)
     said = [f"The old model uses {sizes[0]} features, the new one {sizes[1]}: {counts}."]
     said.append("Weights are divided by the sum of the absolute weights of their model, because scores have no scale.")
+    for name in (row["feature"] for row in features):
+        had, has = old.known_levels(name), new.known_levels(name)
+        came, went = [v for v in has if v not in had], [v for v in had if v not in has]
+        if had and has and (came or went):
+            changes = [
+                f"{word} {', '.join(map(brief, levels))}" for word, levels in (("came", came), ("went", went)) if levels
+            ]
+            said.append(f"Levels of {brief(name)}: {'; '.join(changes)}.")
     if any(row["shape"] is not None for row in features):
         said.append("Shape: half the range of the difference of two curves, steps or categories, in units of weights.")
     lacks = " and ".join(name for name, s in (("old", old), ("new", new)) if not s.shares)
     if lacks:
         needs = f"for that, each model needs a run directory with at least {MIN_HALF_SAMPLES} half-samples of its size"
         return [*said, f"No change is called real: {needs} (lacking: {lacks})."]
-    by = f"{MIN_FREQUENCY:.0%} or more of the half-samples of the run that uses it, and by {MAX_SHARE:.0%} or less of"
+    by = f"{MIN_SHARE:.0%} or more of the half-samples of the run that uses it, and by {MAX_SHARE:.0%} or less of"
     real = f"A feature really came in or left if it is chosen by {by} those of the other run; otherwise it is noise."
-    if len(old.model.columns) != len(new.model.columns):
-        said.append("The models have different numbers of features: a feature may have come in or left for that alone.")
+    sizes_used = sorted(len(s.model.columns) for s in (old, new))
+    if sizes_used[0] != sizes_used[1]:
+        said.append(
+            f"A feature that only the model with {sizes_used[1]} features uses may have come in or left for its size "
+            f"alone: it has no verdict. To judge at one size, repeat that selection with {option('k', sizes_used[0])}."
+        )
     return [*said, real, "Changes of weights have no verdict, because half-samples keep no weights."]
 
 
