@@ -34,33 +34,33 @@ ROOMS = {
 # Nodes of the syntax tree of each room, which `test_code_nodes.py` counts: a change may only lower them, unless its
 # issue grants more. Lines are free: one statement a line, a name for an intermediate value, a comment per step.
 NODES = {
-    "cli": 23_511,
-    "report": 24_412,
+    "cli": 24_465,
+    "report": 25_077,
     "papers": 17_821,
-    "selection": 50_986,
-    "rankers": 15_350,
-    "crossval": 32_898,
-    "evaluation": 8_831,
-    "export": 21_294,
-    "model": 13_333,
-    "paths": 19_976,
+    "selection": 55_541,
+    "rankers": 15_462,
+    "crossval": 35_986,
+    "evaluation": 9_677,
+    "export": 23_933,
+    "model": 15_010,
+    "paths": 20_734,
     "solvers": 12_696,
     "objective": 4_175,
     "curves": 4_294,
-    "shards": 30_553,
-    "data": 76_172,
-    "workdir": 6_202,
+    "shards": 30_748,
+    "data": 80_872,
+    "workdir": 6_313,
     "transforms": 810,
     "losses": 7_249,
-    "penalties": 14_927,
-    "metrics": 5_602,
-    "options": 7_817,
-    "ground": 6_684,
+    "penalties": 15_147,
+    "metrics": 5_823,
+    "options": 7_870,
+    "ground": 7_099,
 }
 CHARACTERS = {
-    "report": 14_258,
+    "report": 14_303,
 }  # templates, style sheets and scripts
-REPRODUCTION = 30_096  # nodes of `reproduction/`, beside the package
+REPRODUCTION = 30_083  # nodes of `reproduction/`, beside the package
 
 # Upward imports, from module to module.
 VIOLATIONS: set[tuple[str, str]] = set()
