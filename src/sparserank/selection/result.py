@@ -303,21 +303,21 @@ class SelectionResult:
     def smaller(self) -> str:
         """Says that without one feature, which may be left out, the others would do by the rule, and why they were not
         chosen; '' if there is none."""
-        choice, kept = self.choice, {j for p in self.plan.penalties for j in p.keep}
-        rows = [row for row in self.facts["features"] if kept.isdisjoint(self.model.columns[row["feature"]])]
-        best: dict[str, Any] = min(
-            rows, key=lambda row: math.inf if row["loss"] is None else row["loss"], default={"loss": None}
-        )
-        if best["loss"] is None or choice.by_cost or choice.chosen.formula or len(self.model.columns) < 2:
+        choice, columns = self.choice, self.model.columns
+        kept = {j for p in self.plan.penalties for j in p.keep}
+        rows = [row for row in self.facts["features"] if row["loss"] is not None]
+        free = [row for row in rows if kept.isdisjoint(columns[row["feature"]])]
+        if not free or len(columns) < 2 or choice.by_cost or choice.chosen.formula:
             return ""
-        loss = best["cost"][self.metric]["cost"]
+        best = min(free, key=lambda row: float(row["loss"]))
+        name, loss = best["feature"], best["cost"][self.metric]["cost"]
         within = choice.rule.small_enough(choice.loss(choice.chosen) + loss, choice.unit)
         if not {"estimate": within, "limit": loss < 0}.get(choice.margin_kind):
             return ""
-        again = f"{option('drop', [best['feature']])} and another {option('out')}"
         return (
-            f"Without {best['feature']} ({percent(-best['loss'] / 100.0)}) the others would do by this rule, but that "
-            f"model was learned only after the choice. To choose without it, add {again}."
+            f"Without {name} ({percent(-best['loss'] / 100.0)}) the others would do by this rule, but that model was "
+            f"learned only after the choice. To choose without it, add {option('drop', [name])} and another "
+            f"{option('out')}."
         )
 
     @property
