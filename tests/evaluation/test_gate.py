@@ -303,6 +303,11 @@ def test_another_convention_is_named(cli_here: Cli) -> None:
     refused = cli_here(*call, "same.run", "--baseline", "now.json", "--convention", "default", "--fail-if-worse", "1%")
     assert_refused(refused, 1, "has no values of ndcg@10, but another convention, trec:ndcg@10;")
     assert_refused(refused, 1, "or ask for --metric trec:ndcg@10")
+    content = json.loads(Path("now.json").read_text())
+    Path("none.json").write_text(json.dumps({**content, "values": {}}))
+    assert_refused(
+        cli_here(*call, "same.run", "--baseline", "none.json"), 1, "none.json: has no values of trec:ndcg@10"
+    )
     remedy = ("--convention", "default", "--metric", "trec:ndcg@10", "--fail-if-worse", "1%")
     assert cli_here(*call, "same.run", "--baseline", "now.json", *remedy).code == 0
 

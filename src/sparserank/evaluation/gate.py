@@ -203,9 +203,8 @@ def against(path: Any, found: Comparison, judged_by: str, query_ids: np.ndarray)
             # The name of a metric is that of its convention, and its own.
             alike = [other for other in values if other.rpartition(":")[2] == metric.rpartition(":")[2]]
             has = f"another convention, {alike[0]}" if alike else f"other metrics, {', '.join(values)}"
-            remedy = (
-                f"evaluate the earlier system by this metric too, or ask for {option('metric', [*alike, *values][0])}"
-            )
+            other = next(iter([*alike, *values]), metric)
+            remedy = f"evaluate the earlier system by this metric too, or ask for {option('metric', other)}"
             raise DataFormatError(f"{path}: has no values of {metric}, but {has}; {remedy}.")
         try:
             earlier[metric] = np.array([_value(values[metric][str(q)]) for q in query_ids])
