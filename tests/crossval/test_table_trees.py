@@ -279,7 +279,7 @@ def test_what_a_system_lacks_is_one_sentence(frame, models, tmp_path, cli_here: 
     for data, message in (
         ("less.parquet", "category.txt: needs 'brand', which the data do not have; add the columns."),
         ("upper.parquet", "category.txt: has 'brand 00' for 'brand' where the data have 'BRAND"),
-        ("coded.parquet", "category.txt: does not say which columns its 2 lists of categories belong to"),
+        ("coded.parquet", "category.txt: does not say to which columns its categories belong"),
     ):
         refused = cli_here("evaluate", data, "--system", model)
         assert refused.code == 1

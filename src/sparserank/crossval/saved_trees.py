@@ -25,10 +25,7 @@ def scores_of_saved(path: str | os.PathLike, data: RankingDataset) -> np.ndarray
         raise DataError(f"{path}: needs {brief(', '.join(rival.lacks))}, which the data do not have; add the columns.")
     lists = [values for values in read_tree_file(path).categories if values != tuple(range(len(values)))]
     if len(lists) > len([known for known in rival.table.levels.values() if known]):
-        raise DataError(
-            f"{path}: does not say which columns its {len(lists)} lists of categories belong to; score the documents "
-            "with LightGBM and give the scores."
-        )
+        raise DataError(f"{path}: does not say to which columns its categories belong; give its scores instead.")
     for name, known in rival.table.levels.items():
         held = [value for value in data.column(name).tolist() if value is not None and value == value]
         if held and set(held).isdisjoint(known):
