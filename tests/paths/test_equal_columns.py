@@ -59,6 +59,9 @@ def test_the_kept_then_the_cheapest_then_the_known_then_the_first_stands() -> No
     assert left_out(data, L1(drop=(0,))) == {"a affine", *others}
     signs = [1, 0, 0, 0, 0, 1, 0]
     assert left_out(data, L1(monotone=signs)) == {"a affine", *others}  # under other sign rules, it is another feature
+    both_up = [0, 1, 0, 0, 0, 0, 1]
+    assert "b down" not in left_out(data, L1(monotone=both_up))  # one goes up where the other goes down
+    assert "b down" in left_out(data, L1(monotone=[0, 1, 0, 0, 0, 0, -1]))
     assert left_out(data, Ridge()) == set()  # which selects nothing
     assert equal_columns(data, L1())[1] == (
         "columns that are equal, up to a factor and a shift in each query, count as one: 'a copy' ('a' stands for it), "
