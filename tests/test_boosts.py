@@ -105,11 +105,11 @@ REQUESTS: dict[str, tuple[dict[str, Any], str | dict[str, tuple[float, float, bo
     ),
     "a boost in a template": (
         {"query": {"match": {"title": {"query": "x", "_name": "title", "boost": "{{b}}"}}}},
-        "a boost must be a number >= 0; got '{{b}}'",
+        "a boost must be a number >= 0, written without quotes; got '{{b}}'",
     ),
     "a boost below 0": (
         {"query": {"match": {"title": {"query": "x", "_name": "title", "boost": -1}}}},
-        "a boost must be a number >= 0; got '-1'",
+        "a boost must be a number >= 0, written without quotes; got '-1'",
     ),
     "no request": ({"size": 10}, 'is no search request; expected {"query": ...}'),
     "two types at once": ({"query": {**MATCH, **wrapped("bool")["query"]}}, 'expected one query {"type": ...}'),

@@ -623,3 +623,13 @@ def test_bounds_are_refused_in_a_sentence_wherever_they_may_be_given(cli_here: C
     for bound in ((0, 5), "<=5", 5):
         with pytest.raises(ParameterError, match=r"must give '\+' or '-' for 'f1', without a bound"):
             sr.select("t.txt", monotone={"f1": bound})  # type: ignore[dict-item]
+
+
+def test_clauses_without_a_name_are_counted(cli_here: Cli) -> None:
+    some = [{"match": {"a": {"query": "x", "_name": "a"}}}, {"match": {"b": "x"}}, {"match": {"c": "x"}}]
+    Path("r.json").write_text(json.dumps({"query": {"bool": {"should": some}}}))
+    seen = cli_here("inspect", "r.json")
+    assert seen.code == 0
+    assert "2 of its scored clauses have no _name and keep their boosts; name what is to be tuned." in " ".join(
+        seen.err.split()
+    )

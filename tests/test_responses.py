@@ -2,6 +2,7 @@
 judgments, judged documents that no response has, responses to another request, and a run as the ranker in use."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import sparserank as sr
 from sparserank.data.read import as_datasets
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
 from sparserank.export.search_query import difference, search_query
+from sparserank.report.screen import screen_lines
 from tests.oracles.text_engine import TextEngine, mean_ndcg, single
 from tests.support.command_line import Cli, assert_refused
 from tests.support.doc_blocks import DOCS
@@ -274,6 +276,39 @@ def trec(lines: list[dict[str, Any]]) -> str:
     return "".join(
         f"{q} Q0 {d} {r} {s} x\n" for q, of in run_of(lines).items() for r, (d, s) in enumerate(of.items(), start=1)
     )
+
+
+def test_what_test_data_lack_is_said(world: World, tmp_path: Path) -> None:
+    """Judgments of the training queries alone, or a run of them alone."""
+    engine, queries, grades = world
+    train = {q: k for q, k in queries.items() if int(q[1:]) < 30}
+    test = {q: k for q, k in queries.items() if q not in train}
+    file = write(tmp_path / "r.jsonl", engine.collect(SEARCH, train))
+    later = write(tmp_path / "t.jsonl", engine.collect(SEARCH, test))
+    own = {q: of for q, of in grades.items() if q in train}
+    with pytest.raises(DataFormatError, match=r"t\.jsonl: no query of the responses is judged: they have ids such as"):
+        sr.select(file, test=later, qrels=own, query=SEARCH, **ENGINE, **QUICK)
+    before = {(q, d): s for q, of in run_of(engine.collect(SEARCH, train)).items() for d, s in of.items()}
+    with pytest.raises(ParameterError, match="needs the queries of training, validation and test"):
+        sr.select(file, test=later, qrels=grades, query=SEARCH, current=before, **ENGINE, **QUICK)
+
+
+def test_what_changes_in_a_request_is_never_left_out(world: World, tmp_path: Path) -> None:
+    """However few lines a screen has. The first lines say if it is not shown to be better."""
+    engine, queries, grades = world
+    file = write(tmp_path / "r.jsonl", engine.collect(SEARCH, queries))
+    result = sr.select(file, qrels=grades, query=SEARCH, **ENGINE, **QUICK)
+    notes = [note for note in result.notes if note.startswith(("boosts: ", "only deleted clauses find "))]
+    assert notes
+    crowded = replace(result, notes=[*result.notes, *(f"another note {i}." for i in range(5))])
+    for most in (30, 18):
+        shown = " ".join(line.strip() for line in screen_lines(crowded, "run", most=most))
+        assert all(note in shown for note in notes)
+    said = "These queries do not show that it ranks better than today's ranker."
+    assert result.change is not None
+    unclear = replace(result, change=replace(result.change, difference=0.01, low=-0.01, high=0.03))
+    assert said in " ".join(screen_lines(unclear))
+    assert said not in " ".join(screen_lines(replace(result, change=replace(unclear.change, low=0.001))))
 
 
 def test_a_run_is_the_ranker_in_use_through_to_the_test(world: World, cli_here: Cli) -> None:

@@ -307,3 +307,28 @@ def test_what_a_system_lacks_is_one_sentence(frame, models, tmp_path, cli_here: 
     data = sr.read(frame, missing="median")
     with pytest.raises(DataError, match="trees need LightGBM; install it with"):
         scores_of_saved("plain.txt", data)
+
+
+def test_what_our_models_may_not_read_is_said_and_is_in_no_list(frame: Any, tmp_path: Path) -> None:
+    """A leak in the user's own file: left out by the user, it leads no list, and the rival that reads it is named."""
+    leaky = frame[["qid", "label", "bm25", "shop"]].assign(clicked=frame["label"] + 0.5)
+    X = leaky[["bm25", "shop", "clicked"]]
+    held = lightgbm.Dataset(X, leaky["label"], group=SIZES)
+    lightgbm.train({**SETTINGS, "verbosity": -1}, held, TREES).save_model(tmp_path / "leak.txt")
+    for options in ({"ignore_columns": ["clicked"]}, {"drop": ["clicked"]}):
+        lists = sr.select(leaky, for_model=tmp_path / "leak.txt", sizes=[1], cv=2, **options)
+        assert {row["feature"] for row in lists.facts["features"]} <= {"bm25", "shop"}
+        result = sr.select(leaky, rival=tmp_path / "leak.txt", **QUICK, **options)
+        said = "LightGBM as in leak.txt reads clicked, which our models do not"
+        assert sum(note.startswith(said) for note in result.notes) == 1
+        assert said in " ".join(" ".join(str(result).split()).split())
+    assert not any("which our models do not" in n for n in sr.select(leaky, rival=tmp_path / "leak.txt", **QUICK).notes)
+
+
+def test_our_path_beside_lists_counts_columns_as_select_does(frame: Any, models: Path) -> None:
+    """The levels of a category are one feature there too."""
+    lists = sr.select(frame, for_model=models / "number.txt", k=2, cv=3, penalties="l1", feature_transform="none")
+    own = sr.select(frame, k=2, rival="none", relaxed=True, **{**QUICK, "n_alphas": 25})
+    assert lists.ours is not None
+    assert lists.ours.n_features <= 2
+    assert lists.ours.mean == pytest.approx(own.chosen.mean, abs=1e-9)

@@ -104,6 +104,8 @@ def test_rivals_move_nothing(data):
     a, b = (r.to_json() for r in results)
     assert a["rivals"] == []
     assert len(b["rivals"]) == 1
+    assert list(b["corrected"]["leads"]) == [*a["corrected"]["leads"], "LightGBM"]
+    del b["corrected"]["leads"]["LightGBM"]
     for q in (*b["queries"]["lost"], *b["queries"]["won"]):
         q["lists"] = [own for own in q["lists"] if "LightGBM" not in own["ranker"]]
     for name in a:

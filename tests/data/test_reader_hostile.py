@@ -238,7 +238,7 @@ def test_a_damaged_sparse_matrix_is_refused_where_it_is_trained_on_and_scored(ma
     else:
         return
     assert "X is not a valid sparse matrix" in refusal(RankingDataset, X, [0, 1], error=DataError)
-    ranker = sr.SparseRanker().fit(np.eye(2), [0, 1])
+    ranker = sr.SparseRanker().fit(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]), [0, 1, 0])
     for system in (ranker, ranker.to_model()):
         assert "not a valid sparse matrix" in refusal(system.predict, X, error=DataError)
 

@@ -43,6 +43,7 @@ RIDGE_REFUSES = {("weights", 6), ("weights", 7), *(("keep", i) for i in range(6)
 # Conventions of a caller's own: another value of every field, and names that no metric's name could hold.
 OWN = {"gain": "linear", "discount": "letor", "ties": "docid", "empty": "one", "short_lists": "length"}
 OWN |= {"mean_ndcg": False, "most_hits": "cutoff", "zero_scores": "left_out", "longest": 7, "relevant_from": 2.5}
+OWN |= {"of_clauses": True}
 OWN_NAMES = ("My Rules", " mine ", "mine-", "a:b", "", "-", "default", "default-", "letor4", "xgboost-", "ndcg@10")
 
 

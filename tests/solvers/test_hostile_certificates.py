@@ -95,6 +95,7 @@ def claims_of(name: str, penalty: str, dtype: type, loss: PairwiseLoss = SQUARED
         return "refused"  # beyond float32: never reaches a fit
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "SparseRanker: columns that are equal")
         try:
             m = sr.SparseRanker(penalty=penalty, loss=loss, alpha_ratio=0.1, scaling="none", tol=TOL, max_iter=100)
             m.set_params(n_threads=1).fit(X, y, qid=qid, query_weight=weight)

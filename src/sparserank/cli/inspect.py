@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,7 +175,11 @@ def _request(path: Path) -> None:
     if named is not None:
         print(json_text(named), end="")
         return
-    clauses = search_query(body, str(path)).clauses.values()
+    request = search_query(body, str(path))
+    if request.unnamed:
+        n = len(request.unnamed)
+        note(f"note: {n} of its scored clauses have no _name and keep their boosts; name what is to be tuned.")
+    clauses = request.clauses.values()
     rows = [{"clause": c.name, "boost": c.boost, "boosts around": c.outer, "must": c.must} for c in clauses]
     give(rows, rows)
     cells = [[c.name, f"{c.boost:g}", f"{c.outer:g}", "must" if c.must else "should"] for c in clauses]
@@ -193,7 +198,7 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
     documents = read_for_models(reading, [of_whole_columns(model)], data, index_base)
     rows = drift(model, documents)
     give(rows, [{**row, "drift": " ".join(row["drift"])} for row in rows])
-    cells = []
+    cells, longest = [], max(b - a for a, b in pairwise(documents.query_ptr.tolist()))
     for r in rows:
         missing, outside, distance = (_compared(r, rule, RISES[rule]) for rule in RISES)
         of_training = f"{r['training_missing']:.1%}" if "training_missing" in r else "-"
@@ -203,7 +208,8 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
                 f"{r[f'{of}median']:.4g} ({r[f'{of}low']:.4g} to {r[f'{of}high']:.4g})" for of in ("", "training_")
             ]
         word = ", ".join(r["drift"]) or "no"
-        cells.append([r["feature"], missing, of_training, *spans, outside, distance, f"{r['changed']:.0%}", word])
+        changed = f"{r['changed']:.0%}" if longest > TOP else "-"  # otherwise, all documents are among the first
+        cells.append([r["feature"], missing, of_training, *spans, outside, distance, changed, word])
     head = f"{path}: {documents.n_queries:,} queries, {documents.n_docs:,} documents, beside those of training"
     before = ["missing in training", "median (5 to 95%)", "median in training"]
     table(head, ["feature", "missing", *before, "outside", "distance", "top 10s", "drift"], cells)

@@ -47,7 +47,17 @@ class InUse:
         return values_of(self.system(data), data, [metric])[0]
 
     def system(self, data: RankingDataset) -> Any:
-        """The run, or the scores of the data, for `compare_systems`."""
+        """The run, or the scores of the data, for `compare_systems`.
+
+        Raises
+            ParameterError   the run has none of the documents
+        """
+        if self.run and data.qid is not None and not self.run.known(data)[1].any():
+            raise ParameterError(
+                "current",
+                f"is a run without any document of query {brief(str(data.qid[0]))} and the others that it is compared "
+                "on; it needs the queries of training, validation and test, with the same ids.",
+            )
         return self.run or self.scores(data)
 
     def scores(self, data: RankingDataset) -> np.ndarray:

@@ -19,7 +19,7 @@ from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings, ch
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import sources_of
 from sparserank.errors import DataError, ParameterError
-from sparserank.text import brief
+from sparserank.text import Caution, brief, listed
 
 AUTO, NO, LIGHTGBM = "auto", "none", "lightgbm"  # words that select the rivals
 MAX_VALUES = 200_000_000  # values of the training documents, of which LightGBM gets a dense copy
@@ -142,6 +142,9 @@ def allowed(columns: Sequence[str], data: RankingDataset, never: Collection[int]
     return np.flatnonzero([name in may or name not in sources for name in columns])
 
 
+BEYOND = ", which our models do not: if it is a leak, leave it out of the file, or its mean is too high."
+
+
 def rival_of_file(
     path: str | os.PathLike, data: RankingDataset, never: Collection[int] = ()
 ) -> tuple[TreeRival, tuple[str, ...]]:
@@ -180,6 +183,10 @@ def rival_of_file(
         said.append(f"{INTERACTIONS}, which are not groups of its columns by number")
     settings = replace(file.settings, others=tuple(others.items()), categorical=categorical)
     notes = [f"{name} does not use {'; '.join(said)}."] if said else []
+    sources = sources_of(data.derived or {}, data.feature_names or ())
+    ours = {source for j, source in enumerate(sources) if j not in never}
+    if beyond_ours := [c for c in used if c not in ours and c not in absent]:
+        notes.insert(0, Caution(f"{name} reads {listed(beyond_ours)}{BEYOND}"))
     if "objective" not in others:
         notes.append(f"{name} names no objective, so its trees are trained with lambdarank.")
     if numbers:

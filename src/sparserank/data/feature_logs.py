@@ -98,13 +98,18 @@ class LogTable(Table):
             yield pa.RecordBatch.from_arrays([columns[name] for name in names], schema=asked)
 
     def _known_entries(self) -> Iterator[Entry]:
+        left_out, found = "", False
         for line, entry in _entries(self.place, self._scored):
             if entry[1] is None:
+                left_out = left_out or entry[0]
                 continue
+            found = True
             unknown = next((name for name in entry[3] if name not in self._at), None)
             if unknown is not None and not self._others:
                 raise DataFormatError(f"{self.place}:{line}: feature {brief(unknown)} is not an expected feature.")
             yield entry
+        if left_out and not found and self._scored is not None:
+            raise DataFormatError(f"{self.place}: {other_ids('query', left_out, min(self._scored.queries))}")
 
 
 def answers(path: str | os.PathLike, scored: Scored) -> Iterator[tuple[str, dict[str, Any], Iterator[Entry]]]:

@@ -97,12 +97,13 @@ class Gate:
             word = "not above the limit, but these queries cannot tell"
         bounds = f"one-sided 95% bounds {share(self.loss - self.half)} and {share(self.loss + self.half)}"
         loss = f"estimated loss of {metric} {share(self.loss)} ({bounds}), limit {share(self.limit)}: {word}"
-        said = f"{name} against {baseline}: {loss}. With these {self.n_queries:,} queries, "
+        said = f"{name} against {baseline}: {loss}. {'The gate fails. ' if self.fails(shown) else ''}"
+        if not self.error:
+            return f"{said}All {self.n_queries:,} queries differ alike, so they say nothing about false alarms."
+        said += f"With these {self.n_queries:,} queries, "
         if shown:
             return f"{said}a gate for what is shown has {rates(self.limit + self.half)}."
-        said += f"this limit has {rates(self.limit)}"
-        if self.error > 0:
-            said += f"; a limit of {share(self.half)} has {rates(self.half)}"
+        said += f"this limit has {rates(self.limit)}; a limit of {share(self.half)} has {rates(self.half)}"
         more = self.limit < self.half and math.isfinite(self.needed)
         return f"{said}. With {many(self.needed)} queries, this limit would have 5." if more else f"{said}."
 
@@ -204,7 +205,10 @@ def against(path: Any, found: Comparison, judged_by: str, query_ids: np.ndarray)
             alike = [other for other in values if other.rpartition(":")[2] == metric.rpartition(":")[2]]
             has = f"another convention, {alike[0]}" if alike else f"other metrics, {', '.join(values)}"
             other = next(iter([*alike, *values]), metric)
-            remedy = f"evaluate the earlier system by this metric too, or ask for {option('metric', other)}"
+            ask = option("metric", other)
+            if alike:
+                ask = option("convention", other.rpartition(":")[0] or "default")
+            remedy = f"evaluate the earlier system by this metric too, or ask for {ask}"
             raise DataFormatError(f"{path}: has no values of {metric}, but {has}; {remedy}.")
         try:
             earlier[metric] = np.array([_value(values[metric][str(q)]) for q in query_ids])

@@ -398,6 +398,6 @@ def _boost(holder: Mapping[str, Any], place: str) -> float:
     boost = holder.get(BOOST, 1.0)
     if isinstance(boost, bool) or not isinstance(boost, int | float) or not (math.isfinite(boost) and boost >= 0):
         raise DataFormatError(
-            f"{place}: a boost must be a number >= 0; got {brief(str(boost))}; write a number, without quotes."
+            f"{place}: a boost must be a number >= 0, written without quotes; got {brief(str(boost))}."
         )
     return float(boost)

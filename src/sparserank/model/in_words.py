@@ -66,7 +66,8 @@ def _of_columns(model: RankingModel, name: str, columns: Sequence[int]) -> str:
     first = columns[0]
     if first not in rises:
         low, high = _known_range(model, first)
-        filled = model.fill_values is not None and not low <= model.fill_values[first] <= high
+        fill = np.nan if model.fill_values is None else model.fill_values[first]
+        filled = fill < low or fill > high  # only missing values have it
         missing = _where_missing(model, first, sum(rises.values())) if rises or filled else ""
         return _sentence(model, first) + missing
     verbs = (("raised", ups), ("lowered", downs))

@@ -76,9 +76,9 @@ DOC_WEIGHT = Option(
 CURRENT = Option(
     name="current",
     kind=Given("str | os.PathLike | RankingModel | Mapping[Any, Any] | None", "str | None"),
-    help="The ranker in use: a model (file), a run (what users see, whatever made it), or the feature that contains "
-    "its score. That feature is then left out unless {keep} names it. The choice is not affected; the result reports "
-    "the gains and losses of switching to the chosen model, with an interval.",
+    help="The ranker in use: a model (file), a run (what users see), or the feature that contains its score. That "
+    "feature is then left out unless {keep} names it. The choice is not affected; the result reports the gains and "
+    "losses of switching to the chosen model, with an interval.",
     panel=of_selection.CHOICE,
 )
 RIVAL = Option(

@@ -154,8 +154,8 @@ TRANSFORM = replace(
 ENGINE = Option(
     name="engine",
     kind=Or(None, Choice((*ENGINES, *TREES))),
-    help=f"Engine that will run the model: {', '.join(ENGINES)}; with steps as the only penalty, also "
-    f"{', '.join(TREES)}. Only models that it can run are tried.",
+    help=f"Engine that will run the model: {', '.join(ENGINES)} (steps alone: "
+    f"{', '.join(TREES)}). Only models that it can run are tried.",
     panel=MODEL,
 )
 MONOTONE = Option(

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.crossval.choice import Candidate, reference_name
-from sparserank.crossval.tree_rivals import AS_IN, WITHOUT
+from sparserank.crossval.current_model import LABEL
+from sparserank.crossval.tree_rivals import AS_IN, BEYOND, WITHOUT
 from sparserank.evaluation.statistics import as_percent
 from sparserank.export import ENGINES, export_command
 from sparserank.options import option
 from sparserank.report.document import Fact
 from sparserank.report.tables import on_test, sizes_against
 from sparserank.selection.for_engine import other_fills
+from sparserank.selection.requests import BOOSTS, LOST
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import (
@@ -97,7 +99,7 @@ class Screen:
         first = [*self.wrapped(*self.first()), "", *self.table(), *self.wrapped(*self.sentences()), ""]
         if short:
             first = [line for line in first if not line.startswith(ALONE)]
-            notes = notes if len(notes) < 2 else [f"note: {self.more} {counted(len(self.all_notes()), 'note')}"]
+            notes = notes if len(notes) < 2 else self.notes(short=True)
         last = [*self.sizes(), "", *self.wrapped(self.unused(0 if short else PAIRS)), *notes]
         return [*first, *self.worth(room), "", *last]
 
@@ -128,6 +130,8 @@ class Screen:
             is_shown = result.change.high < 0
             shown = "is shown to be better: do not switch" if is_shown else "has the higher mean, perhaps by chance"
             yield f"Today's ranker {shown}."
+        elif result.change is not None and result.change.low < 0 < result.change.difference:
+            yield "These queries do not show that it ranks better than today's ranker."
 
     def opening(self, kept: str) -> Iterator[str]:
         """What is kept, and on which queries."""
@@ -211,7 +215,8 @@ class Screen:
         """The test result, the expected quality, the reason for this size, and the meaning of the stars."""
         result, choice = self.result, self.result.choice
         if result.test is not None:
-            yield on_test(result.test, result.metric, result.plan.confidence, ("dense", self.all), self.all)
+            others, name = (("dense", self.all), self.all) if result.change is None else ((LABEL,), "today")
+            yield on_test(result.test, result.metric, result.plan.confidence, others, name)
         yield result.expected
         yield self.rule()
         if self.has_intervals and not all_equal(choice):
@@ -356,11 +361,18 @@ class Screen:
         above = self.result.suspicion or ""
         return [*said, *(n for n in self.result.notes if n.removesuffix(".") not in above)]
 
-    def notes(self) -> list[str]:
+    def notes(self, *, short: bool = False) -> list[str]:
+        """The first notes, or if `short`, only how many there are. What changes in a request, and what a rival reads
+        beyond our models, is never left out."""
         notes = self.all_notes()
-        shown = notes if len(notes) <= MAX_NOTES else notes[: MAX_NOTES - 1]
-        more = [f"{len(notes) - len(shown)} more; {self.more} them"] if len(notes) > len(shown) else []
-        return self.wrapped(*(f"note: {text}" for text in [*shown, *more]))
+        always = [note for note in notes if note.startswith((BOOSTS, LOST)) or note.endswith(BEYOND)]
+        others = [note for note in notes if note not in always]
+        room = len(others) if len(notes) <= MAX_NOTES else max(MAX_NOTES - 1 - len(always), 0)
+        shown = [*always, *others[: 0 if short else room]]
+        left = len(notes) - len(shown)
+        if left:
+            shown.append(f"{left} more; {self.more} them" if shown else f"{self.more} {counted(left, 'note')}")
+        return self.wrapped(*(f"note: {text}" for text in shown))
 
     def commands(self, folder: str, k: bool) -> list[str]:
         """The next commands, for the folder of a run."""

@@ -86,7 +86,8 @@ def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> Trees
     plan = plan.for_features(names, data.derived, **values_of((COSTS, GROUPS, KEEP, DROP), chosen))
     own, columns = sources_of(data.derived or {}, names), rival.table.names
     plan = _without(plan, [j for j, column in enumerate(own) if column not in columns], names)
-    may = allowed(columns, data, plan.penalties[0].drop)
+    ignored = {columns.index(name) for name in chosen["ignore_columns"] if name in columns}
+    may = np.setdiff1d(allowed(columns, data, plan.penalties[0].drop), list(ignored))
     rival = replace(rival, name=ALL, columns=np.intersect1d(may, usable_by_trees(rival.table.of(data))))
     job = ForModel(plan, data, test, rival, _sizes(plan, len(rival.columns), chosen["sizes"]), chosen["n_threads"])
     place = {"restart": chosen["restart"], "kind": "for_model", "results": LIST_FILES}
@@ -195,7 +196,9 @@ class ForModel:
         self.task = PathTask(transform.label(label), maker_of(transform.limited(penalty)), transform)
         fold = query_folds(data.n_queries, n_folds, plan.random_state)
         threads: dict[str, Any] = {"n_workers": self.n_threads, "n_threads": self.n_threads}
-        self.cv = CrossValidation(data, fold, [transform], plan.path_plan, plan.metrics, **threads)
+        groups = plan.feature_groups or each_alone(data.feature_names or (), plan.costs)
+        rules = plan.path_plan, plan.metrics
+        self.cv = CrossValidation(data, fold, [transform], *rules, feature_groups=groups, **threads)
         self.on_folds = TreesOnFolds(
             cv=self.cv,
             data=data,
@@ -209,13 +212,12 @@ class ForModel:
             seconds=math.inf,
             required=True,
         )
+        self.groups = groups.by_column(self.on_folds.sources, rival.table.names)
 
     def execute(self, store: WorkStore | None, progress: Progress | None) -> TreesSelection:
         """Evaluate lists, choose one, and fit trees on it to all queries. Finished pieces are kept in `store`."""
         plan, of_trees, usable, settings = self.plan, self.on_folds.data, self.rival.columns, self.rival.settings
         # Our path, and the trees on all features, without each fold and on all queries.
-        groups = plan.feature_groups or each_alone(self.data.feature_names or (), plan.costs)
-        self.groups = groups.by_column(self.on_folds.sources, self.rival.table.names)
         report = ThreeParts(progress, len(self.cv.folds), 2 * len(self.sizes), effort_of_trees(of_trees))
         candidate_set = self.cv.fit(
             [self.task], relaxed=True, store=store, progress=report.on_paths, later=report.later

@@ -37,7 +37,8 @@ from sparserank.text import Caution, brief
 TODAY = "today's boosts"
 DIGITS = 2  # significant digits of a boost
 TOP = 10  # documents of a first page, if the metric has no cutoff
-STAY = "boosts: today's stay; by the rule, no other model that was tried replaces them."
+BOOSTS, LOST = "boosts: ", "only deleted clauses find "  # how notes on a request begin
+STAY = f"{BOOSTS}today's stay; by the rule, no other model that was tried replaces them."
 NO_CLAUSE = Caution("no named clause is left: only what has no name ranks.")
 NO_QUERY = Caution(
     "no clause that is left depends on the query, so the new request returns the same documents for all of them: ask "
@@ -232,7 +233,7 @@ def for_clauses(
     request = None if found is None else found.request
     if odd := next((name for name, sign in given.items() if sign in ("-", -1)), None):
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
-    more: dict[str, Any] = {"monotone": {**dict.fromkeys(names, "+"), **given}}
+    more: dict[str, Any] = {}
     boosts = _boosts(request, names)
     known = [] if request is None else [c for c in request.clauses.values() if c.boost and c.name in names]
     digits = rounded(np.array([c.boost for c in known]), plan.path_plan.round)
@@ -253,6 +254,12 @@ def for_clauses(
             used = tuple(name for name, boost in zip(names, boosts, strict=True) if boost)
             more["current"] = InUse(f"{LABEL} ({of}, these hits)", used, run=found.run)
     return cast(AllSelectOptions, {**chosen, **more}), plan
+
+
+def without_lowering(plan: SelectionPlan, n_features: int) -> SelectionPlan:
+    """The plan, with completed penalties, for weights >= 0 of all features, also of those made from columns."""
+    up = (1.0,) * n_features
+    return replace(plan, penalties=tuple(replace(p, monotone=up) for p in plan.penalties))
 
 
 def _boosts(request: SearchQuery | None, names: Sequence[str]) -> np.ndarray:
@@ -317,7 +324,7 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
     changed = ", ".join(f"{name} {old:g} -> {new:g}" for name, (old, new) in boosts.items() if new)
     deleted = ", ".join(f"{name} ({old:g})" for name, (old, new) in boosts.items() if not new)
     same = all(old == new for old, new in boosts.values())
-    said.append(STAY if same else f"boosts: {changed}{f'; without: {deleted}' if deleted else ''}.")
+    said.append(STAY if same else f"{BOOSTS}{changed}{f'; without: {deleted}' if deleted else ''}.")
     patterns, n_docs = np.unique(columns_dense(data.X, np.arange(len(names))) != 0, axis=0, return_counts=True)
     lost = at_most = 0
     for pattern, n in zip(patterns.tolist(), n_docs.tolist(), strict=True):
@@ -329,5 +336,5 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
         exact = lost == at_most
         counted = f"{'' if exact else 'at least '}{lost:,} of the {data.n_docs:,} documents"
         why = "" if exact else f" ({len(request.unnamed)} clauses have no name, which hides others)"
-        said.append(Caution(f"only deleted clauses find {counted}{why}; the new request does not."))
+        said.append(Caution(f"{LOST}{counted}{why}; the new request does not."))
     return said

@@ -39,7 +39,14 @@ from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of, started
 from sparserank.selection.plan import Earlier, make_plan, planned
-from sparserank.selection.requests import for_clauses, for_request, note_of_top, notes_of_request, todays_boosts
+from sparserank.selection.requests import (
+    for_clauses,
+    for_request,
+    note_of_top,
+    notes_of_request,
+    todays_boosts,
+    without_lowering,
+)
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES, write_results
 from sparserank.selection.trees_selection import TreesSelection
@@ -226,6 +233,8 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     if score is not None and not isinstance(drop, str):  # a string is refused later
         drop = [*(drop or ()), score]
     plan = plan.for_features(names, train_data.derived, **{**values_of(OF_FEATURES, chosen), "drop": drop})
+    if boosts:
+        plan = without_lowering(plan, len(names))
     train_data, valid_data, weight = weighted(train_data, valid_data, chosen["query_weight"], beside, plan.protocol)
     never = set.intersection(*(set(p.drop) for p in plan.penalties))
     if engine is not None:
