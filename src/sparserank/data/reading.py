@@ -22,13 +22,10 @@ if TYPE_CHECKING:
 UNJUDGED = -1.0  # the label of a row that nobody judged
 
 
-class ReadOptions(TypedDict, total=False):
-    """Options of `read` by name, for type checkers; a test compares them with the declarations."""
+class RowOptions(TypedDict, total=False):
+    """The options of `ReadOptions` that `select` and `fit_model` take by name, too."""
 
-    label: Any
-    qid: Any
     docid: Any
-    doc_weight: Any
     feature_columns: Sequence[str] | None
     ignore_columns: Sequence[str]
     categories: Sequence[str]
@@ -40,6 +37,14 @@ class ReadOptions(TypedDict, total=False):
     feature_names: str | os.PathLike | Sequence[str] | None
     sparse: bool | None
     dtype: Any | None
+
+
+class ReadOptions(RowOptions, total=False):
+    """Options of `read` by name, for type checkers; a test compares them with the declarations."""
+
+    label: Any
+    qid: Any
+    doc_weight: Any
     n_threads: int | None
 
 
