@@ -18,7 +18,6 @@ def facts_of(
     about suspicious features."""
     import numpy as np
 
-    from sparserank.data.derived import sources_of
     from sparserank.data.matrices import missing_counts
     from sparserank.losses import SquaredHinge
 
@@ -48,8 +47,7 @@ def facts_of(
     ]
     if not features:
         return facts, rows
-    names = data.feature_names or ()
-    columns = sources_of(data.derived or {}, names)
+    columns = data.sources
     varying = {columns[j] for j in np.flatnonzero(~data.constant_features()).tolist()}
     constant = [column for column in dict.fromkeys(columns) if column not in varying]
     n_features = len({*columns})

@@ -61,13 +61,13 @@ class InUse:
         if self.run is not None:  # what it does not have comes last
             scores, retrieved = self.run.known(data)
             return data.to_input_order(np.where(retrieved, scores, scores.min() - 1.0))
-        j = list(data.feature_names or ()).index(self.features[0])
+        j = list(data.names).index(self.features[0])
         return data.to_input_order(column(data.X, j).astype(np.float64, copy=False))
 
 
 def _refilled(data: RankingDataset, model: RankingModel) -> RankingDataset:
     """The data with the model's own replacements where values were missing, if both are known."""
-    at = {name: k for k, name in enumerate(data.feature_names or ())}
+    at = {name: k for k, name in enumerate(data.names)}
     own = [j for j in model.support if model.fill_values is not None and model.feature_names[j] in at]
     if data.filled is None or not own:
         return data

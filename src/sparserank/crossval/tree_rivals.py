@@ -17,7 +17,6 @@ from sparserank.crossval.tree_columns import TreeColumns, categories_of, columns
 from sparserank.crossval.tree_files import TreeFile, read_tree_file, refuse_objective
 from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings, check_trees
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import sources_of
 from sparserank.errors import DataError, ParameterError
 from sparserank.text import brief
 
@@ -139,7 +138,7 @@ def default_rival(data: RankingDataset, never: Collection[int] = ()) -> TreeRiva
 
 def allowed(columns: Sequence[str], data: RankingDataset, never: Collection[int]) -> np.ndarray:
     """The numbers of those of these columns of which some feature may be used, or none is made."""
-    sources = sources_of(data.derived or {}, data.feature_names or ())
+    sources = data.sources
     may = {source for j, source in enumerate(sources) if j not in never}
     return np.flatnonzero([name in may or name not in sources for name in columns])
 

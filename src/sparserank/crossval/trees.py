@@ -171,7 +171,7 @@ class TreeData:
         self.settings = self.settings.on(columns.tolist())
         own = [re.sub(r"\s", "_", self.names[j]) for j in columns] if self.names else []
         plain = own and all(PLAIN_NAME.fullmatch(name) for name in own)
-        known, sizes = data.feature_names or (), np.diff(data.query_ptr)
+        known, sizes = data.names, np.diff(data.query_ptr)
         self._held = lightgbm.Dataset(
             columns_dense(data.X, columns),
             data.relevance,

@@ -154,7 +154,7 @@ def open_stream(
     elif kind == "log":
         known = reading.labelled and reading.qrels is None
         scored = None if known else Scored(reading.qrels if reading.labelled else None, reading.clauses)
-        names = log_names(paths, reading.feature_columns, scored) if like is None else list(like.feature_names or ())
+        names = log_names(paths, reading.feature_columns, scored) if like is None else list(like.names)
         reading = replace(reading, feature_columns=names, label="label", qid="qid", docid=None)
         stream = TableRows([LogTable(str(p), names, others=like is not None, scored=scored) for p in paths], reading)
     else:

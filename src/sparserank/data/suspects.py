@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import Derived, sources_of
+from sparserank.data.derived import Derived
 from sparserank.data.matrices import column, n_stored
 from sparserank.errors import DataWarning
 from sparserank.options import option
@@ -78,7 +78,7 @@ def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str 
         a probability of at most one half. The probability that any of d features does so in all of
         MIN_QUERIES + log2(2 d) queries, in either direction, is at most 2 ** -MIN_QUERIES.
     """
-    names = data.feature_names or ()
+    names = data.names
     sample = _sample(data)
     told: dict[int, str] = {}
     if sample is not None:
@@ -86,7 +86,7 @@ def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str 
             for j, reason in name_them(data, sample):
                 told.setdefault(j, reason)
     derived = data.derived or {}
-    columns = sources_of(derived, names)
+    columns = data.sources
     by_name = dict.fromkeys(named_like_an_outcome(columns), LIKE_AN_OUTCOME)
     by_name |= dict.fromkeys(named_like_a_position(columns), LIKE_A_POSITION)
     found = dict.fromkeys(excused, "")

@@ -307,6 +307,6 @@ def _on_data(without: ModelDiff, old: Side, new: Side, judged: RankingDataset) -
 
 def _scores(model: RankingModel, judged: RankingDataset) -> np.ndarray:
     """Scores of a model; text may have more features than one of the models."""
-    if model.n_features < judged.n_features and (judged.feature_names or ())[: model.n_features] == model.feature_names:
+    if model.n_features < judged.n_features and judged.names[: model.n_features] == model.feature_names:
         judged = judged.take_features(range(model.n_features))
     return model.score_dataset(judged)

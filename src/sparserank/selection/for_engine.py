@@ -14,7 +14,6 @@ from sparserank.errors import DataWarning
 from sparserank.export import ENGINES, Engine
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
-from sparserank.paths.equal_columns import columns_of
 from sparserank.text import Caution, brief, listed
 
 
@@ -79,7 +78,7 @@ def for_engine(
 def warn_of_engine(engine: Engine, data: RankingDataset, never: Collection[int] = ()) -> None:
     """Issue a DataWarning, before anything is fitted, if the engine uses 0 for missing values and training uses other
     fill values, or if its format does not allow the name of a column; never: features that no model may use."""
-    usable, columns = np.setdiff1d(np.arange(data.n_features), list(never)), columns_of(data)
+    usable, columns = np.setdiff1d(np.arange(data.n_features), list(never)), data.sources
     if data.fill_values is not None:
         told = _other_fills(engine, columns, data.fill_values, usable)
         if told is not None:

@@ -31,7 +31,6 @@ from sparserank.crossval.trees import Trees, check_trees, fit_trees, usable_by_t
 from sparserank.crossval.trees_on_folds import TreesOnFolds, effort_of_trees
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import sources_of
 from sparserank.data.folds import query_folds
 from sparserank.data.read import read_sources
 from sparserank.data.suspects import names_in, warn_of_suspects
@@ -82,9 +81,9 @@ def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> Trees
     refuse_objective(file, rival.settings)
     check_trees(data, rival.settings)
     warn_of_suspects(train, names_in(chosen["keep"], chosen["drop"]))
-    names = tuple(data.feature_names or ())
+    names = data.names
     plan = plan.for_features(names, data.derived, **values_of((COSTS, GROUPS, KEEP, DROP), chosen))
-    own, columns = sources_of(data.derived or {}, names), rival.table.names
+    own, columns = data.sources, rival.table.names
     plan = _without(plan, [j for j, column in enumerate(own) if column not in columns], names)
     may = allowed(columns, data, plan.penalties[0].drop)
     rival = replace(rival, name=ALL, columns=np.intersect1d(may, usable_by_trees(rival.table.of(data))))
@@ -214,7 +213,7 @@ class ForModel:
         """Evaluate lists, choose one, and fit trees on it to all queries. Finished pieces are kept in `store`."""
         plan, of_trees, usable, settings = self.plan, self.on_folds.data, self.rival.columns, self.rival.settings
         # Our path, and the trees on all features, without each fold and on all queries.
-        groups = plan.feature_groups or each_alone(self.data.feature_names or (), plan.costs)
+        groups = plan.feature_groups or each_alone(self.data.names, plan.costs)
         self.groups = groups.by_column(self.on_folds.sources, self.rival.table.names)
         report = ThreeParts(progress, len(self.cv.folds), 2 * len(self.sizes), effort_of_trees(of_trees))
         candidate_set = self.cv.fit(
@@ -368,7 +367,7 @@ def _filled_values(data: RankingDataset, columns: Sequence[str]) -> np.ndarray |
     if values is None:
         return None
     known = values if filled is None else np.where(filled.any(axis=0), np.nan, values)
-    of_name = dict(zip(data.feature_names or (), known.tolist(), strict=True))
+    of_name = dict(zip(data.names, known.tolist(), strict=True))
     return np.array([of_name.get(column, np.nan) for column in columns])
 
 

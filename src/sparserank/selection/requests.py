@@ -228,7 +228,7 @@ def for_clauses(
     Raises
         ParameterError   a clause is to lower scores
     """
-    given, names = chosen["monotone"] or {}, list(data.feature_names or ())
+    given, names = chosen["monotone"] or {}, list(data.names)
     request = None if found is None else found.request
     if odd := next((name for name, sign in given.items() if sign in ("-", -1)), None):
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
@@ -267,12 +267,11 @@ def todays_boosts(request: SearchQuery | None, names: Sequence[str], plan: Selec
 
     plan   with completed penalties
     """
-    never = set.intersection(*(set(p.drop) for p in plan.penalties))
     kept = set.union(*(set(p.keep) for p in plan.penalties))
     exact = _boosts(request, names)
     boosts = rounded(exact, plan.path_plan.round)
-    used = {j: float(b) for j, b in enumerate(boosts) if b and not (names[j] == REST and j in never)}
-    if not used or never & used.keys() or not kept <= used.keys():
+    used = {j: float(b) for j, b in enumerate(boosts) if b and not (names[j] == REST and j in plan.never)}
+    if not used or plan.never & used.keys() or not kept <= used.keys():
         return None
     silent = request is not None and any(c.boost and c.name not in names for c in request.clauses.values())
     name = TODAY + (" of the clauses that match" if silent else "") + ("" if (boosts == exact).all() else ", rounded")
@@ -302,7 +301,7 @@ def _same_for_all_queries(data: RankingDataset, columns: np.ndarray) -> bool:
 
 def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQuery | None) -> list[str]:
     """Notes on documents that the new request does not find, and on what is in no clause."""
-    names, used = list(data.feature_names or ()), model.weights
+    names, used = list(data.names), model.weights
     rest = REST in names and REST not in used
     said: list[str] = [NO_REST] if rest and _varies(data, names.index(REST), np.ones(len(names))) else []
     if _same_for_all_queries(data, model.support):

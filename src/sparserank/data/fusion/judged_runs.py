@@ -123,7 +123,7 @@ def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> J
     documents = Ids()
     numbers, docno = np.array([documents[d] for d in ids]), np.array(ids)
     lists = []
-    for name, column in zip(data.feature_names or (), X.T, strict=True):
+    for name, column in zip(data.names, X.T, strict=True):
         at = np.flatnonzero(~np.isnan(column))
         values = column[at].astype(np.float64)
         if not len(at):

@@ -169,7 +169,7 @@ class StoreRows(Stream):
         self._stores, self.places, self.policy = open_stores(paths), [str(p) for p in paths], reading.policy
         first = self._stores[0]
         self.n_features, self.sparse = first.n_features, first.is_sparse
-        names, self.text_base = tuple(first.feature_names or ()), first.index_base
+        names, self.text_base = first.names, first.index_base
         self.feature_names = None if numbered(names, self.text_base) else names
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
 
