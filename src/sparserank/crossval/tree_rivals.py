@@ -31,8 +31,7 @@ NAMED = 3  # features that a name lists
 class TreeRival:
     """Trees that are trained on the folds of a job. table: the columns of the table that are their features; columns:
     the numbers of those that they use; for_model: the value of `--for-model` that chooses features for them, 'lightgbm'
-    or a file; lacks: features of the file that the table does not have; numbers: columns that are text in the table,
-    but numbers in the file."""
+    or a file; lacks: features of the file that the table does not have."""
 
     name: str
     settings: TreeSettings
@@ -40,7 +39,6 @@ class TreeRival:
     table: TreeColumns
     for_model: str = "lightgbm"
     lacks: tuple[str, ...] = ()
-    numbers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -195,4 +193,4 @@ def rival_of_file(
         name += f"{WITHOUT}{some if features == file.features else 'its own features'}"
     at = np.flatnonzero([c not in absent for c in used]) if features else allowed(used, data, never)
     table = TreeColumns(tuple(used), levels, absent)
-    return TreeRival(name, settings, at, table, os.fspath(path), lacks, tuple(numbers)), tuple(notes)
+    return TreeRival(name, settings, at, table, os.fspath(path), lacks), tuple(notes)

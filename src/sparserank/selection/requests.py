@@ -19,7 +19,7 @@ from sparserank.data.read import is_path, paths_of
 from sparserank.data.read_files import kind_of
 from sparserank.data.responses import NOISE, REQUEST, REST, Scored
 from sparserank.data.run_reader import read_qrels
-from sparserank.data.runs import Qrels, Run
+from sparserank.data.runs import Qrels, Run, pairs_of
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.search_query import SearchQuery, difference, read_search_query
@@ -69,7 +69,7 @@ class Answers:
         """(documents to learn from, documents on which rankings are evaluated) for some queries: the returned ones; for
         the evaluation also the relevant ones that no response has, and those that users see. A query without any has
         one judged document."""
-        held = {(str(q), str(d)) for q, d in zip(data.qid, data.docid, strict=True)}  # type: ignore[arg-type]
+        held = {*pairs_of(data)}
         present, wanted = {q for q, _ in held}, {*queries}
         more = {pair: grade for pair, grade in self.judged.items() if grade > 0 and pair[0] in wanted}
         more |= {pair: max(self.judged.get(pair, 0.0), 0.0) for pair in self.today if pair[0] in wanted}
@@ -97,8 +97,7 @@ class Answers:
             found = found & (after != 0)
         before = (self.today or self.run).known(data)
         old, new = (_first(*ranking, data, metric, n) for ranking in (before, (after, found)))
-        pairs = zip(data.qid, data.docid, strict=True)  # type: ignore[arg-type]
-        unjudged = np.array([(str(q), str(d)) not in self.judged for q, d in pairs])
+        unjudged = np.array([pair not in self.judged for pair in pairs_of(data)])
         changed = np.logical_or.reduceat(old != new, data.query_ptr[:-1])
         shares = {"unjudged": unjudged[old], "unjudged_new": unjudged[new], "changed": changed}
         return {"documents": n, **{name: float(values.mean()) for name, values in shares.items()}}
@@ -168,14 +167,15 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, qrels: Any
                 )
         found.run.update({(q, d): score for q, _, d, _, score in hits})
         found.queries |= dict.fromkeys({str(line["qid"])} & judged, name)
-        _refuse_unfound(request, line, place)
+        if request is not None:
+            _refuse_unfound(request, line, place)
     return found
 
 
-def _refuse_unfound(request: SearchQuery | None, line: Mapping[str, Any], place: str) -> None:
+def _refuse_unfound(request: SearchQuery, line: Mapping[str, Any], place: str) -> None:
     """Refuse a response with a hit that the request does not find."""
-    for hit in line["response"]["hits"]["hits"] if request is not None else ():
-        if request is not None and not request.finds(hit.get("matched_queries", {}), True):
+    for hit in line["response"]["hits"]["hits"]:
+        if not request.finds(hit.get("matched_queries", {}), True):
             raise DataFormatError(
                 f"{place}: document {brief(str(hit['_id']))} matches less than the request requires: the responses are "
                 "to another request; give the request that was sent."
