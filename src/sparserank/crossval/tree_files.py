@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings
 from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import DataFormatError
+from sparserank.files import StrPath
 from sparserank.text import brief
 
 LARGEST_FILE = 1 << 28  # bytes
@@ -124,7 +124,7 @@ class TreeFile:
     categories: tuple[tuple[Any, ...], ...] = ()
 
 
-def read_tree_file(path: str | os.PathLike) -> TreeFile:
+def read_tree_file(path: StrPath) -> TreeFile:
     """Read settings from a model file of LightGBM (as it saves them), or from a file of its parameters:
     lines `name = value`, or a JSON object.
 
@@ -144,7 +144,7 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
     return _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
 
 
-def refuse_objective(file: str | os.PathLike, settings: TreeSettings) -> None:
+def refuse_objective(file: StrPath, settings: TreeSettings) -> None:
     """Raise DataFormatError if trees of this objective cannot be trained."""
     objective = settings.parameters["objective"]
     if REFUSED_OBJECTIVES.fullmatch(objective):

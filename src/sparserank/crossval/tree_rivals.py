@@ -18,6 +18,7 @@ from sparserank.crossval.tree_files import TreeFile, read_tree_file, refuse_obje
 from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings, check_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
+from sparserank.files import StrPath
 from sparserank.text import brief
 
 AUTO, NO, LIGHTGBM = "auto", "none", "lightgbm"  # words that select the rivals
@@ -115,7 +116,7 @@ def _of_file(given: Any, data: RankingDataset, never: Collection[int]) -> TreeRi
 def is_file(given: Any) -> bool:
     """True if this is the path of an existing file."""
     try:
-        return isinstance(given, str | os.PathLike) and Path(given).is_file()
+        return isinstance(given, StrPath) and Path(given).is_file()
     except (OSError, ValueError):  # not a valid file name
         return False
 
@@ -142,7 +143,7 @@ def allowed(columns: Sequence[str], data: RankingDataset, never: Collection[int]
 
 
 def rival_of_file(
-    path: str | os.PathLike, data: RankingDataset, never: Collection[int] = ()
+    path: StrPath, data: RankingDataset, never: Collection[int] = ()
 ) -> tuple[TreeRival, tuple[str, ...]]:
     """(trees with the settings in a file, on those columns of the table that the file names, notes on them). If it has
     no names, they are those that our models may use: not the features in `never`.

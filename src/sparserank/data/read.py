@@ -29,6 +29,7 @@ from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.tables.reader import TableRows
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.files import StrPath
 from sparserank.options.arguments import check_arguments
 from sparserank.options.kinds import Given
 from sparserank.text import brief
@@ -293,10 +294,10 @@ def _from_arrays(X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) 
 
 def is_path(source: Any) -> bool:
     """Whether a source is a path or a list of paths."""
-    if isinstance(source, str | os.PathLike):
+    if isinstance(source, StrPath):
         return True
     several = isinstance(source, list | tuple) and len(source) > 0
-    return several and all(isinstance(path, str | os.PathLike) for path in source)
+    return several and all(isinstance(path, StrPath) for path in source)
 
 
 def paths_of(source: Any) -> list[Any]:
@@ -305,7 +306,7 @@ def paths_of(source: Any) -> list[Any]:
 
 
 def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
-    if isinstance(doc_weight, str | os.PathLike):
+    if isinstance(doc_weight, StrPath):
         if problem := Given("str | os.PathLike").problem(doc_weight):
             raise ParameterError("doc_weight", problem)
         doc_weight = read_numbers(doc_weight, "weight", "a number >= 0", lambda v: v >= 0)

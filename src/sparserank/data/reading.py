@@ -11,6 +11,7 @@ from sparserank.data.derived import Derived
 from sparserank.data.missing import MissingPolicy, taught
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.files import StrPath
 from sparserank.options import check_given, option
 from sparserank.options.arguments import check_arguments
 from sparserank.options.reading import N_THREADS, READING
@@ -153,7 +154,7 @@ class Reading:
     def names(self) -> tuple[str, ...] | None:
         """The user's feature names, read from a file if necessary."""
         given = self.feature_names
-        names = read_names(given) if isinstance(given, str | os.PathLike) else given
+        names = read_names(given) if isinstance(given, StrPath) else given
         return None if names is None else tuple(names)
 
 
@@ -186,7 +187,7 @@ def choices() -> str:
     return f"choose a replacement: zero, min, median, query-min or a number ({option('missing', 'zero')})"
 
 
-def no_such_file(path: str | os.PathLike) -> DataFormatError:
+def no_such_file(path: StrPath) -> DataFormatError:
     place = str(path)
     return DataFormatError(f"{brief(place) if chr(0) in place else place}: no such file; check the path.")
 

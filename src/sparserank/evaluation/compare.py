@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from sparserank.data.tables.batches import document_texts, is_frame
 from sparserank.data.tables.frames import collected, column_names, is_lazy
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
+from sparserank.files import StrPath
 from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ranking import RankedLists, in_order, rank_lists
 from sparserank.model.ranking_model import RankingModel
@@ -292,7 +292,7 @@ def _as_run(system: Any, name: str, asked: Asked) -> Any:
         return system
     system = tabled(system)
     is_table = hasattr(system, "columns") and is_frame(system)  # a series is an array
-    is_file = isinstance(system, str | os.PathLike)
+    is_file = isinstance(system, StrPath)
     return run_of(system, name, asked) if is_file or is_mapping(system) or is_table else system
 
 
@@ -301,7 +301,7 @@ def _as_judgments(data: Any, for_run: bool, asked: Asked) -> Any:
     if isinstance(data, Run | Qrels):
         return data
     kind, data = "", tabled(data)
-    if for_run and isinstance(data, str | os.PathLike):
+    if for_run and isinstance(data, StrPath):
         kind = holds(data)
     elif for_run and is_frame(data):
         kind = kind_of_columns(column_names(collected(data)))
