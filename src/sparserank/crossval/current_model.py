@@ -67,15 +67,15 @@ class InUse:
 
 def _refilled(data: RankingDataset, model: RankingModel) -> RankingDataset:
     """The data with the model's own replacements where values were missing, if both are known."""
-    at = {name: k for k, name in enumerate(data.names)}
-    own = [j for j in model.support if model.fill_values is not None and model.feature_names[j] in at]
-    if data.filled is None or not own:
+    at, fills = {name: k for k, name in enumerate(data.names)}, model.fill_values
+    own = [j for j in model.support if model.feature_names[j] in at]
+    if data.filled is None or fills is None or not own:
         return data
     X = np.array(data.X)
     for j in own:
         k = at[model.feature_names[j]]
-        if model.fill_values is not None and not np.isnan(model.fill_values[j]):
-            X[data.filled[:, k], k] = model.fill_values[j]
+        if not np.isnan(fills[j]):
+            X[data.filled[:, k], k] = fills[j]
     return data.replace_features(X)
 
 

@@ -114,14 +114,18 @@ REFUSED_OBJECTIVES = re.compile("custom|none|null|na|.*:.*|multi.*|softmax|ova|o
 class TreeFile:
     """features: names of the features in a model file, () if the file contains only parameters; constant: those of
     them that had one value in training; categories: the lists of categories that pandas had in training, without the
-    names of their columns; said: the parts of the file that are not
-    used."""
+    names of their columns; said: the parts of the file that are not used."""
 
     settings: TreeSettings
     features: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
     categories: tuple[tuple[Any, ...], ...] = ()
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The features, and the categories that are no features of a model file."""
+        return tuple(dict.fromkeys([*self.features, *self.settings.categorical]))
 
 
 def read_tree_file(path: StrPath) -> TreeFile:

@@ -72,21 +72,18 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
         DataFormatError    the file contains no settings
         DataError          'lightgbm' or a file was requested, and LightGBM is not installed
     """
-    if given is None or (isinstance(given, str) and given == NO):
+    word = given if isinstance(given, str) else ""
+    if given is None or word == NO or (word == AUTO and not is_installed()):
         return TreeRivals()
-    if isinstance(given, str) and given == AUTO and not is_installed():
-        return TreeRivals()
-    found = TreeRivals((default_rival(data, never),))
-    if isinstance(given, str) and given == AUTO:
-        if not here or data.is_stored:
-            return _none(found, "the training data are not in the memory of one process")
-    elif not (isinstance(given, str) and given == LIGHTGBM):
-        found = _of_file(given, data, never)
+    own = word in (AUTO, LIGHTGBM)
+    found = TreeRivals((default_rival(data, never),)) if own else _of_file(given, data, never)
+    if word == AUTO and (not here or data.is_stored):
+        return _none(found, "the training data are not in the memory of one process")
     (rival,) = found.trees
     try:
         check_trees(data, rival.settings)
     except DataError as error:
-        if importlib.util.find_spec("lightgbm") is None:
+        if not is_installed():
             raise
         return _none(found, str(error).rstrip("."))
     if data.n_docs * len(rival.columns) > MAX_VALUES:
@@ -124,7 +121,7 @@ def is_file(given: Any) -> bool:
 def columns_in(given: Any) -> tuple[str, ...]:
     """The features that a file names, if this is one."""
     file = read_tree_file(given) if is_file(given) else TreeFile(trees.LIGHTGBM_SETTINGS)
-    return tuple(dict.fromkeys([*file.features, *file.settings.categorical]))
+    return file.named
 
 
 def default_rival(data: RankingDataset, never: Collection[int] = ()) -> TreeRival:
@@ -153,9 +150,8 @@ def rival_of_file(
     """
     file, name = read_tree_file(path), f"{AS_IN}{Path(path).name}"
     columns = columns_of_table(data)
-    place, named = places(file.features, columns), set(file.settings.categorical)
-    given = dict.fromkeys([*file.features, *file.settings.categorical])
-    lacks = tuple(f for f in given if f not in place and f not in file.constant)
+    place = places(file.features, columns)
+    lacks = tuple(f for f in file.named if f not in place and f not in file.constant)
     said, features = list(file.said), file.features
     if features and place.keys().isdisjoint(features):
         features = ()
@@ -167,7 +163,7 @@ def rival_of_file(
     texts = [c for c in used if is_text(data, c)]
     numbers = [c for c in texts if features and c not in known]
     levels = {c: known.get(c, ()) for c in used if c in known or c in texts}
-    categorical = tuple(c for c in used if c in texts or c in {place.get(f) for f in named})
+    categorical = tuple(c for c in used if c in texts or c in map(place.get, file.settings.categorical))
     # Values by feature are in the same order.
     others = dict(file.settings.others)
     for n in [n for n in others if n in BY_FEATURE and len(others[n].split(",")) != len(used)]:
