@@ -56,6 +56,12 @@ class Asked(NamedTuple):
 USUAL = Asked()
 
 
+def asked_in(options: Mapping[str, Any]) -> Asked:
+    """The columns that options name; the values of rows in place of a name are none."""
+    given = map(options.get, Asked._fields)
+    return Asked(*(name if isinstance(name, str) else None for name in given))
+
+
 @dataclass(frozen=True)
 class Layout:
     """The words for runs or for judgments in messages and in files.
@@ -237,8 +243,9 @@ def read_qrels(source: Any, *, label: str | None = None, qid: str | None = None,
     >>> sr.read_qrels({"q1": {"d1": 0, "d2": 1}})["q1", "d2"]
     1.0
     """
-    check_arguments(read_qrels, {"label": label, "qid": qid, "docid": docid})
-    return judgments_of(source, "the judgments", Asked(label, qid, docid))
+    asked = Asked(label, qid, docid)
+    check_arguments(read_qrels, asked._asdict())
+    return judgments_of(source, "the judgments", asked)
 
 
 def judgments_of(source: Any, name: str, asked: Asked = USUAL) -> Qrels:

@@ -18,6 +18,7 @@ from sparserank.data.run_reader import (
     EITHER,
     JUDGMENTS,
     Asked,
+    asked_in,
     holds,
     is_mapping,
     kind_of_columns,
@@ -250,7 +251,7 @@ def _on_judged(
     """(systems, judged documents, metrics); if the data are a frame, models are replaced by their scores."""
     if any(isinstance(s, Qrels) for s in systems.values()):
         raise DataError("judgments must be the second argument; the first is the system to evaluate.")
-    asked = Asked(*(name if isinstance(name, str) else None for name in (label, qid, docid)))
+    asked = asked_in({"label": label, "qid": qid, "docid": docid})
     systems = {name: _as_run(system, str(name) or "the run", asked) for name, system in systems.items()}
     data = _as_judgments(data, any(isinstance(s, Run) for s in systems.values()), asked)
     parsed = list(parse_metrics(metrics, convention or ("trec" if isinstance(data, Qrels) else "default")))

@@ -18,7 +18,7 @@ from sparserank.data.matrices import columns_dense
 from sparserank.data.read import is_path, paths_of
 from sparserank.data.read_files import kind_of
 from sparserank.data.responses import NOISE, REQUEST, REST, Scored
-from sparserank.data.run_reader import read_qrels
+from sparserank.data.run_reader import asked_in, read_qrels
 from sparserank.data.runs import Qrels, Run, pairs_of
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
 from sparserank.export import ENGINES
@@ -146,13 +146,13 @@ def note_of_top(top: Mapping[str, float]) -> str:
     )
 
 
-def answered(sources: Mapping[str, Any], request: SearchQuery | None, qrels: Any) -> Answers:
+def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: AllSelectOptions) -> Answers:
     """Read responses.
 
     Raises
         DataFormatError   the responses are to another request, or to several
     """
-    found = Answers(read_qrels(qrels), request)
+    found = Answers(read_qrels(chosen["qrels"], **asked_in(chosen)._asdict()), request)
     own, judged = None if request is None else request.body, {q for q, _ in found.judged}
     scored = Scored(None, None if request is None else request.listed)
     files = ((name, file) for name, source in sources.items() if source is not None for file in paths_of(source))
@@ -213,7 +213,7 @@ def for_request(
     request = None if query is None else read_search_query(query)
     if chosen["qrels"] is None or not all(is_path(file) and kind_of(file) == "log" for file in files):
         return chosen, request, None
-    found = answered(sources, request, chosen["qrels"])
+    found = answered(sources, request, chosen)
     if seen is not None and seen.run is not None:
         found.today, chosen = seen.run, cast(AllSelectOptions, {**chosen, "current": seen})
     return chosen, request, found if found.run else None
