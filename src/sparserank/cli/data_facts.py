@@ -24,7 +24,7 @@ def facts_of(
     share = np.zeros(data.n_features) if data.is_stored else missing_counts(data.X) / data.n_docs  # stores have none
     holes = {data.feature_names[j]: float(share[j]) for j in np.argsort(-share, kind="stable") if share[j] > 0}  # type: ignore[index]
     data = without_holes(data)
-    sizes = np.diff(data.query_ptr)
+    sizes = data.sizes
     pairs = SquaredHinge().n_pairs(data.relevance, data.query_ptr)
     labels, counts = np.unique(data.relevance, return_counts=True)
     shown = ", ".join(f"{v:g}: {c}" for v, c in zip(labels[:10], counts[:10], strict=True))

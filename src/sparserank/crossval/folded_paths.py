@@ -240,7 +240,7 @@ class FoldedPaths:
         models = run_all([teacher.maker.on_all_features(o) for o in objectives])
         for (key, row), w in zip(new.items(), models, strict=True):
             grades = np.concatenate(steps._shards.call("grades", w))
-            differ = grades[np.repeat(row, np.diff(d.query_ptr))].any()
+            differ = grades[np.repeat(row, d.sizes)].any()
             self._grades[key] = grades if differ else d.relevance
 
     def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:

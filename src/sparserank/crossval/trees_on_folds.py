@@ -230,7 +230,7 @@ class TreesOnFolds:
         names = {(r, f): self._name(r, f, own, unseen) for r, of_fold in columns.items() for f, own in of_fold.items()}
         kinds = {name: rival.name for (rival, _), name in names.items()}
         columns_of = {name: columns[rival][f] for (rival, f), name in names.items()}
-        n_docs = np.bincount(np.repeat(self.cv.fold, np.diff(self.data.query_ptr)) - FINAL)  # index 0 is FINAL
+        n_docs = np.bincount(np.repeat(self.cv.fold, self.data.sizes) - FINAL)  # index 0 is FINAL
         expected = {
             name: {
                 **({n: d.n_docs for n, d in unseen.items()} if f == FINAL else {"scores": int(n_docs[f - FINAL])}),
@@ -281,7 +281,7 @@ class TreesOnFolds:
         if not self.cv.folds:
             return of_fold[FINAL]["judged"]
         data, judged = self.data, self.judged
-        sizes = np.diff(data.query_ptr)
+        sizes = data.sizes
         fold = np.repeat(self.cv.fold, sizes)
         scores = np.full(data.n_docs, np.nan)
         for f in self.cv.folds:

@@ -203,6 +203,11 @@ class RankingDataset:
         return len(self.query_ptr) - 1
 
     @property
+    def sizes(self) -> np.ndarray:
+        """(n_queries,) number of documents of each query."""
+        return np.diff(self.query_ptr)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """(n_features,) names of the features: `feature_names`, which the constructor completes."""
         return tuple(self.feature_names or ())

@@ -113,7 +113,7 @@ def _sample(data: RankingDataset) -> RankingDataset | None:
     """Evenly spread queries with preferred pairs; None: there are none, or too few rows for a conclusion."""
     if data.n_docs < MIN_ROWS:
         return None
-    starts, sizes = data.query_ptr[:-1], np.diff(data.query_ptr)
+    starts, sizes = data.query_ptr[:-1], data.sizes
     y = np.asarray(data.relevance)
     varied = np.flatnonzero(np.maximum.reduceat(y, starts) > np.minimum.reduceat(y, starts))
     if len(varied) == 0:

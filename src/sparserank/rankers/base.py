@@ -463,7 +463,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
 def _counted_rows(data: RankingDataset, weight: np.ndarray | None) -> np.ndarray | None:
     """(n_docs,) bool: the rows of queries with a positive weight; None: all."""
-    return None if weight is None or (weight > 0).all() else np.repeat(weight > 0, np.diff(data.query_ptr))
+    return None if weight is None or (weight > 0).all() else np.repeat(weight > 0, data.sizes)
 
 
 def _parameter(value: Any) -> Any:

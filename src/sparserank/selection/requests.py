@@ -131,7 +131,7 @@ def _first(scores: np.ndarray, retrieved: np.ndarray, data: RankingDataset, metr
     """(n_docs,) bool: the first n retrieved documents of each query."""
     known = np.where(retrieved, scores, -np.inf)
     order = rank_documents(known, data.relevance, data.query_ptr, metric.convention.ties, data.docid)
-    place = np.arange(data.n_docs) - np.repeat(data.query_ptr[:-1], np.diff(data.query_ptr))
+    place = np.arange(data.n_docs) - np.repeat(data.query_ptr[:-1], data.sizes)
     first = np.zeros(data.n_docs, dtype=bool)
     first[order[place < n]] = True
     return first & retrieved
@@ -294,7 +294,7 @@ def _same_for_all_queries(data: RankingDataset, columns: np.ndarray) -> bool:
     order = np.argsort(data.docid, kind="stable")
     again = data.docid[order][1:] == data.docid[order][:-1]
     X = columns_dense(data.X, columns)[order]
-    query = np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr))[order]
+    query = np.repeat(np.arange(data.n_queries), data.sizes)[order]
     shared = len(np.unique([*query[1:][again], *query[:-1][again]]))
     return shared > data.n_queries / 2 and np.allclose(X[1:][again], X[:-1][again], rtol=1e-6, atol=0.0)
 

@@ -304,12 +304,11 @@ class SelectionResult:
         """Says that without one feature, which may be left out, the others would do by the rule, and why they were not
         chosen; '' if there is none."""
         choice, kept = self.choice, {j for p in self.plan.penalties for j in p.keep}
-        rows = [row for row in self.facts["features"] if kept.isdisjoint(self.model.columns[row["feature"]])]
-        best: dict[str, Any] = min(
-            rows, key=lambda row: math.inf if row["loss"] is None else row["loss"], default={"loss": None}
-        )
-        if best["loss"] is None or choice.by_cost or choice.chosen.formula or len(self.model.columns) < 2:
+        known = [row for row in self.facts["features"] if row["loss"] is not None]
+        rows = [row for row in known if kept.isdisjoint(self.model.columns[row["feature"]])]
+        if not rows or choice.by_cost or choice.chosen.formula or len(self.model.columns) < 2:
             return ""
+        best = min(rows, key=lambda row: row["loss"])
         loss = best["cost"][self.metric]["cost"]
         within = choice.rule.small_enough(choice.loss(choice.chosen) + loss, choice.unit)
         if not {"estimate": within, "limit": loss < 0}.get(choice.margin_kind):

@@ -117,7 +117,7 @@ def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> J
     X = np.asarray(as_dense(data.X[np.arange(data.n_docs)]))  # stored features are read
     ids = [str(d) for d in document_ids(data)]
     query_ids = tuple(str(q) for q in data.query_ids)
-    query = np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr))
+    query = np.repeat(np.arange(data.n_queries), data.sizes)
     if len(set(zip(query.tolist(), ids, strict=True))) < len(ids):
         ids = [f"{d} (row {i + 1})" for i, d in enumerate(ids)]
     documents = Ids()

@@ -87,7 +87,7 @@ def row_scale(data: RankingDataset, query_weight: np.ndarray | None) -> np.ndarr
             f"each weight in query_weight must be 0 or within {SMALLEST:g} ... {LARGEST:g}; multiply the weights by a "
             "constant."
         )
-    return np.repeat(np.sqrt(weight), np.diff(data.query_ptr))
+    return np.repeat(np.sqrt(weight), data.sizes)
 
 
 def varying_features(data: RankingDataset, query_weight: np.ndarray | None = None) -> np.ndarray:
