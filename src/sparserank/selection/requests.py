@@ -232,7 +232,10 @@ def for_clauses(
     request = None if found is None else found.request
     if odd := next((name for name, sign in given.items() if sign in ("-", -1)), None):
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
-    more: dict[str, Any] = {"monotone": {**dict.fromkeys(names, "+"), **given}}
+    # By number, because levels of categories and flags of missing values have no names in rules.
+    rising = (1,) * len(names)
+    plan = replace(plan, penalties=tuple(replace(p, monotone=rising) for p in plan.penalties))
+    more: dict[str, Any] = {}
     boosts = _boosts(request, names)
     known = [] if request is None else [c for c in request.clauses.values() if c.boost and c.name in names]
     digits = rounded(np.array([c.boost for c in known]), plan.path_plan.round)
