@@ -109,6 +109,17 @@ def test_queries_without_judgments_are_left_out_and_said(world: World, tmp_path:
         sr.select(file, qrels={"topic1": {"p1": 1}}, query=SEARCH, **ENGINE, **QUICK)
 
 
+def test_columns_of_judgments_may_be_named(world: World, tmp_path: Path) -> None:
+    engine, queries, grades = world
+    file = write(tmp_path / "r.jsonl", engine.collect(SEARCH, queries))
+    rows = [f"{q},{d},{grade}" for q, of in grades.items() for d, grade in of.items()]
+    (tmp_path / "judged.csv").write_text("\n".join(["search,page,stars", *rows]))
+    named = {"qrels": tmp_path / "judged.csv", "qid": "search", "docid": "page", "label": "stars"}
+    found, own = (sr.select(file, query=SEARCH, **each, **ENGINE, **QUICK) for each in (named, {"qrels": grades}))
+    assert dict(found.model.weights) == dict(own.model.weights)
+    assert found.chosen.mean == own.chosen.mean
+
+
 @pytest.mark.parametrize("must", [False, True])
 def test_the_ideal_order_is_that_of_the_judgments(must: bool, world: World, tmp_path: Path) -> None:
     """Lists of six documents: most relevant ones are in no response, and one query finds nothing."""

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from sparserank.errors import RunDirectoryError
 
+StrPath = str | os.PathLike  # in annotations, and for isinstance
 PART = ".sparserank-*.part"  # name of unfinished files, unlike those of any other program
 HEAD_BYTES = 10_000  # of an existing file, from which its kind is recognised
 MAX_LINKS = 40  # in a chain; the usual limit of operating systems
@@ -24,7 +25,7 @@ _unfinished: set[str] = set()
 
 
 @contextmanager
-def open_regular(path: str | os.PathLike, *, links: bool = False) -> Iterator[BufferedReader]:
+def open_regular(path: StrPath, *, links: bool = False) -> Iterator[BufferedReader]:
     """A regular file, open for reading; links: whether the path may be a link to one.
 
     Raises
@@ -42,7 +43,7 @@ def open_regular(path: str | os.PathLike, *, links: bool = False) -> Iterator[Bu
         yield content
 
 
-def read_regular(path: str | os.PathLike, max_bytes: int, *, links: bool = False) -> bytes:
+def read_regular(path: StrPath, max_bytes: int, *, links: bool = False) -> bytes:
     """The whole of a regular file, unless it is too large.
 
     Raises
@@ -52,7 +53,7 @@ def read_regular(path: str | os.PathLike, max_bytes: int, *, links: bool = False
         return _whole(file, max_bytes)
 
 
-def read_bounded(path: str | os.PathLike, max_bytes: int) -> bytes:
+def read_bounded(path: StrPath, max_bytes: int) -> bytes:
     """The whole file, unless it is too large; a device or pipe has no size and is read up to the limit.
 
     Raises
@@ -75,7 +76,7 @@ def _whole(file: IO[bytes], max_bytes: int) -> bytes:
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
+def atomic_write(path: StrPath, mode: str = "w") -> Iterator[IO[Any]]:
     """A file handle whose content appears under `path` only if the block succeeds.
 
     Links are followed. An existing file keeps its mode (and its owner, if that is allowed); a new file follows the
@@ -113,7 +114,7 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
             _discard(part)
 
 
-def refuse_inputs(out: str | os.PathLike, inputs: Iterable[str | os.PathLike]) -> None:
+def refuse_inputs(out: StrPath, inputs: Iterable[StrPath]) -> None:
     """Refuse an output file that would overwrite an input, or that cannot be written, before anything is read.
 
     Raises
@@ -133,7 +134,7 @@ def refuse_inputs(out: str | os.PathLike, inputs: Iterable[str | os.PathLike]) -
         raise _unwritable(out, error) from error
 
 
-def refuse_foreign(out: str | os.PathLike, is_ours: Callable[[bytes], bool], what: str) -> None:
+def refuse_foreign(out: StrPath, is_ours: Callable[[bytes], bool], what: str) -> None:
     """Refuse to overwrite a file that this package cannot have written.
 
     Parameters
@@ -148,7 +149,7 @@ def refuse_foreign(out: str | os.PathLike, is_ours: Callable[[bytes], bool], wha
             raise RunDirectoryError(f"{out}: already exists and {what}; choose another file.")
 
 
-def try_to_create_in(folder: str | os.PathLike) -> None:
+def try_to_create_in(folder: StrPath) -> None:
     """Create an empty file in a folder and remove it; raise OSError if that is not possible."""
     part = _part_in(folder)
     try:
@@ -169,14 +170,14 @@ def discard_parts(folder: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _part_in(folder: str | os.PathLike) -> str:
+def _part_in(folder: StrPath) -> str:
     """A new name for an unfinished file, registered so that `discard_unfinished` removes it."""
     part = os.path.join(folder, PART.replace("*", secrets.token_hex(8)))
     _unfinished.add(part)
     return part
 
 
-def _unwritable(path: str | os.PathLike, error: OSError) -> RunDirectoryError:
+def _unwritable(path: StrPath, error: OSError) -> RunDirectoryError:
     return RunDirectoryError(f"{path}: cannot be written ({error.strerror or error}); choose another path.")
 
 
@@ -191,7 +192,7 @@ def _discard(part: str) -> None:
     _unfinished.discard(part)  # last, so that after a signal in between, discard_unfinished still knows it
 
 
-def _open_descriptor(path: str | os.PathLike) -> int | None:
+def _open_descriptor(path: StrPath) -> int | None:
     """The file descriptor of this process that `path` names, through at most MAX_LINKS links; None for other paths."""
     name = os.path.abspath(path)
     for _ in range(MAX_LINKS):
@@ -204,7 +205,7 @@ def _open_descriptor(path: str | os.PathLike) -> int | None:
     return None
 
 
-def _existing(path: str | os.PathLike) -> os.stat_result | None:
+def _existing(path: StrPath) -> os.stat_result | None:
     try:
         return os.stat(path)
     except FileNotFoundError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -84,11 +84,22 @@ def checked_weights(name: str, given: Any, n: int, expected: str = "") -> np.nda
     return weights
 
 
-def kept_in_vain(features: Sequence[str]) -> str:
-    """The message about features that are to be kept although they vary in no preferred pair."""
-    one = len(features) == 1
+def kept_in_vain(kept: Iterable[Any], columns: Sequence[str], varying: np.ndarray) -> str:
+    """The message about columns that are to be kept although none of their features varies in a preferred pair; "" if
+    there is none.
+
+    Parameters
+        kept      numbers of features; columns (n_features,) the column that each is made from
+        varying   (n_features,) bool
+    """
+    numbers = [int(j) for j in kept]
+    of_use = {columns[j] for j in numbers if varying[j]}
+    in_vain = [column for column in dict.fromkeys(columns[j] for j in numbers) if column not in of_use]
+    if not in_vain:
+        return ""
+    one = len(in_vain) == 1
     return (
-        f"{', '.join(map(brief, features))} {'is' if one else 'are'} to be kept, but {'has' if one else 'have'} the "
+        f"{', '.join(map(brief, in_vain))} {'is' if one else 'are'} to be kept, but {'has' if one else 'have'} the "
         "same value in both documents of every preferred pair. The loss therefore determines no weight for "
         f"{'it' if one else 'them'}, and no model uses {'it' if one else 'them'}."
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import numbers
-import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataFormatError
-from sparserank.files import read_bounded, read_regular
+from sparserank.files import StrPath, read_bounded, read_regular
 from sparserank.text import brief
 
 MAX_BYTES = 256 * 2**20
@@ -24,7 +23,7 @@ _TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def read_own_json(path: str | os.PathLike, *, links: bool = False) -> Any:
+def read_own_json(path: StrPath, *, links: bool = False) -> Any:
     """The content of a JSON file that this package writes: a regular file, and a link to one only if `links` is true.
 
     Raises
@@ -33,7 +32,7 @@ def read_own_json(path: str | os.PathLike, *, links: bool = False) -> Any:
     return parse_json(read_regular(path, MAX_BYTES, links=links))
 
 
-def read_json(path: str | os.PathLike, expected: str) -> dict[str, Any]:
+def read_json(path: StrPath, expected: str) -> dict[str, Any]:
     """The JSON object of a file that users write; see `parse_json`.
 
     Raises

@@ -78,8 +78,10 @@ def p_text(value: Any) -> str:
 
 def percent(share: float, digits: int = 1) -> str:
     """A share as a signed percentage: '+1.4%', '-0.3%', '0.0%'; '-' if it is missing."""
-    value = 0.0 if math.isnan(share) else round(100.0 * share, digits)
-    return "-" if math.isnan(share) else f"{value:+.{digits}f}%" if value else "0.0%"
+    if math.isnan(share):
+        return "-"
+    value = round(100.0 * share, digits)
+    return f"{value:+.{digits}f}%" if value else "0.0%"
 
 
 def percents(share: float, low: float, high: float) -> tuple[str, str, str]:

@@ -14,6 +14,8 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import column
 from sparserank.data.store.convert import convert
 from sparserank.data.suspects import (
+    LIKE_A_POSITION,
+    LIKE_AN_OUTCOME,
     MIN_OTHERS,
     MIN_QUERIES,
     MIN_ROWS,
@@ -21,9 +23,8 @@ from sparserank.data.suspects import (
     _ordered,
     _pairs,
     _sample,
-    named_like_a_position,
-    named_like_an_outcome,
-    suspects,
+    suspected,
+    told_by,
 )
 from sparserank.errors import DataWarning, ParameterError
 from sparserank.evaluation import per_query_values
@@ -41,6 +42,10 @@ def with_columns(*columns: np.ndarray, sparse: bool = False, data: RankingDatase
     X = np.column_stack([np.array(data.X), *columns])
     names = ["a", "b", "c", *(f"s{j}" for j in range(len(columns)))]
     return RankingDataset(sp.csr_matrix(X) if sparse else X, data.relevance, data.qid, feature_names=names)
+
+
+def suspects(data: RankingDataset, *excused: list[str], **options: Any) -> list[str]:
+    return list(suspected(data, *excused, **options).values())
 
 
 def reported(data: RankingDataset, **options: Any) -> dict[str, str]:
@@ -107,7 +112,7 @@ def test_a_flag_that_agrees_with_labels_by_chance_is_not_reported(form: Any) -> 
 def test_names_of_positions_are_known_by_their_words() -> None:
     names = ["position", "logged_pos", "ad.slot", "RankShown", "oldRank", "bm25-rank", "SERP_POSITION", "pos1"]
     others = ["pagerank", "PageRank", "page_rank", "site.rank", "composition", "ranking", "positive", "slots", "postal"]
-    assert named_like_a_position([*others, *names]) == list(range(len(others), len(others) + len(names)))
+    assert [name for name in [*others, *names] if told_by(name) == LIKE_A_POSITION] == names
     data = RankingDataset(np.eye(4, 2), [1, 0, 1, 0], [1, 1, 2, 2], feature_names=["position", "bm25"])
     assert suspects(data, remedy="ignore_columns") == [
         "feature 'position' is named like a position in a list that was shown; leave it out if it is not known when "
@@ -122,7 +127,7 @@ def test_names_of_outcomes_are_known_by_their_words() -> None:
     names += ["converted", "orderRevenue", "dwell_time"]
     others = ["click_rate", "clicks", "clicks_30d", "avg_bookings", "purchase_count", "p7_click", "predicted_click"]
     others += ["click_prob", "url_dwell_time", "ordering", "cartoon", "bm25_clickable", "revenue_last_month"]
-    assert named_like_an_outcome([*others, *names]) == list(range(len(others), len(others) + len(names)))
+    assert [name for name in [*others, *names] if told_by(name) == LIKE_AN_OUTCOME] == names
     data = RankingDataset(np.eye(4, 2), [1, 0, 1, 0], [1, 1, 2, 2], feature_names=["clicked", "bm25"])
     assert suspects(data) == [
         "feature 'clicked' is named like something that users do after documents are ranked; leave it out if it is not "

@@ -30,7 +30,10 @@ def main() -> None:
     print("groups of shaped rows under a logistic loss:", path.statuses)
     plain = PairwiseObjective(data)
     bounded = PairwiseObjective(data, loss=ModifiedHuber())
-    print("l1 under a loss of bounded slope:", fit_path_on(bounded, "l1", n_alphas=5, alpha_min_ratio=0.1).statuses)
+    print(
+        "l1 under a loss of bounded slope:",
+        fit_path_on(bounded, sr.penalties.L1(), n_alphas=5, alpha_min_ratio=0.1).statuses,
+    )
     print("boxed l1:", fit_path_on(plain, BoxedL1(), n_alphas=5, alpha_min_ratio=0.05).statuses)
     print("proximal gradient:", solve(ProxGradient(), plain, sr.penalties.L1(0.1)).status.value)
     fold = query_folds(data.n_queries, 3, 0)

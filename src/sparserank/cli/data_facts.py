@@ -18,14 +18,13 @@ def facts_of(
     about suspicious features."""
     import numpy as np
 
-    from sparserank.data.derived import sources_of
     from sparserank.data.matrices import missing_counts
     from sparserank.losses import SquaredHinge
 
     share = np.zeros(data.n_features) if data.is_stored else missing_counts(data.X) / data.n_docs  # stores have none
     holes = {data.feature_names[j]: float(share[j]) for j in np.argsort(-share, kind="stable") if share[j] > 0}  # type: ignore[index]
     data = without_holes(data)
-    sizes = np.diff(data.query_ptr)
+    sizes = data.sizes
     pairs = SquaredHinge().n_pairs(data.relevance, data.query_ptr)
     labels, counts = np.unique(data.relevance, return_counts=True)
     shown = ", ".join(f"{v:g}: {c}" for v, c in zip(labels[:10], counts[:10], strict=True))
@@ -48,8 +47,7 @@ def facts_of(
     ]
     if not features:
         return facts, rows
-    names = data.feature_names or ()
-    columns = sources_of(data.derived or {}, names)
+    columns = data.sources
     varying = {columns[j] for j in np.flatnonzero(~data.constant_features()).tolist()}
     constant = [column for column in dict.fromkeys(columns) if column not in varying]
     n_features = len({*columns})

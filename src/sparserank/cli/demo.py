@@ -37,7 +37,7 @@ def run(*, out: Path = Path("demo-run"), random_state: int = 0, n_threads: int |
             write_letor(data.take_queries(queries), out / f"{name}.txt")
         names = out / "features.txt"
         with atomic_write(names) as lines:
-            lines.writelines(f"{n}\n" for n in data.feature_names or ())
+            lines.writelines(f"{n}\n" for n in data.names)
         note(
             f"{data.n_queries} queries, {data.n_docs} documents, {data.n_features} features. The labels were "
             f"generated from {len(problem.support)} of the features; {len(problem.redundant)} are noisy copies of "

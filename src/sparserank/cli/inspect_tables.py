@@ -86,7 +86,6 @@ def _facts(
 ) -> tuple[dict[str, Any], list[list[str]]]:
     """Facts about the ranking data, and rows of a table; problems are added to the proposal."""
     from sparserank.cli.data_facts import facts_of, suspicious
-    from sparserank.data.derived import sources_of
     from sparserank.data.missing import KEEP
     from sparserank.data.read_files import read_files
     from sparserank.data.tables.guess import leave_out
@@ -101,7 +100,7 @@ def _facts(
         remedy = "ignore_columns" if told.packed is None else "drop"
         data = read_files(files, read)
         suspects = suspicious(data, remedy) if small else {}
-        columns = sources_of(data.derived or {}, data.feature_names or ())
+        columns = data.sources
         absent = {*told.features}.difference(columns) if small else set()
         leave_out(told, {*suspects, *absent}, found, reading)
         kept = [j for j, column in enumerate(columns) if column not in told.left_out]

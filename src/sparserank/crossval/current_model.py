@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from sparserank.data.runs import Run
 from sparserank.data.tables.batches import is_frame
 from sparserank.errors import ModelFormatError, ParameterError
 from sparserank.evaluation.compare import SAME_ABSOLUTE, values_of
+from sparserank.files import StrPath
 from sparserank.metrics import Metric
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model
@@ -71,21 +71,21 @@ class InUse:
         if self.run is not None:  # what it does not have comes last
             scores, retrieved = self.run.known(data)
             return data.to_input_order(np.where(retrieved, scores, scores.min() - 1.0))
-        j = list(data.feature_names or ()).index(self.features[0])
+        j = list(data.names).index(self.features[0])
         return data.to_input_order(column(data.X, j).astype(np.float64, copy=False))
 
 
 def _refilled(data: RankingDataset, model: RankingModel) -> RankingDataset:
     """The data with the model's own replacements where values were missing, if both are known."""
-    at = {name: k for k, name in enumerate(data.feature_names or ())}
-    own = [j for j in model.support if model.fill_values is not None and model.feature_names[j] in at]
-    if data.filled is None or not own:
+    at, fills = {name: k for k, name in enumerate(data.names)}, model.fill_values
+    own = [j for j in model.support if model.feature_names[j] in at]
+    if data.filled is None or fills is None or not own:
         return data
     X = np.array(data.X)
     for j in own:
         k = at[model.feature_names[j]]
-        if model.fill_values is not None and not np.isnan(model.fill_values[j]):
-            X[data.filled[:, k], k] = model.fill_values[j]
+        if not np.isnan(fills[j]):
+            X[data.filled[:, k], k] = fills[j]
     return data.replace_features(X)
 
 
@@ -100,13 +100,13 @@ def made_for(given: Any) -> list[Derived]:
 
 def _model_in(given: Any) -> RankingModel | None:
     """The model, or that of a file; None if it is neither."""
-    is_file = isinstance(given, str | os.PathLike) and Path(given).exists()
+    is_file = isinstance(given, StrPath) and Path(given).exists()
     return load_model(given) if is_file else given if isinstance(given, RankingModel) else None
 
 
 def run_in(given: Any) -> InUse | None:
     """The ranker in use, from a run in any form that `read_run` takes; None if it is none."""
-    if isinstance(given, str | os.PathLike):
+    if isinstance(given, StrPath):
         is_run = Path(given).is_file() and holds(given) in ("run", EITHER, TABLE)
         return InUse(f"{LABEL} ({Path(given).name})", (), run=read_run(given)) if is_run else None
     return InUse(f"{LABEL} (a run)", (), run=run_of(given, "current")) if is_mapping(given) or is_frame(given) else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -15,6 +14,7 @@ import scipy.sparse as sp
 
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataFormatError, ParameterError
+from sparserank.files import StrPath
 from sparserank.lazy import cached_property
 from sparserank.paths.result import n_used
 from sparserank.penalties.by_name import numbering
@@ -123,7 +123,7 @@ def groups_of(given: Any, costs: Any, names: Sequence[str], sources: Sequence[st
         DataFormatError  as in `read_groups`
         ParameterError   a name is not a feature; a cost is not a number > 0, or belongs to no group
     """
-    if isinstance(given, str | os.PathLike):
+    if isinstance(given, StrPath):
         if costs is not None:
             raise ParameterError("costs", "cannot be combined with a file of groups; put the costs in that file.")
         return read_groups(given, names, sources)
@@ -154,7 +154,7 @@ def groups_of(given: Any, costs: Any, names: Sequence[str], sources: Sequence[st
     return _numbered(of, price, names, sources)
 
 
-def read_groups(path: str | os.PathLike, names: Sequence[str], sources: Sequence[str] | None = None) -> FeatureGroups:
+def read_groups(path: StrPath, names: Sequence[str], sources: Sequence[str] | None = None) -> FeatureGroups:
     """Read groups from a file of lines feature,group or feature,group,cost (or with tabs; quoted as in CSV files). A
     header line with these words is optional. The cost of a group may be on any of its lines.
 

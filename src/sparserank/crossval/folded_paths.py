@@ -78,7 +78,7 @@ class FoldedPaths:
     ) -> None:
         self.client, self.transform, self.judged, self.alike = client, transform, judged, alike
         self.data, self.fold, self.metrics = data, fold, list(metrics)
-        self.path_plan = replace(path_plan, feature_names=transform.names(tuple(data.feature_names or ())))
+        self.path_plan = replace(path_plan, feature_names=transform.names(data.names))
         self.valid, self.query_weight, self.n_threads = valid, query_weight, n_threads
         self._weighted: tuple[object, Weighted] | None = None  # the last ones, with the queries that they use
         self._grades: dict[bytes, np.ndarray] = {}  # labels (n_docs,) by the teacher of these queries
@@ -229,7 +229,7 @@ class FoldedPaths:
         steps = FoldedPaths(
             d,
             self.fold,
-            replace(self.path_plan, feature_names=tuple(d.feature_names or ())),
+            replace(self.path_plan, feature_names=d.names),
             self.metrics,
             query_weight=self.query_weight,
             n_threads=self.n_threads,
@@ -240,7 +240,7 @@ class FoldedPaths:
         models = run_all([teacher.maker.on_all_features(o) for o in objectives])
         for (key, row), w in zip(new.items(), models, strict=True):
             grades = np.concatenate(steps._shards.call("grades", w))
-            differ = grades[np.repeat(row, np.diff(d.query_ptr))].any()
+            differ = grades[np.repeat(row, d.sizes)].any()
             self._grades[key] = grades if differ else d.relevance
 
     def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:

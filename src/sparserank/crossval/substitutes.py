@@ -162,14 +162,14 @@ def within_query_correlations(
 
 def _looked_at(data: RankingDataset) -> np.ndarray:
     """The queries that contain documents; every n-th one if there are too many."""
-    sizes = np.diff(data.query_ptr)
+    sizes = data.sizes
     return np.flatnonzero(sizes > 0)[:: max(-(-data.n_docs // MAX_DOCUMENTS), 1)]
 
 
 def _blocks(data: RankingDataset, queries: np.ndarray) -> list[np.ndarray]:
     """The queries in blocks of about BLOCK_VALUES values."""
     rows = max(BLOCK_VALUES // max(_values_of_row(data), 1), 1)
-    before = np.cumsum(np.diff(data.query_ptr)[queries]) - 1
+    before = np.cumsum(data.sizes[queries]) - 1
     return [own for own in np.split(queries, np.flatnonzero(np.diff(before // rows)) + 1) if len(own)]
 
 

@@ -49,7 +49,7 @@ def n_useful_docs(data: RankingDataset) -> int:
     """Number of documents in queries whose grades differ, at least 1."""
     starts = data.query_ptr[:-1]
     useful = np.maximum.reduceat(data.relevance, starts) > np.minimum.reduceat(data.relevance, starts)
-    return max(int(np.diff(data.query_ptr)[useful].sum()), 1)
+    return max(int(data.sizes[useful].sum()), 1)
 
 
 def refit_label(label: str) -> str:

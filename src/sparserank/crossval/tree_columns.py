@@ -12,7 +12,6 @@ import numpy as np
 
 from sparserank.crossval.tree_files import TreeFile
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import sources_of
 
 NUMBERED = re.compile(r"Column_\d+")  # LightGBM's names for unnamed features
 
@@ -38,7 +37,7 @@ class TreeColumns:
             DataError   the data lack a column
         """
         held = data.unfilled()
-        if self.names == tuple(data.feature_names or ()) and not self.levels:
+        if self.names == data.names and not self.levels:
             return held
         X = np.full((data.n_docs, len(self.names)), np.nan)
         for i, name in enumerate(self.names):
@@ -54,8 +53,8 @@ class TreeColumns:
 
 def columns_of_table(data: RankingDataset) -> list[str]:
     """The columns of the table: those of which features are made, then others that are kept."""
-    names = data.feature_names or ()
-    every = dict.fromkeys([*sources_of(data.derived or {}, names), *data.columns])
+    names = data.names
+    every = dict.fromkeys([*data.sources, *data.columns])
     return [name for name in every if name in names or name in data.columns]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings
 from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import DataFormatError
+from sparserank.files import StrPath
 from sparserank.text import brief
 
 LARGEST_FILE = 1 << 28  # bytes
@@ -114,8 +114,7 @@ REFUSED_OBJECTIVES = re.compile("custom|none|null|na|.*:.*|multi.*|softmax|ova|o
 class TreeFile:
     """features: names of the features in a model file, () if the file contains only parameters; constant: those of
     them that had one value in training; categories: the lists of categories that pandas had in training, without the
-    names of their columns; said: the parts of the file that are not
-    used."""
+    names of their columns; said: the parts of the file that are not used."""
 
     settings: TreeSettings
     features: tuple[str, ...] = ()
@@ -123,8 +122,13 @@ class TreeFile:
     constant: tuple[str, ...] = ()
     categories: tuple[tuple[Any, ...], ...] = ()
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The features, and the categories that are no features of a model file."""
+        return tuple(dict.fromkeys([*self.features, *self.settings.categorical]))
 
-def read_tree_file(path: str | os.PathLike) -> TreeFile:
+
+def read_tree_file(path: StrPath) -> TreeFile:
     """Read settings from a model file of LightGBM (as it saves them), or from a file of its parameters:
     lines `name = value`, or a JSON object.
 
@@ -144,7 +148,7 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
     return _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
 
 
-def refuse_objective(file: str | os.PathLike, settings: TreeSettings) -> None:
+def refuse_objective(file: StrPath, settings: TreeSettings) -> None:
     """Raise DataFormatError if trees of this objective cannot be trained."""
     objective = settings.parameters["objective"]
     if REFUSED_OBJECTIVES.fullmatch(objective):

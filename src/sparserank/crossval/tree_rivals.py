@@ -17,8 +17,8 @@ from sparserank.crossval.tree_columns import TreeColumns, categories_of, columns
 from sparserank.crossval.tree_files import TreeFile, read_tree_file, refuse_objective
 from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings, check_trees
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import sources_of
 from sparserank.errors import DataError, ParameterError
+from sparserank.files import StrPath
 from sparserank.text import Caution, brief, listed
 
 AUTO, NO, LIGHTGBM = "auto", "none", "lightgbm"  # words that select the rivals
@@ -72,21 +72,18 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
         DataFormatError    the file contains no settings
         DataError          'lightgbm' or a file was requested, and LightGBM is not installed
     """
-    if given is None or (isinstance(given, str) and given == NO):
+    word = given if isinstance(given, str) else ""
+    if given is None or word == NO or (word == AUTO and not is_installed()):
         return TreeRivals()
-    if isinstance(given, str) and given == AUTO and not is_installed():
-        return TreeRivals()
-    found = TreeRivals((default_rival(data, never),))
-    if isinstance(given, str) and given == AUTO:
-        if not here or data.is_stored:
-            return _none(found, "the training data are not in the memory of one process")
-    elif not (isinstance(given, str) and given == LIGHTGBM):
-        found = _of_file(given, data, never)
+    own = word in (AUTO, LIGHTGBM)
+    found = TreeRivals((default_rival(data, never),)) if own else _of_file(given, data, never)
+    if word == AUTO and (not here or data.is_stored):
+        return _none(found, "the training data are not in the memory of one process")
     (rival,) = found.trees
     try:
         check_trees(data, rival.settings)
     except DataError as error:
-        if importlib.util.find_spec("lightgbm") is None:
+        if not is_installed():
             raise
         return _none(found, str(error).rstrip("."))
     if data.n_docs * len(rival.columns) > MAX_VALUES:
@@ -116,7 +113,7 @@ def _of_file(given: Any, data: RankingDataset, never: Collection[int]) -> TreeRi
 def is_file(given: Any) -> bool:
     """True if this is the path of an existing file."""
     try:
-        return isinstance(given, str | os.PathLike) and Path(given).is_file()
+        return isinstance(given, StrPath) and Path(given).is_file()
     except (OSError, ValueError):  # not a valid file name
         return False
 
@@ -124,7 +121,7 @@ def is_file(given: Any) -> bool:
 def columns_in(given: Any) -> tuple[str, ...]:
     """The features that a file names, if this is one."""
     file = read_tree_file(given) if is_file(given) else TreeFile(trees.LIGHTGBM_SETTINGS)
-    return tuple(dict.fromkeys([*file.features, *file.settings.categorical]))
+    return file.named
 
 
 def default_rival(data: RankingDataset, never: Collection[int] = ()) -> TreeRival:
@@ -137,7 +134,7 @@ def default_rival(data: RankingDataset, never: Collection[int] = ()) -> TreeRiva
 
 def allowed(columns: Sequence[str], data: RankingDataset, never: Collection[int]) -> np.ndarray:
     """The numbers of those of these columns of which some feature may be used, or none is made."""
-    sources = sources_of(data.derived or {}, data.feature_names or ())
+    sources = data.sources
     may = {source for j, source in enumerate(sources) if j not in never}
     return np.flatnonzero([name in may or name not in sources for name in columns])
 
@@ -146,7 +143,7 @@ BEYOND = ", which our models do not: if it is a leak, leave it out of the file, 
 
 
 def rival_of_file(
-    path: str | os.PathLike, data: RankingDataset, never: Collection[int] = ()
+    path: StrPath, data: RankingDataset, never: Collection[int] = ()
 ) -> tuple[TreeRival, tuple[str, ...]]:
     """(trees with the settings in a file, on those columns of the table that the file names, notes on them). If it has
     no names, they are those that our models may use: not the features in `never`.
@@ -156,9 +153,8 @@ def rival_of_file(
     """
     file, name = read_tree_file(path), f"{AS_IN}{Path(path).name}"
     columns = columns_of_table(data)
-    place, named = places(file.features, columns), set(file.settings.categorical)
-    given = dict.fromkeys([*file.features, *file.settings.categorical])
-    lacks = tuple(f for f in given if f not in place and f not in file.constant)
+    place = places(file.features, columns)
+    lacks = tuple(f for f in file.named if f not in place and f not in file.constant)
     said, features = list(file.said), file.features
     if features and place.keys().isdisjoint(features):
         features = ()
@@ -170,7 +166,7 @@ def rival_of_file(
     texts = [c for c in used if is_text(data, c)]
     numbers = [c for c in texts if features and c not in known]
     levels = {c: known.get(c, ()) for c in used if c in known or c in texts}
-    categorical = tuple(c for c in used if c in texts or c in {place.get(f) for f in named})
+    categorical = tuple(c for c in used if c in texts or c in map(place.get, file.settings.categorical))
     # Values by feature are in the same order.
     others = dict(file.settings.others)
     for n in [n for n in others if n in BY_FEATURE and len(others[n].split(",")) != len(used)]:
@@ -183,8 +179,7 @@ def rival_of_file(
         said.append(f"{INTERACTIONS}, which are not groups of its columns by number")
     settings = replace(file.settings, others=tuple(others.items()), categorical=categorical)
     notes = [f"{name} does not use {'; '.join(said)}."] if said else []
-    sources = sources_of(data.derived or {}, data.feature_names or ())
-    ours = {source for j, source in enumerate(sources) if j not in never}
+    ours = {source for j, source in enumerate(data.sources) if j not in never}
     if beyond_ours := [c for c in used if c not in ours and c not in absent]:
         notes.insert(0, Caution(f"{name} reads {listed(beyond_ours)}{BEYOND}"))
     if "objective" not in others:

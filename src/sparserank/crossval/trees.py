@@ -127,7 +127,7 @@ def check_trees(data: RankingDataset, settings: TreeSettings = LIGHTGBM_SETTINGS
             "a single query cannot be split into folds; a comparison needs at least two queries, and at least ten to "
             "be informative."
         )
-    y, sizes = data.relevance, np.diff(data.query_ptr)
+    y, sizes = data.relevance, data.sizes
     if not OF_RANKING.search(settings.parameters["objective"]):
         return
     wrong = (y != np.floor(y)) | (y < 0) | (y > MAX_GRADE)
@@ -171,7 +171,7 @@ class TreeData:
         self.settings = self.settings.on(columns.tolist())
         own = [re.sub(r"\s", "_", self.names[j]) for j in columns] if self.names else []
         plain = own and all(PLAIN_NAME.fullmatch(name) for name in own)
-        known, sizes = data.feature_names or (), np.diff(data.query_ptr)
+        known, sizes = data.names, data.sizes
         self._held = lightgbm.Dataset(
             columns_dense(data.X, columns),
             data.relevance,
@@ -205,7 +205,7 @@ class TreeData:
             with self._lock:  # two threads must not use one LightGBM data set at once
                 held = self._held.construct()
                 if seen is not None:
-                    rows = np.flatnonzero(np.repeat(seen, np.diff(self.data.query_ptr)))
+                    rows = np.flatnonzero(np.repeat(seen, self.data.sizes))
                     held = held.subset(rows.tolist(), params=parameters).construct()
             booster = lightgbm.train(parameters, held, self.settings.n_trees, callbacks=[after_a_tree])
         except lightgbm.basic.LightGBMError as error:

@@ -19,7 +19,6 @@ from sparserank.crossval.tree_rivals import LeftOut, TreeRival, TreeRivals
 from sparserank.crossval.trees import TooSlow, TreeData, identity_of_trees
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import sources_of
 from sparserank.errors import DataError
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
@@ -148,7 +147,7 @@ class TreesOnFolds:
 
     def __post_init__(self) -> None:
         self.left_out.extend(self.trees.left_out)
-        self.sources = sources_of(self.data.derived or {}, self.data.feature_names or ())
+        self.sources = self.data.sources
         for rival in self.trees.trees:  # there is at most one
             try:
                 table = rival.table.learned(self.data)
@@ -186,7 +185,7 @@ class TreesOnFolds:
         """(n_queries,) metric of the trees of a rival on some features of each fold; None if they do not finish within
         their time, or if the trees do not have all of these features."""
         used = {self.sources[j] for own in features.values() for j in own.tolist()}
-        if not used.issubset(self.data.feature_names or ()):
+        if not used.issubset(self.data.names):
             return None
         lists = {name: {f: self.columns_of(own) for f, own in features.items()}}
         return self.on_lists(name, lists, store, None).get(name)
@@ -194,7 +193,7 @@ class TreesOnFolds:
     def columns_of(self, features: np.ndarray) -> np.ndarray:
         """The numbers of the columns of trees of which these features are made, in ascending order."""
         needed = {self.sources[j] for j in features.tolist()}
-        return np.flatnonzero([name in needed for name in self.data.feature_names or ()])
+        return np.flatnonzero([name in needed for name in self.data.names])
 
     def on_lists(
         self,
@@ -231,7 +230,7 @@ class TreesOnFolds:
         names = {(r, f): self._name(r, f, own, unseen) for r, of_fold in columns.items() for f, own in of_fold.items()}
         kinds = {name: rival.name for (rival, _), name in names.items()}
         columns_of = {name: columns[rival][f] for (rival, f), name in names.items()}
-        n_docs = np.bincount(np.repeat(self.cv.fold, np.diff(self.data.query_ptr)) - FINAL)  # index 0 is FINAL
+        n_docs = np.bincount(np.repeat(self.cv.fold, self.data.sizes) - FINAL)  # index 0 is FINAL
         expected = {
             name: {
                 **({n: d.n_docs for n, d in unseen.items()} if f == FINAL else {"scores": int(n_docs[f - FINAL])}),
@@ -282,7 +281,7 @@ class TreesOnFolds:
         if not self.cv.folds:
             return of_fold[FINAL]["judged"]
         data, judged = self.data, self.judged
-        sizes = np.diff(data.query_ptr)
+        sizes = data.sizes
         fold = np.repeat(self.cv.fold, sizes)
         scores = np.full(data.n_docs, np.nan)
         for f in self.cv.folds:

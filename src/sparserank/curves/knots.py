@@ -166,7 +166,7 @@ def fit_knots(data: RankingDataset, n_knots: int = DEFAULT_KNOTS, directions: np
     with np.errstate(over="ignore"):
         too_wide = ~np.isfinite(np.diff(at, axis=1)).all(axis=1)
     if too_wide.any():
-        name = (data.feature_names or ())[int(np.argmax(too_wide))]
+        name = data.names[int(np.argmax(too_wide))]
         raise DataError(
             f"the range of feature {name} overflows float64, so no curve can be fitted. Take its logarithm "
             f"({option('transform', 'log')})."

@@ -70,7 +70,7 @@ def collect(stream: Stream) -> RankingDataset:
 def _flagged(data: RankingDataset, stream: Stream) -> RankingDataset:
     """Keep replacements only for features that have missing values, warn of these, and add a flag for each that is
     missing in more than MIN_MISSING of the rows."""
-    names = data.feature_names or ()
+    names = data.names
     filled = np.zeros(data.X.shape, dtype=bool) if data.filled is None else data.filled
     fill_values = np.full(len(names), np.nan) if data.fill_values is None else data.fill_values
     share, asked = filled.mean(axis=0), np.isin(names, [d.source for d in stream.also])

@@ -85,7 +85,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
 
 def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:
     """Raise DataError if missing values of a feature were replaced by different numbers in two of the data sets."""
-    known = [(d.feature_names or (), d.fill_values) for d in datasets if d.fill_values is not None]
+    known = [(d.names, d.fill_values) for d in datasets if d.fill_values is not None]
     for _, values in known[1:]:
         names, first = known[0]
         if values.shape != first.shape:
@@ -108,7 +108,7 @@ def aligned(data: RankingDataset, like: RankingDataset, place: str) -> RankingDa
         DataError   a feature is missing by name; without names, the number of features differs; stored features are in
                     a different order
     """
-    held, wanted = tuple(data.feature_names or ()), tuple(like.feature_names or ())
+    held, wanted = data.names, like.names
     if held == wanted:
         return data
     nameless = numbered(held, data.index_base), numbered(wanted, like.index_base)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.derived import Derived
+from sparserank.data.derived import Derived, sources_of
 from sparserank.data.filling import fill_known, missing_cells
 from sparserank.data.matrices import as_csr, columns_dense, with_nan
 from sparserank.data.missing import holds_missing, is_missing
@@ -203,6 +203,21 @@ class RankingDataset:
         return len(self.query_ptr) - 1
 
     @property
+    def sizes(self) -> np.ndarray:
+        """(n_queries,) number of documents of each query."""
+        return np.diff(self.query_ptr)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(n_features,) names of the features: `feature_names`, which the constructor completes."""
+        return tuple(self.feature_names or ())
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """(n_features,) the column of a table that each feature is made from: itself, unless it is derived."""
+        return sources_of(self.derived or {}, self.names)
+
+    @property
     def is_sparse(self) -> bool:
         return bool(self.X.is_sparse if self.is_stored else sp.issparse(self.X))
 
@@ -242,7 +257,7 @@ class RankingDataset:
         Raises
             DataError   there is no such column
         """
-        for names, X in ((self.columns, self.table), (self.feature_names or (), self.X)):
+        for names, X in ((self.columns, self.table), (self.names, self.X)):
             if X is not None and name in names:
                 return columns_dense(X, np.array([[*names].index(name)]))[:, 0]
         raise DataError(f"trees need the column {brief(name)}, which some of the data do not have; add it.")
@@ -260,7 +275,7 @@ class RankingDataset:
         """The data set with only these features, in this order; values are copied."""
         check_arguments(RankingDataset.take_features, locals(), columns=Positions(self.n_features, "feature"))
         at = np.asarray(columns, dtype=np.int64)
-        names = [(self.feature_names or ())[j] for j in at.tolist()]
+        names = [self.names[j] for j in at.tolist()]
         fill_values = None if self.fill_values is None else self.fill_values[at]
         filled = None if self.filled is None else self.filled[:, at]
         return self._with(X=self.X[:, at], feature_names=names, fill_values=fill_values, filled=filled)
@@ -268,7 +283,7 @@ class RankingDataset:
     def with_columns(self, names: Sequence[str], values: np.ndarray, **fields: Any) -> RankingDataset:
         """The data set with further features (n_docs, n_new), and with other fields, for all features, replaced."""
         X = np.column_stack([self.X, values.astype(self.X.dtype)])
-        return self._with(X=X, feature_names=[*(self.feature_names or ()), *names], **fields)
+        return self._with(X=X, feature_names=[*self.names, *names], **fields)
 
     def rename_features(self, names: Sequence[str]) -> RankingDataset:
         """The same data set with new feature names."""
@@ -278,7 +293,7 @@ class RankingDataset:
         """The same documents with other features; `row_index` still refers to the rows of the original
         constructor."""
         out = replace(self, **changed)
-        derived = {name: d for name, d in (out.derived or {}).items() if name in set(out.feature_names or ())}
+        derived = {name: d for name, d in (out.derived or {}).items() if name in set(out.names)}
         out._set({"row_index": self.row_index, "derived": derived or None})
         return out
 
@@ -299,7 +314,7 @@ class RankingDataset:
             return self
         X = np.array(self.X)
         X[self.filled] = np.nan
-        return self.with_missing(X, self.feature_names or ())
+        return self.with_missing(X, self.names)
 
     def with_missing(self, X: np.ndarray, names: Sequence[str]) -> RankingDataset:
         """The same documents with other features, whose missing values stay NaN."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -40,15 +39,14 @@ from sparserank.data.responses import (
 from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.text_lines import unzipped
 from sparserank.errors import DataFormatError
+from sparserank.files import StrPath
 from sparserank.text import brief, listed
 
 SOLR, ELASTIC = "[features]", "_ltrlog"
 IDS = ("id", "_id", "docno", "docid")
 
 
-def log_names(
-    paths: Sequence[str | os.PathLike], given: Sequence[str] | None = None, scored: Scored | None = None
-) -> list[str]:
+def log_names(paths: Sequence[StrPath], given: Sequence[str] | None = None, scored: Scored | None = None) -> list[str]:
     """The given features, or else every feature in the logs in order of first appearance, which reads all files. Of
     responses, issue a DataWarning with the numbers of documents that cannot move, or were not judged."""
     if given is not None:
@@ -112,7 +110,7 @@ class LogTable(Table):
             raise DataFormatError(f"{self.place}: {other_ids('query', left_out, min(self._scored.queries))}")
 
 
-def answers(path: str | os.PathLike, scored: Scored) -> Iterator[tuple[str, dict[str, Any], Iterator[Entry]]]:
+def answers(path: StrPath, scored: Scored) -> Iterator[tuple[str, dict[str, Any], Iterator[Entry]]]:
     """(place, line, hits, which are read when they are asked for) of each response in a file."""
     for number, content in _objects(str(path)):
         if RESPONSE in content:

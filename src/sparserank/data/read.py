@@ -20,7 +20,7 @@ from sparserank.data.matrices import with_nan
 from sparserank.data.query_ids import as_query_ids, query_codes
 from sparserank.data.read_files import is_dask, kind_of, open_stream
 from sparserank.data.reading import UNJUDGED, Reading, ReadOptions, learned_from, with_options
-from sparserank.data.run_reader import read_qrels
+from sparserank.data.run_reader import asked_in, read_qrels
 from sparserank.data.store.opening import StoreRows, open_store
 from sparserank.data.store.temporary import in_temporary_store
 from sparserank.data.streams import Stream
@@ -29,6 +29,7 @@ from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.tables.reader import TableRows
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.files import StrPath
 from sparserank.options.arguments import check_arguments
 from sparserank.options.kinds import Given
 from sparserank.text import brief
@@ -195,8 +196,7 @@ def as_datasets(
     options = reading if isinstance(reading, Reading) else with_options(Reading(), reading or {})
     options = with_options(options, named)
     if options.qrels is not None:
-        named_columns = {"label": options.label, "qid": options.qid, "docid": options.docid}
-        options = replace(options, qrels=read_qrels(options.qrels, **named_columns))
+        options = replace(options, qrels=read_qrels(options.qrels, **asked_in(vars(options))._asdict()))
     for name, source in sources.items():
         if source is None and out:
             out[name] = None
@@ -293,10 +293,10 @@ def _from_arrays(X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) 
 
 def is_path(source: Any) -> bool:
     """Whether a source is a path or a list of paths."""
-    if isinstance(source, str | os.PathLike):
+    if isinstance(source, StrPath):
         return True
     several = isinstance(source, list | tuple) and len(source) > 0
-    return several and all(isinstance(path, str | os.PathLike) for path in source)
+    return several and all(isinstance(path, StrPath) for path in source)
 
 
 def paths_of(source: Any) -> list[Any]:
@@ -305,7 +305,7 @@ def paths_of(source: Any) -> list[Any]:
 
 
 def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
-    if isinstance(doc_weight, str | os.PathLike):
+    if isinstance(doc_weight, StrPath):
         if problem := Given("str | os.PathLike").problem(doc_weight):
             raise ParameterError("doc_weight", problem)
         doc_weight = read_numbers(doc_weight, "weight", "a number >= 0", lambda v: v >= 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import zlib
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from sparserank.data.tables.batches import open_table
 from sparserank.data.tables.reader import TableRows
 from sparserank.data.text_lines import unzipped
 from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.files import StrPath
 
 HEAD_BYTES = 1 << 16
 TABLES = ("parquet", "arrow", "folder", "csv")
@@ -37,7 +37,7 @@ RATED = re.compile(rb'\s*\{.*"ratings"\s*:\s*\[', re.DOTALL)
 LIGHTGBM_FIRST_LINE = "tree"  # the first line of a model file of LightGBM
 
 
-def kind_of(path: str | os.PathLike) -> str:
+def kind_of(path: StrPath) -> str:
     """'letor', 'parquet', 'arrow', 'csv', 'log' (JSON lines), 'folder' (of Parquet files) or 'store', by content.
 
     Raises
@@ -73,7 +73,7 @@ def kind_of(path: str | os.PathLike) -> str:
     return "letor"
 
 
-def existing(path: str | os.PathLike) -> Path:
+def existing(path: StrPath) -> Path:
     """The path, if it exists.
 
     Raises
@@ -116,16 +116,14 @@ def is_dask(source: Any) -> bool:
     return hasattr(source, "__dask_graph__") and hasattr(source, "compute")
 
 
-def read_files(
-    paths: str | os.PathLike | Sequence[str | os.PathLike], reading: Reading | None = None
-) -> RankingDataset:
+def read_files(paths: StrPath | Sequence[StrPath], reading: Reading | None = None) -> RankingDataset:
     """Read files of one kind as one data set.
 
     Raises
         DataFormatError   the message names file, line or row and column, and what was expected
         DataError         options that do not fit the data
     """
-    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    listed = [paths] if isinstance(paths, StrPath) else list(paths)
     if not listed:
         raise DataError("there is no file to read; give at least one file.")
     stream = open_stream(listed, reading or Reading(), natural=True)
@@ -133,7 +131,7 @@ def read_files(
 
 
 def open_stream(
-    paths: Sequence[str | os.PathLike], reading: Reading, *, natural: bool = False, like: RankingDataset | None = None
+    paths: Sequence[StrPath], reading: Reading, *, natural: bool = False, like: RankingDataset | None = None
 ) -> Stream:
     """The rows of files of one kind.
 
@@ -154,7 +152,7 @@ def open_stream(
     elif kind == "log":
         known = reading.labelled and reading.qrels is None
         scored = None if known else Scored(reading.qrels if reading.labelled else None, reading.clauses)
-        names = log_names(paths, reading.feature_columns, scored) if like is None else list(like.feature_names or ())
+        names = log_names(paths, reading.feature_columns, scored) if like is None else list(like.names)
         reading = replace(reading, feature_columns=names, label="label", qid="qid", docid=None)
         stream = TableRows([LogTable(str(p), names, others=like is not None, scored=scored) for p in paths], reading)
     else:

@@ -11,6 +11,7 @@ from sparserank.data.derived import Derived
 from sparserank.data.missing import MissingPolicy, taught
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.files import StrPath
 from sparserank.options import check_given, option
 from sparserank.options.arguments import check_arguments
 from sparserank.options.reading import N_THREADS, READING
@@ -22,13 +23,10 @@ if TYPE_CHECKING:
 UNJUDGED = -1.0  # the label of a row that nobody judged
 
 
-class ReadOptions(TypedDict, total=False):
-    """Options of `read` by name, for type checkers; a test compares them with the declarations."""
+class RowOptions(TypedDict, total=False):
+    """The options of `ReadOptions` that `select` and `fit_model` take by name, too."""
 
-    label: Any
-    qid: Any
     docid: Any
-    doc_weight: Any
     feature_columns: Sequence[str] | None
     ignore_columns: Sequence[str]
     categories: Sequence[str]
@@ -40,6 +38,14 @@ class ReadOptions(TypedDict, total=False):
     feature_names: str | os.PathLike | Sequence[str] | None
     sparse: bool | None
     dtype: Any | None
+
+
+class ReadOptions(RowOptions, total=False):
+    """Options of `read` by name, for type checkers; a test compares them with the declarations."""
+
+    label: Any
+    qid: Any
+    doc_weight: Any
     n_threads: int | None
 
 
@@ -148,7 +154,7 @@ class Reading:
     def names(self) -> tuple[str, ...] | None:
         """The user's feature names, read from a file if necessary."""
         given = self.feature_names
-        names = read_names(given) if isinstance(given, str | os.PathLike) else given
+        names = read_names(given) if isinstance(given, StrPath) else given
         return None if names is None else tuple(names)
 
 
@@ -166,7 +172,7 @@ def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:
 
 def learned_from(reading: Reading, first: RankingDataset) -> Reading:
     """The options for later data sets: nothing is learned from them, replacements are those of the first data set."""
-    names, values, derived = first.feature_names or (), first.fill_values, first.derived or {}
+    names, values, derived = first.names, first.fill_values, first.derived or {}
     return replace(
         reading,
         missing=taught(reading.policy, values, names, reading.index_base),
@@ -181,7 +187,7 @@ def choices() -> str:
     return f"choose a replacement: zero, min, median, query-min or a number ({option('missing', 'zero')})"
 
 
-def no_such_file(path: str | os.PathLike) -> DataFormatError:
+def no_such_file(path: StrPath) -> DataFormatError:
     place = str(path)
     return DataFormatError(f"{brief(place) if chr(0) in place else place}: no such file; check the path.")
 

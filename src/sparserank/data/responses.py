@@ -85,13 +85,12 @@ def tell(
         said.append(f"queries without any judgment, which are left out: {len(left_out):,}")
     if judged := scored.judged:
         returned = {(q, d) for q, of in hits.items() for d in of}
-        known = {q for q, _ in judged}
         if returned.isdisjoint(judged):
             (_, ours), (_, theirs) = min(returned), min(judged)
             raise DataFormatError(other_ids("document", ours, theirs))
         n_unjudged, n_absent = len(returned.difference(judged)), sum(pair not in returned for pair in judged)
         said.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}")
-        n_empty = len(known.difference(hits))
+        n_empty = len(scored.queries.difference(hits))
         said.append(
             f"judged documents that are in no response: {n_absent:,} ({n_empty:,} judged queries have no hit here)"
         )

@@ -19,7 +19,7 @@ from sparserank.data.reading import Reading
 from sparserank.data.store.opening import is_store
 from sparserank.data.streams import RowBlock, Stream
 from sparserank.errors import DataError, DataWarning, RunDirectoryError
-from sparserank.files import atomic_write, refuse_inputs
+from sparserank.files import StrPath, atomic_write, refuse_inputs
 from sparserank.options import option
 
 TEXT, PARQUET = (".txt", ".letor", ".svm", ".dat"), (".parquet", ".pq")
@@ -27,14 +27,14 @@ QID, LABEL, DOCUMENT, WEIGHT = "qid", "label", "docno", "weight"  # columns of a
 Progress = Callable[[int, str], None]
 
 
-def is_file_name(out: str | os.PathLike) -> bool:
+def is_file_name(out: StrPath) -> bool:
     """Whether `rewrite` writes a file of this name; other names are for stores."""
     return Path(out).suffix.lower() in TEXT + PARQUET
 
 
 def rewrite(
-    paths: Sequence[str | os.PathLike],
-    out: str | os.PathLike,
+    paths: Sequence[StrPath],
+    out: StrPath,
     reading: Reading | None = None,
     *,
     progress: Progress | None = None,
@@ -81,13 +81,13 @@ def rewrite(
 
 
 @contextmanager
-def _to_text(out: str | os.PathLike, index_base: int) -> Iterator[Callable[[RowBlock], None]]:
+def _to_text(out: StrPath, index_base: int) -> Iterator[Callable[[RowBlock], None]]:
     with atomic_write(out) as text:
         yield lambda b: text.writelines(letor_lines(b.X, b.label, b.qid, b.docid, None, index_base))
 
 
 @contextmanager
-def _to_parquet(out: str | os.PathLike, stream: Stream) -> Iterator[Callable[[RowBlock], None]]:
+def _to_parquet(out: StrPath, stream: Stream) -> Iterator[Callable[[RowBlock], None]]:
     if stream.sparse:
         raise DataError(
             f"{out}: Parquet files can contain only dense features, but these are sparse; write ranking text (.txt) or "

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 import re
 import warnings
 import zlib
@@ -30,7 +29,7 @@ from sparserank.data.text_lines import number_in, unzipped
 from sparserank.data.trec import QRELS, RUN, finite_number, judgment_entries, kind_of_line, run_entries
 from sparserank.data.usual_names import DOCUMENTS, JUDGED, OF_JUDGMENTS, QUERIES, SCORES, called, plain
 from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
-from sparserank.files import read_bounded
+from sparserank.files import StrPath, read_bounded
 from sparserank.number_checks import as_real
 from sparserank.options import option
 from sparserank.options.arguments import check_arguments
@@ -55,6 +54,12 @@ class Asked(NamedTuple):
 
 
 USUAL = Asked()
+
+
+def asked_in(options: Mapping[str, Any]) -> Asked:
+    """The columns that options name; the values of rows in place of a name are none."""
+    given = map(options.get, Asked._fields)
+    return Asked(*(name if isinstance(name, str) else None for name in given))
 
 
 @dataclass(frozen=True)
@@ -238,8 +243,9 @@ def read_qrels(source: Any, *, label: str | None = None, qid: str | None = None,
     >>> sr.read_qrels({"q1": {"d1": 0, "d2": 1}})["q1", "d2"]
     1.0
     """
-    check_arguments(read_qrels, {"label": label, "qid": qid, "docid": docid})
-    return judgments_of(source, "the judgments", Asked(label, qid, docid))
+    asked = Asked(label, qid, docid)
+    check_arguments(read_qrels, asked._asdict())
+    return judgments_of(source, "the judgments", asked)
 
 
 def judgments_of(source: Any, name: str, asked: Asked = USUAL) -> Qrels:
@@ -266,7 +272,7 @@ def read_entries(
         DataError         the source is in none of the forms
     """
     source = tabled(source)
-    if isinstance(source, str | os.PathLike):
+    if isinstance(source, StrPath):
         return _of_file(source, layout, queries, documents, ranks)
     if is_mapping(source):
         _refuse_columns(layout)
@@ -302,7 +308,7 @@ def is_mapping(source: Any) -> bool:
     )
 
 
-def holds(path: str | os.PathLike) -> str:
+def holds(path: StrPath) -> str:
     """'run', JUDGMENTS, EITHER or TABLE (which may be a run), by the content of a file; '' for other text."""
     head = head_of(Path(path)) or b""
     if NESTED.match(head):
@@ -328,9 +334,7 @@ def kind_of_columns(names: Sequence[str]) -> str:
     return EITHER if grade is None else JUDGMENTS
 
 
-def _of_file(
-    path: str | os.PathLike, layout: Layout, queries: Mapping[str, int], documents: Ids, ranks: bool
-) -> Entries:
+def _of_file(path: StrPath, layout: Layout, queries: Mapping[str, int], documents: Ids, ranks: bool) -> Entries:
     place = existing(path)
     if place.is_dir():
         raise DataFormatError(f"{path}: is a directory; name a {'run ' if layout.of_runs else ''}file.")

@@ -30,8 +30,7 @@ class Run(dict[tuple[str, str], float]):
 
     def ranks_of(self, data: RankingDataset) -> np.ndarray:
         """(n_docs,) ranks of the documents of `data`, 0 where they are not known."""
-        keys = zip(data.qid, document_ids(data), strict=True)  # type: ignore[arg-type]
-        return np.array([self.ranks.get((str(q), str(d)), 0.0) for q, d in keys])
+        return np.array([self.ranks.get(pair, 0.0) for pair in pairs_of(data)])
 
     def of(self, data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
         """((n_docs,) scores of the documents of `data`, by query and document id, 0 where the run has none; (n_docs,)
@@ -42,18 +41,17 @@ class Run(dict[tuple[str, str], float]):
         """
         scores, retrieved = self.known(data)
         if not retrieved.any():
-            ids = document_ids(data)
-            first = f"document {brief(str(ids[0]))} of query {brief(str(data.qid[0]))}" if len(ids) else "a document"  # type: ignore[index]
+            pairs = pairs_of(data)
+            first = f"document {brief(pairs[0][1])} of query {brief(pairs[0][0])}" if pairs else "a document"
             raise DataError(
-                f"the run ranks none of the {len(ids)} documents, e.g. {first}; use the same query and document ids "
+                f"the run ranks none of the {len(pairs)} documents, e.g. {first}; use the same query and document ids "
                 "in the run and the data."
             )
         return scores, retrieved
 
     def known(self, data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
         """Like `of`, also if the run has a score for none of the documents."""
-        ids = document_ids(data)
-        found = [self.get((str(q), str(d))) for q, d in zip(data.qid, ids, strict=True)]  # type: ignore[arg-type]
+        found = [self.get(pair) for pair in pairs_of(data)]
         retrieved = np.array([score is not None for score in found], dtype=bool)
         return np.array([0.0 if score is None else score for score in found]), retrieved
 
@@ -87,6 +85,12 @@ def document_ids(data: RankingDataset) -> np.ndarray:
     """(n_docs,) the document ids, or 'd' + row number from 1 for documents without one."""
     given = data.docid if data.docid is not None else np.full(data.n_docs, "", dtype=object)
     return np.array([d or f"d{i + 1}" for d, i in zip(given, data.row_index, strict=True)], dtype=object)
+
+
+def pairs_of(data: RankingDataset) -> list[tuple[str, str]]:
+    """(n_docs,) the query and the document id of each document, as the keys of runs and judgments."""
+    pairs = zip(data.qid, document_ids(data), strict=True)  # type: ignore[arg-type]
+    return [(str(q), str(d)) for q, d in pairs]
 
 
 def _checked_ids(data: RankingDataset) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import Derived, sources_of
+from sparserank.data.derived import Derived
 from sparserank.data.matrices import column, n_stored
 from sparserank.errors import DataWarning
 from sparserank.options import option
@@ -53,11 +53,6 @@ def warn_of_suspects(data: RankingDataset, excused: Iterable[str] = (), *, stack
     return told
 
 
-def suspects(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str = "drop") -> list[str]:
-    """The messages of `suspected`."""
-    return list(suspected(data, excused, remedy=remedy).values())
-
-
 def names_in(*options: Any) -> list[str]:
     """The names in the values of options that take one name or a sequence of names."""
     listed = [[o] if isinstance(o, str) else o for o in options]
@@ -78,7 +73,7 @@ def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str 
         a probability of at most one half. The probability that any of d features does so in all of
         MIN_QUERIES + log2(2 d) queries, in either direction, is at most 2 ** -MIN_QUERIES.
     """
-    names = data.feature_names or ()
+    names = data.names
     sample = _sample(data)
     told: dict[int, str] = {}
     if sample is not None:
@@ -86,14 +81,13 @@ def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str 
             for j, reason in name_them(data, sample):
                 told.setdefault(j, reason)
     derived = data.derived or {}
-    columns = sources_of(derived, names)
-    by_name = dict.fromkeys(named_like_an_outcome(columns), LIKE_AN_OUTCOME)
-    by_name |= dict.fromkeys(named_like_a_position(columns), LIKE_A_POSITION)
+    columns = data.sources
     found = dict.fromkeys(excused, "")
     for j in sorted(told):  # what values show is said rather than what a name suggests
         found.setdefault(columns[j], suspect(columns[j], told[j], remedy, made=derived.get(names[j])))
-    for j, reason in by_name.items():
-        found.setdefault(columns[j], suspect(columns[j], reason, remedy))
+    for name in columns:
+        if reason := told_by(name):
+            found.setdefault(name, suspect(name, reason, remedy))
     return {column: found[column] for column in dict.fromkeys(columns) if found.get(column)}
 
 
@@ -104,36 +98,22 @@ def suspect(column: str, reason: str, remedy: str = "drop", *, made: Derived | N
     return f"feature {brief(column)}{part} {reason.format(remedy=option(remedy, [column]))}"
 
 
-def named_like_a_position(names: Sequence[str]) -> list[int]:
-    """The features whose name contains a word for a position in a list; PageRank and similar names do not count."""
-    found = []
-    for j, name in enumerate(names):
-        words = _words_of(name)
-        if any(w in OF_A_LIST and before not in OF_A_SITE for before, w in zip(["", *words], words, strict=False)):
-            found.append(j)
-    return found
-
-
-def named_like_an_outcome(names: Sequence[str]) -> list[int]:
-    """The features whose name contains a word for what users do with a document, and no word or number that makes it a
-    statistic of earlier lists."""
-    found = []
-    for j, name in enumerate(names):
-        words = _words_of(name)
-        if any(map(OUTCOME.fullmatch, words)) and not (DIGIT.search(name) or any(map(OF_HISTORY.fullmatch, words))):
-            found.append(j)
-    return found
-
-
-def _words_of(name: str) -> list[str]:
-    return [word.lower() for word in WORD.findall(name)]
+def told_by(name: str) -> str:
+    """What the name of a column says: that it is a position in a list (not PageRank and the like), or what users do
+    with a document (not with a word or number that makes it a statistic of earlier lists); "" if nothing."""
+    words = [word.lower() for word in WORD.findall(name)]
+    if any(w in OF_A_LIST and before not in OF_A_SITE for before, w in zip(["", *words], words, strict=False)):
+        return LIKE_A_POSITION
+    if any(map(OUTCOME.fullmatch, words)) and not (DIGIT.search(name) or any(map(OF_HISTORY.fullmatch, words))):
+        return LIKE_AN_OUTCOME
+    return ""
 
 
 def _sample(data: RankingDataset) -> RankingDataset | None:
     """Evenly spread queries with preferred pairs; None: there are none, or too few rows for a conclusion."""
     if data.n_docs < MIN_ROWS:
         return None
-    starts, sizes = data.query_ptr[:-1], np.diff(data.query_ptr)
+    starts, sizes = data.query_ptr[:-1], data.sizes
     y = np.asarray(data.relevance)
     varied = np.flatnonzero(np.maximum.reduceat(y, starts) > np.minimum.reduceat(y, starts))
     if len(varied) == 0:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import gzip
 import math
-import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from io import BufferedReader
 from typing import Any
 
 from sparserank.errors import DataFormatError
+from sparserank.files import StrPath
 from sparserank.text import brief
 
 LONE_RETURN = re.compile(rb"\r[^\r\n]")  # carriage returns must be followed by a line feed or the end of the file
@@ -23,7 +23,7 @@ BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 256 << 20  # a model file may be one line
 
 
-def text_lines(path: str | os.PathLike, expected: str, *, longest: int = MAX_LINE_BYTES) -> Iterator[tuple[int, str]]:
+def text_lines(path: StrPath, expected: str, *, longest: int = MAX_LINE_BYTES) -> Iterator[tuple[int, str]]:
     """(line number from 1, text without its line end) for each line of a UTF-8 file, plain or gzip, without a
     byte-order mark.
 
@@ -60,7 +60,7 @@ def unzipped(raw: BufferedReader) -> Any:
     return gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == GZIP else raw
 
 
-def line_blocks(path: str | os.PathLike, size: int, expected: str, longest: int = MAX_LINE_BYTES) -> Iterator[bytes]:
+def line_blocks(path: StrPath, size: int, expected: str, longest: int = MAX_LINE_BYTES) -> Iterator[bytes]:
     """Blocks of whole lines, of about `size` bytes, without a byte-order mark; the last block is what follows the last
     LF.
 
@@ -84,7 +84,7 @@ def line_blocks(path: str | os.PathLike, size: int, expected: str, longest: int 
         yield b"".join(rest).removeprefix(mark)
 
 
-def read_entries(path: str | os.PathLike, expected: str) -> list[str]:
+def read_entries(path: StrPath, expected: str) -> list[str]:
     """The lines without surrounding blanks; entry k is on line k + 1. Blank lines are allowed only at the end.
 
     Raises
@@ -106,7 +106,7 @@ def number_in(text: str) -> float:
         return math.nan
 
 
-def read_numbers(path: str | os.PathLike, what: str, wanted: str, accepts: Callable[[float], bool]) -> list[float]:
+def read_numbers(path: StrPath, what: str, wanted: str, accepts: Callable[[float], bool]) -> list[float]:
     """One finite number per line; `what` and `wanted` ('score', 'a finite number') are for messages.
 
     Raises
@@ -121,7 +121,7 @@ def read_numbers(path: str | os.PathLike, what: str, wanted: str, accepts: Calla
     return numbers
 
 
-def read_names(path: str | os.PathLike) -> list[str]:
+def read_names(path: StrPath) -> list[str]:
     """Feature names, one per line.
 
     Raises

@@ -45,7 +45,7 @@ def sample_rows(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
     X = data.X
     step = max(-(-n_stored(X) // SAMPLE_VALUES), 1)
     queries = np.arange(0, data.n_queries, step)
-    return rows_of_queries(data.query_ptr, queries[np.diff(data.query_ptr)[queries] > 0])
+    return rows_of_queries(data.query_ptr, queries[data.sizes[queries] > 0])
 
 
 def changes_features(data: RankingDataset, transform: Transform) -> bool:

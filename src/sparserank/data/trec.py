@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -11,6 +10,7 @@ from itertools import islice
 from sparserank.data.text_lines import number_in, text_lines
 from sparserank.data.usual_names import DOCUMENTS, OF_JUDGMENTS, QUERIES, plain
 from sparserank.errors import DataFormatError
+from sparserank.files import StrPath
 from sparserank.text import brief
 
 RUN, QRELS = "qid Q0 docno rank score tag", "qid 0 docno rel"
@@ -18,7 +18,7 @@ MAX_ENTRY_BYTES = 1 << 20  # longest line of a run or of judgments
 _FIELD = re.compile(r"[^ \t]+")
 
 
-def run_entries(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]:
+def run_entries(path: StrPath) -> Iterator[tuple[int, list[str]]]:
     """(line number, [qid, docno, rank, score]) of each line of a TREC run. Comment lines are skipped, as is text after
     the tag; either all lines have a tag or none.
 
@@ -33,7 +33,7 @@ def run_entries(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]:
         yield line, [fields[0], *fields[2:5]]
 
 
-def judgment_entries(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]:
+def judgment_entries(path: StrPath) -> Iterator[tuple[int, list[str]]]:
     """(line number, [qid, docno, grade]) of each line of judgments: TREC's, with or without the column of iterations,
     or with a first line of column names, as in BEIR. Comment lines are skipped.
 
@@ -51,7 +51,7 @@ def judgment_entries(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]
         yield line, [fields[0], *fields[-2:]]
 
 
-def finite_number(path: str | os.PathLike, line: int, text: str, what: str = "") -> float:
+def finite_number(path: StrPath, line: int, text: str, what: str = "") -> float:
     """The number in a field; `what`, such as ' as score', completes the message of a DataFormatError."""
     value = number_in(text)
     if not math.isfinite(value):
@@ -81,7 +81,7 @@ def what_else(text: str) -> str:
     }.get(kind_of_line(text), "")
 
 
-def _lines_of_fields(path: str | os.PathLike, layout: str) -> Iterator[tuple[int, str, list[str]]]:
+def _lines_of_fields(path: StrPath, layout: str) -> Iterator[tuple[int, str, list[str]]]:
     """(line number, text, its fields) of each line that is neither blank nor a comment, which begins with '#'."""
     for line, text in text_lines(path, f"lines '{layout}'", longest=MAX_ENTRY_BYTES):
         fields = _fields(text)

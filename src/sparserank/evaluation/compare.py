@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from sparserank.data.run_reader import (
     EITHER,
     JUDGMENTS,
     Asked,
+    asked_in,
     holds,
     is_mapping,
     kind_of_columns,
@@ -31,6 +31,7 @@ from sparserank.data.tables.batches import document_texts, is_frame
 from sparserank.data.tables.frames import collected, column_names, is_lazy
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
+from sparserank.files import StrPath
 from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ranking import RankedLists, in_order, rank_lists
 from sparserank.model.ranking_model import RankingModel
@@ -250,7 +251,7 @@ def _on_judged(
     """(systems, judged documents, metrics); if the data are a frame, models are replaced by their scores."""
     if any(isinstance(s, Qrels) for s in systems.values()):
         raise DataError("judgments must be the second argument; the first is the system to evaluate.")
-    asked = Asked(*(name if isinstance(name, str) else None for name in (label, qid, docid)))
+    asked = asked_in({"label": label, "qid": qid, "docid": docid})
     systems = {name: _as_run(system, str(name) or "the run", asked) for name, system in systems.items()}
     data = _as_judgments(data, any(isinstance(s, Run) for s in systems.values()), asked)
     parsed = list(parse_metrics(metrics, convention or ("trec" if isinstance(data, Qrels) else "default")))
@@ -292,7 +293,7 @@ def _as_run(system: Any, name: str, asked: Asked) -> Any:
         return system
     system = tabled(system)
     is_table = hasattr(system, "columns") and is_frame(system)  # a series is an array
-    is_file = isinstance(system, str | os.PathLike)
+    is_file = isinstance(system, StrPath)
     return run_of(system, name, asked) if is_file or is_mapping(system) or is_table else system
 
 
@@ -301,7 +302,7 @@ def _as_judgments(data: Any, for_run: bool, asked: Asked) -> Any:
     if isinstance(data, Run | Qrels):
         return data
     kind, data = "", tabled(data)
-    if for_run and isinstance(data, str | os.PathLike):
+    if for_run and isinstance(data, StrPath):
         kind = holds(data)
     elif for_run and is_frame(data):
         kind = kind_of_columns(column_names(collected(data)))

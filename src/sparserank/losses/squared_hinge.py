@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 from sparserank.losses import _grade_sweeps, _tree_sweeps
 from sparserank.losses.levels import RelevanceLevels
@@ -42,11 +41,11 @@ class SquaredHinge(PairwiseLoss):
     9.0
     """
 
-    name: ClassVar[str | None] = "squared_hinge"
-    smoothness: ClassVar[float] = 2.0
-    value_at_zero: ClassVar[float] = 1.0
-    largest_scale: ClassVar[float | None] = float("inf")
-    square_is_value: ClassVar[bool] = True
+    name = "squared_hinge"
+    smoothness = 2.0
+    value_at_zero = 1.0
+    largest_scale = float("inf")
+    square_is_value = True
 
     def sweeps(self, levels: RelevanceLevels) -> tuple[Callable, Callable]:
         module = _grade_sweeps if len(levels.table) else _tree_sweeps

@@ -16,11 +16,11 @@ from sparserank.metrics.ranking import RankedLists
 class ReciprocalRank(Metric):
     """Definition: 1 / rank of the first document with rel >= 1; 0 if there is none (within the cutoff)."""
 
-    name: ClassVar[str] = "mrr"
-    is_binary: ClassVar[bool] = True
-    description: ClassVar[str] = "reciprocal rank of the first relevant document (MRR is its mean)"
-    source: ClassVar[str] = "trec_eval recip_rank"
-    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name = "mrr"
+    is_binary = True
+    description = "reciprocal rank of the first relevant document (MRR is its mean)"
+    source = "trec_eval recip_rank"
+    limits = (0.0, 1.0)
 
     def compute(self, lists: RankedLists) -> np.ndarray:
         hit = self.convention.relevant(lists.relevance) & self.counted(lists)
@@ -36,10 +36,10 @@ class ExpectedReciprocalRank(Metric):
     Source    Chapelle et al. (2009), equation (4).
     """
 
-    name: ClassVar[str] = "err"
-    description: ClassVar[str] = "expected reciprocal rank, grades 0..4"
-    source: ClassVar[str] = "Chapelle et al. (2009), doi:10.1145/1645953.1646033"
-    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name = "err"
+    description = "expected reciprocal rank, grades 0..4"
+    source = "Chapelle et al. (2009), doi:10.1145/1645953.1646033"
+    limits = (0.0, 1.0)
     max_grade: ClassVar[int] = 4
 
     def compute(self, lists: RankedLists) -> np.ndarray:

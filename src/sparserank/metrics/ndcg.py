@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -30,11 +29,11 @@ class Ndcg(Metric):
     Source    Jarvelin and Kekalainen (2002); gain 2^rel - 1 after Burges et al. (2005).
     """
 
-    name: ClassVar[str] = "ndcg"
-    uses_gain: ClassVar[bool] = True
-    description: ClassVar[str] = "normalised discounted cumulative gain"
-    source: ClassVar[str] = "Jarvelin and Kekalainen (2002), doi:10.1145/582415.582418"
-    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name = "ndcg"
+    uses_gain = True
+    description = "normalised discounted cumulative gain"
+    source = "Jarvelin and Kekalainen (2002), doi:10.1145/582415.582418"
+    limits = (0.0, 1.0)
 
     def compute(self, lists: RankedLists) -> np.ndarray:
         gains = self.convention.gains(lists.relevance)
@@ -62,12 +61,12 @@ class MeanNdcg(Metric):
     Source    the LETOR 4.0 evaluation script.
     """
 
-    name: ClassVar[str] = "mean_ndcg"
-    uses_gain: ClassVar[bool] = True
-    description: ClassVar[str] = "mean of NDCG@n over all n up to the length of the list"
-    source: ClassVar[str] = "LETOR 4.0 evaluation script"
-    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    takes_cutoff: ClassVar[bool] = False
+    name = "mean_ndcg"
+    uses_gain = True
+    description = "mean of NDCG@n over all n up to the length of the list"
+    source = "LETOR 4.0 evaluation script"
+    limits = (0.0, 1.0)
+    takes_cutoff = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -19,12 +18,12 @@ class PairwiseError(Metric):
     Source    Pahikkala et al. (2010), equation (1), normalised per query.
     """
 
-    name: ClassVar[str] = "pairwise_error"
-    description: ClassVar[str] = "fraction of preferred pairs in the wrong order; ties count 1/2"
-    source: ClassVar[str] = "Pahikkala et al. (2010), equation (1)"
-    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    higher_is_better: ClassVar[bool] = False
-    takes_cutoff: ClassVar[bool] = False
+    name = "pairwise_error"
+    description = "fraction of preferred pairs in the wrong order; ties count 1/2"
+    source = "Pahikkala et al. (2010), equation (1)"
+    limits = (0.0, 1.0)
+    higher_is_better = False
+    takes_cutoff = False
 
     def compute(self, lists: RankedLists) -> np.ndarray:
         values = np.zeros(len(lists.lengths))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,12 +15,12 @@ class Precision(Metric):
     """Definition: relevant documents (rel >= 1) among the top `cutoff`, divided by `cutoff`; short lists are padded, or
     divided by their length, depending on the convention."""
 
-    name: ClassVar[str] = "p"
-    needs_cutoff: ClassVar[int | None] = 10
-    is_binary: ClassVar[bool] = True
-    description: ClassVar[str] = "precision at a cutoff"
-    source: ClassVar[str] = "trec_eval P_k; LETOR evaluation scripts"
-    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name = "p"
+    needs_cutoff = 10
+    is_binary = True
+    description = "precision at a cutoff"
+    source = "trec_eval P_k; LETOR evaluation scripts"
+    limits = (0.0, 1.0)
 
     def compute(self, lists: RankedLists) -> np.ndarray:
         assert self.cutoff is not None
@@ -39,11 +38,11 @@ class AveragePrecision(Metric):
     it is the cutoff if that is smaller.
     """
 
-    name: ClassVar[str] = "map"
-    is_binary: ClassVar[bool] = True
-    description: ClassVar[str] = "average precision (MAP is its mean)"
-    source: ClassVar[str] = "LETOR evaluation scripts; trec_eval map"
-    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name = "map"
+    is_binary = True
+    description = "average precision (MAP is its mean)"
+    source = "LETOR evaluation scripts; trec_eval map"
+    limits = (0.0, 1.0)
 
     def compute(self, lists: RankedLists) -> np.ndarray:
         relevant = self.convention.relevant(lists.relevance).astype(float)
@@ -61,12 +60,12 @@ class AveragePrecision(Metric):
 class Recall(Metric):
     """Definition: relevant documents among the top `cutoff`, divided by all relevant documents; 0 if there are none."""
 
-    name: ClassVar[str] = "recall"
-    needs_cutoff: ClassVar[int | None] = 100
-    is_binary: ClassVar[bool] = True
-    description: ClassVar[str] = "recall at a cutoff"
-    source: ClassVar[str] = "trec_eval recall_k"
-    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name = "recall"
+    needs_cutoff = 100
+    is_binary = True
+    description = "recall at a cutoff"
+    source = "trec_eval recall_k"
+    limits = (0.0, 1.0)
 
     def compute(self, lists: RankedLists) -> np.ndarray:
         relevant = self.convention.relevant(lists.relevance)

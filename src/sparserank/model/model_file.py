@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -13,7 +12,7 @@ from sparserank.curves import Curve, StepCurve
 from sparserank.data.derived import Derived
 from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import ModelFormatError
-from sparserank.files import open_regular
+from sparserank.files import StrPath, open_regular
 from sparserank.model.content import (
     DERIVED,
     FORMAT,
@@ -42,7 +41,7 @@ INTEGER, NUMBER, TEXT = ("an integer", (int,)), ("a number", (int, float)), ("a 
 LIST, OBJECT = ("a list", (list,)), ("an object", (dict,))
 
 
-def read_model(path: str | os.PathLike, *, links: bool = True) -> RankingModel:
+def read_model(path: StrPath, *, links: bool = True) -> RankingModel:
     """Read the model of a file; links: whether the path may be a link.
 
     Raises
@@ -55,7 +54,7 @@ def read_model(path: str | os.PathLike, *, links: bool = True) -> RankingModel:
         raise ModelFormatError(f"{path}: damaged model file: {error}; restore it or save the model again.") from error
 
 
-def read_content(path: str | os.PathLike, form: str, newest: int, expected: str, *, links: bool) -> dict[str, Any]:
+def read_content(path: StrPath, form: str, newest: int, expected: str, *, links: bool) -> dict[str, Any]:
     """Read the JSON of a file of this format, from version 1 to the newest; links: whether the path may be a link.
 
     Raises
@@ -194,7 +193,7 @@ def _part(content: dict[str, Any], key: str, kind: tuple[str, tuple[type, ...]])
     return content[key]
 
 
-def _is_lightgbm(path: str | os.PathLike) -> bool:
+def _is_lightgbm(path: StrPath) -> bool:
     with suppress(OSError, ValueError), open_regular(path, links=True) as file:
         return file.readline(len(LIGHTGBM_FIRST_LINE) + 2).rstrip() == LIGHTGBM_FIRST_LINE.encode()
     return False

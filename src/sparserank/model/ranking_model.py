@@ -319,7 +319,7 @@ class RankingModel:
 
     def _of_dataset(self, data: RankingDataset) -> np.ndarray:
         """The selected columns: by name, or by position if data or model have only generated names and share none."""
-        held = tuple(data.feature_names or ())
+        held = data.names
         at = {name: j for j, name in enumerate(held)}
         nameless = numbered(held, data.index_base), numbered(self.feature_names, self.index_base)
         if held == self.feature_names:

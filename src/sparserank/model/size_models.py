@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.errors import ModelFormatError, ParameterError
-from sparserank.files import atomic_write
+from sparserank.files import StrPath, atomic_write
 from sparserank.model.content import FORMAT_OF_SIZES as FORMAT
 from sparserank.model.content import FORMAT_VERSION as MODEL_VERSION
 from sparserank.model.model_file import model_of_content, read_content, read_model
@@ -23,7 +23,7 @@ FILE, FORMAT_VERSION = "models.json", 1
 NAMES = "feature_names_in"  # of all models; stored once
 
 
-def save_size_models(models: Sequence[RankingModel], means: Sequence[float], path: str | os.PathLike) -> None:
+def save_size_models(models: Sequence[RankingModel], means: Sequence[float], path: StrPath) -> None:
     """Write one model per size; means: mean metric of each, which decides between several sizes.
 
     Raises
@@ -50,7 +50,7 @@ def best_within(sizes: Sequence[int], means: Sequence[float], k: int) -> int | N
     return max(exact or within, key=lambda i: (means[i], -sizes[i]), default=None)
 
 
-def load_size_model(path: str | os.PathLike, k: int) -> RankingModel:
+def load_size_model(path: StrPath, k: int) -> RankingModel:
     """Load the model of k features, or the best smaller one if no size is k. path: file, or directory of the run.
 
     Raises

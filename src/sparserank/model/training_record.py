@@ -39,7 +39,7 @@ def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -
     wholes = [of_whole_columns(m) for m in models]
     used = np.unique(np.concatenate([m.support for m in wholes]))
     step = max(-(-data.n_docs * len(used) // SAMPLE_VALUES), -(-data.n_queries // SAMPLE_QUERIES), 1)
-    of_query = np.diff(data.query_ptr)
+    of_query = data.sizes
     taken = np.repeat(np.arange(data.n_queries) % step == 0, of_query)
     lows, highs, kept, at = [], [], [], 0
     for block in _blocks(data.X):
@@ -253,7 +253,7 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
     """
     records = _records_of(model)
     model = model.with_missing(OF_MODEL)
-    whole, lengths = of_whole_columns(model), np.diff(data.query_ptr)
+    whole, lengths = of_whole_columns(model), data.sizes
     filled = whole.selected_values(data)
     given = replace(whole, fill_values=None).selected_values(data.unfilled())
     parts = model.contributions(data)

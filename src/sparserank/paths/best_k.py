@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import ClassVar
 
 import numpy as np
 
@@ -58,9 +57,9 @@ class BestK(SizedMaker):
     k_max: int = 20
     ridge: float = 1e-3
 
-    name: ClassVar[str] = "best_k"
-    tried_on_curves: ClassVar[bool] = True
-    respects: ClassVar[tuple[str, ...]] = RULES
+    name = "best_k"
+    tried_on_curves = True
+    respects = RULES
 
     def _check(self) -> None:
         if isinstance(self.k_max, bool) or not isinstance(self.k_max, int | np.integer) or self.k_max < 1:

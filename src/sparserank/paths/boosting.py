@@ -64,10 +64,10 @@ class BoostedSteps(SizedMaker):
     seed: int = 0
     draws: int = 3
 
-    name: ClassVar[str] = "steps"
-    respects: ClassVar[tuple[str, ...]] = RULES
-    on_steps: ClassVar[bool] = True
-    lowers: ClassVar[str] = LOSS
+    name = "steps"
+    respects = RULES
+    on_steps = True
+    lowers = LOSS
     starts_from: ClassVar[None] = None  # type: ignore[assignment]
 
     def _check(self) -> None:

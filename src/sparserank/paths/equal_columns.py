@@ -7,7 +7,6 @@ from collections.abc import Collection
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import sources_of
 from sparserank.penalties import FeatureRules, Ridge
 from sparserank.shards import as_rows
 from sparserank.shards.rows import transposed_times
@@ -39,7 +38,7 @@ def equal_columns(
         seen = np.round(np.arctan(others / first), DIGITS_OF_SINGLE if single else DIGITS).T
     # The features of each column that may be used, in the order in which columns are preferred.
     costs, signs = rules.feature_weights(data.n_features), rules.feature_signs(data.n_features)
-    names = columns_of(data)
+    names = data.sources
     of_column: dict[str, list[int]] = {}
     for j in np.flatnonzero(np.isfinite(costs) & ~data.constant_features()).tolist():
         of_column.setdefault(names[j], []).append(j)
@@ -55,9 +54,3 @@ def equal_columns(
             said.append(f"{brief(name)} ({brief(stand)} stands for it)")
     sentence = f"columns that are equal, up to a factor and a shift in each query, count as one: {listed(said)}."
     return tuple(out), sentence if said else ""
-
-
-def columns_of(data: RankingDataset) -> tuple[str, ...]:
-    """(n_features,) the column of the table that each feature is made from."""
-    names = data.feature_names or [f"f{j + 1}" for j in range(data.n_features)]
-    return sources_of(data.derived or {}, names)

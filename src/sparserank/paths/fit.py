@@ -10,7 +10,6 @@ import numpy as np
 
 from sparserank.curves import STRAIGHT, fit_bins
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import sources_of
 from sparserank.data.read import as_datasets
 from sparserank.errors import DataError, ParameterError
 from sparserank.number_checks import checked_weights
@@ -205,8 +204,8 @@ def fit_path(
         data = as_datasets({"data": data}, label=label, qid=qid, docid=docid)["data"]
     data = data if client is None else placed(client, data)
     sums_of = None if client is None else sums_on(client, data.X)
-    names = tuple(data.feature_names or ())
-    made = made.for_features(names, sources_of(data.derived or {}, names))
+    names = data.names
+    made = made.for_features(names, data.sources)
     equal, _ = equal_columns(data, made, per_query=not made.on_steps)
     made = replace(made, drop=(*made.drop, *equal))
     scale = None if made.on_steps else feature_scale(data, scaling, query_weight, sums_of)

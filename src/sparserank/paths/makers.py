@@ -135,7 +135,7 @@ class SizedMaker(FeatureRules):
                which may be only costs
     """
 
-    along: ClassVar[str] = SIZE
+    along = SIZE
     respects: ClassVar[tuple[str, ...]] = ("drop",)
     selects: ClassVar[bool] = True
     shrinks: ClassVar[bool] = False

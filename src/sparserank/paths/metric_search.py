@@ -5,7 +5,6 @@ metric)."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,9 +39,9 @@ class MetricSearch(SizedMaker):
 
     metric: Metric | None = field(default=None, repr=False)  # the call in a stored path has only numbers and names
 
-    name: ClassVar[str] = "refined"
-    lowers: ClassVar[str] = "metric"
-    respects: ClassVar[tuple[str, ...]] = RULES
+    name = "refined"
+    lowers = "metric"
+    respects = RULES
 
     def n_points(self, plan: PathPlan) -> int:
         return MAX_SIZE

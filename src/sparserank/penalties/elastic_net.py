@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -42,9 +41,9 @@ class ElasticNet(Penalty):
 
     l1_ratio: float = 0.5
 
-    name: ClassVar[str] = "elastic_net"
-    kind: ClassVar[int] = ELASTIC
-    is_convex: ClassVar[bool] = True
+    name = "elastic_net"
+    kind = ELASTIC
+    is_convex = True
 
     def _check(self) -> None:
         if not 0 < self.l1_ratio <= 1:
@@ -99,10 +98,10 @@ class Ridge(Penalty):
     9.0
     """
 
-    name: ClassVar[str] = "ridge"
-    kind: ClassVar[int] = ELASTIC
-    is_convex: ClassVar[bool] = True
-    smooth_at_zero: ClassVar[bool] = True
+    name = "ridge"
+    kind = ELASTIC
+    is_convex = True
+    smooth_at_zero = True
 
     def _check(self) -> None:
         if self.keep or any(b != 1 and np.isfinite(b) for b in plain_values(self.weights or ())):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -40,10 +39,10 @@ class L1(Penalty):
     1.5
     """
 
-    name: ClassVar[str] = "l1"
-    tried_on_curves: ClassVar[bool] = True
-    kind: ClassVar[int] = ELASTIC
-    is_convex: ClassVar[bool] = True
+    name = "l1"
+    tried_on_curves = True
+    kind = ELASTIC
+    is_convex = True
 
     def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return alphas * t

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -45,8 +44,8 @@ class Log(Penalty):
 
     eps: float = 0.1
 
-    name: ClassVar[str] = "log"
-    kind: ClassVar[int] = LOG
+    name = "log"
+    kind = LOG
 
     def _check(self) -> None:
         if not self.eps > 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -68,9 +67,9 @@ class Lp(_Power):
     2.0
     """
 
-    name: ClassVar[str] = "lp"
-    kind: ClassVar[int] = LP
-    kkt_is_vacuous_at_zero: ClassVar[bool] = True
+    name = "lp"
+    kind = LP
+    kkt_is_vacuous_at_zero = True
 
     def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return alphas * t**self.p
@@ -129,8 +128,8 @@ class SmoothedLp(_Power):
     1.0
     """
 
-    name: ClassVar[str] = "smoothed_lp"
-    kind: ClassVar[int] = SMOOTHED_LP
+    name = "smoothed_lp"
+    kind = SMOOTHED_LP
 
     def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return alphas * self.eps**self.p * np.expm1(self.p * np.log1p(t / self.eps))

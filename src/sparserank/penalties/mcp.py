@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
@@ -57,9 +57,9 @@ class MCP(Penalty):
     gamma: float = 3.0
     gamma_scale: str = "curvature"
 
-    name: ClassVar[str] = "mcp"
-    tried_on_curves: ClassVar[bool] = True
-    kind: ClassVar[int] = _scalar_prox.MCP
+    name = "mcp"
+    tried_on_curves = True
+    kind = _scalar_prox.MCP
 
     def _check(self) -> None:
         if not self.gamma > 0:

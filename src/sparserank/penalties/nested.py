@@ -4,7 +4,7 @@ bends of each curve."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -57,9 +57,9 @@ class Nested(Penalty):
     kappa: tuple[float, ...] = ()
     ridge: float = 0.0
 
-    name: ClassVar[str] = "nested"
-    separable: ClassVar[bool] = False
-    blockwise: ClassVar[bool] = True
+    name = "nested"
+    separable = False
+    blockwise = True
 
     def _check(self) -> None:
         if not nests(self.of):
@@ -369,7 +369,7 @@ class Nested(Penalty):
 class NestedL1(Nested):
     """Convex: alpha (sum_G beta_G sqrt(m_G) |u_G| + sum_j beta_j kappa_j |u_j,curve|), with a duality gap."""
 
-    is_convex: ClassVar[bool] = True
+    is_convex = True
 
 
 def like_l1(penalty: FeatureRules) -> Penalty:

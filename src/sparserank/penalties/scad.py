@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
@@ -57,9 +57,9 @@ class SCAD(Penalty):
     gamma_scale: str = "curvature"
     threshold_scale: float = 1.0
 
-    name: ClassVar[str] = "scad"
-    tried_on_curves: ClassVar[bool] = True
-    kind: ClassVar[int] = _scalar_prox.SCAD
+    name = "scad"
+    tried_on_curves = True
+    kind = _scalar_prox.SCAD
 
     def _check(self) -> None:
         if not self.a > 2:

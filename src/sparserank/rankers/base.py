@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from sparserank.crossval.feature_groups import groups_of_columns
 from sparserank.curves import STRAIGHT, Curves, Shape
 from sparserank.data.dataset import RankingDataset, first_index, numbered
-from sparserank.data.derived import sources_of
 from sparserank.data.filling import training_medians
 from sparserank.data.missing import ERROR
 from sparserank.data.query_ids import MANY_ROWS, ids_of_rows
@@ -154,7 +153,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         if data.doc_weight is not None and not self._takes_doc_weight:
             raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
         self.n_features_in_, self.n_queries_in_ = data.n_features, data.n_queries
-        names = data.feature_names or ()
+        names = data.names
         if not numbered(names, data.index_base):
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -164,8 +163,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def _fit(self, given: TrainingSet) -> Self:
         data = given.data
         self._index_base, self._derived = first_index(data), data.derived or {}
-        names = data.feature_names or ()
-        self._groups = groups_of_columns(names, sources_of(self._derived, names)) if self._derived else None
+        self._groups = groups_of_columns(data.names, data.sources) if self._derived else None
         ready = self._prepared(data)
         if given.client is not None:
             if not self._takes_client:
@@ -465,7 +463,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
 def _counted_rows(data: RankingDataset, weight: np.ndarray | None) -> np.ndarray | None:
     """(n_docs,) bool: the rows of queries with a positive weight; None: all."""
-    return None if weight is None or (weight > 0).all() else np.repeat(weight > 0, np.diff(data.query_ptr))
+    return None if weight is None or (weight > 0).all() else np.repeat(weight > 0, data.sizes)
 
 
 def _parameter(value: Any) -> Any:

@@ -124,7 +124,7 @@ class PenalizedRanker(LinearRanker):
         rules = {rule: getattr(self, rule) for rule in ("monotone", "keep", "drop", "feature_groups", "costs")}
         penalty = checked_penalty(name, self._named_penalty)
         try:
-            (completed,) = complete_penalties([penalty], data.feature_names or (), data.derived, **rules).penalties
+            (completed,) = complete_penalties([penalty], data.names, data.derived, **rules).penalties
         except ParameterError as error:
             owner = f"{name}: {error.owner}" if error.owner else name
             raise ParameterError(error.parameter, error.message, owner=owner) from error

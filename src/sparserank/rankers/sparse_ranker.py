@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import sources_of
 from sparserank.data.transformed import transformed
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.number_checks import kept_in_vain
@@ -205,8 +203,9 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
             penalty = penalty.up_to(self.k)
         else:
             penalty = usable_penalty(type(self).__name__, penalty, objective)
-        names = data.feature_names
-        self._warn_kept_in_vain(objective, penalty, None if names is None else sources_of(data.derived or {}, names))
+        varying = np.atleast_1d(objective.varying.reshape(-1, objective.width).any(axis=1))
+        if said := kept_in_vain(penalty.keep, data.sources, varying):
+            warnings.warn(f"{type(self).__name__}: {said}", DataWarning, stacklevel=4)
         of_feature = np.abs(objective.gradient_at_zero).reshape(-1, objective.width).max(axis=1)
         self.alpha_max_ = penalty.largest(of_feature)
         if isinstance(penalty, Penalty) and isinstance(nested := on_coefficients(penalty, objective), Nested):
@@ -229,16 +228,6 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
             self._draw(knots, objective.curve_blocks())
         self.r_ = float(np.abs(self.scaled_coef_).sum())
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
-
-    def _warn_kept_in_vain(
-        self, objective: PairwiseObjective, penalty: FeatureRules, columns: Sequence[str] | None
-    ) -> None:
-        varying = np.atleast_1d(objective.varying.reshape(-1, objective.width).any(axis=1))
-        kept = [(f"f{int(j) + 1}" if columns is None else columns[int(j)], varying[int(j)]) for j in penalty.keep]
-        of_use = {name for name, varies in kept if varies}
-        in_vain = [name for name in dict.fromkeys(name for name, _ in kept) if name not in of_use]
-        if in_vain:
-            warnings.warn(f"{type(self).__name__}: {kept_in_vain(in_vain)}", DataWarning, stacklevel=5)
 
     def _solve(self, objective: PairwiseObjective, penalty: Penalty) -> Solution:
         """Solve at one strength; a concave penalty starts from the l1 solution of the same strength (Algorithm 2's

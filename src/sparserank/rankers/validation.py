@@ -80,7 +80,7 @@ def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray
         except (TypeError, ValueError) as error:
             raise DataError(f"{owner}: cv cannot split {n} queries: {brief(str(error))}.") from error
     else:
-        code = data.to_input_order(np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr)))
+        code = data.to_input_order(np.repeat(np.arange(data.n_queries), data.sizes))
         parts = [tuple(_whole(owner, rows, code, counted) for rows in pair) for pair in _pairs(owner, cv)]  # type: ignore[misc]
     fold = np.full(n, -1)
     for number, (train, test) in enumerate(parts):
@@ -231,7 +231,7 @@ def query_weights(owner: str, sample_weight: Any, data: RankingDataset) -> np.nd
         )
     rows = data.from_input_order(weights)
     of_query = rows[data.query_ptr[:-1]]
-    differs = rows != np.repeat(of_query, np.diff(data.query_ptr))
+    differs = rows != np.repeat(of_query, data.sizes)
     if differs.any():
         row = int(np.argmax(differs))
         q = int(np.searchsorted(data.query_ptr, row, side="right")) - 1

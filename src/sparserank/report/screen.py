@@ -339,7 +339,7 @@ class Screen:
         if n == 0:
             return ""
         said, constant, left = [], len(self.result.constant_features), self.result.redundant.left
-        dropped = self.result.plan.count(set.intersection(*(set(p.drop) for p in self.result.plan.penalties)))
+        dropped = self.result.plan.count(self.result.plan.never)
         if dropped:
             said.append(f"{dropped} {'was' if dropped == 1 else 'were'} left out beforehand")
         if constant:

@@ -103,7 +103,7 @@ class Comparisons:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self.cv.data.feature_names or ())
+        return self.cv.data.names
 
     @property
     def query_ids(self) -> tuple[str, ...]:

@@ -295,7 +295,7 @@ def _on_data(without: ModelDiff, old: Side, new: Side, judged: RankingDataset) -
     # Documents of equal scores are in the order that the metric gives them.
     lists = judged.relevance, judged.query_ptr, metrics[0].convention.ties, judged.docid
     orders = [rank_documents(judged.from_input_order(s), *lists).tolist() for s in scores.values()]
-    begins = judged.query_ptr[:-1][np.diff(judged.query_ptr) > TOP].tolist()
+    begins = judged.query_ptr[:-1][judged.sizes > TOP].tolist()
     shared = np.array([len(set.intersection(*(set(o[a : a + TOP]) for o in orders))) / TOP for a in begins])
     common = f"The two top {TOP}s have {figure(TOP * mean_of(shared), 2)} of {TOP} documents in common"
     known = ["an unknown number" if s.trained is None else str(len(s.trained.intersection(ids))) for s in (old, new)]
@@ -307,6 +307,6 @@ def _on_data(without: ModelDiff, old: Side, new: Side, judged: RankingDataset) -
 
 def _scores(model: RankingModel, judged: RankingDataset) -> np.ndarray:
     """Scores of a model; text may have more features than one of the models."""
-    if model.n_features < judged.n_features and (judged.feature_names or ())[: model.n_features] == model.feature_names:
+    if model.n_features < judged.n_features and judged.names[: model.n_features] == model.feature_names:
         judged = judged.take_features(range(model.n_features))
     return model.score_dataset(judged)

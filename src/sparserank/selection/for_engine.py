@@ -14,7 +14,6 @@ from sparserank.errors import DataWarning
 from sparserank.export import ENGINES, Engine
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
-from sparserank.paths.equal_columns import columns_of
 from sparserank.text import Caution, brief, listed
 
 
@@ -79,11 +78,9 @@ def for_engine(
 def warn_of_engine(engine: Engine, data: RankingDataset, never: Collection[int] = ()) -> None:
     """Issue a DataWarning, before anything is fitted, if the engine uses 0 for missing values and training uses other
     fill values, or if its format does not allow the name of a column; never: features that no model may use."""
-    usable, columns = np.setdiff1d(np.arange(data.n_features), list(never)), columns_of(data)
-    if data.fill_values is not None:
-        told = _other_fills(engine, columns, data.fill_values, usable)
-        if told is not None:
-            warnings.warn(told, DataWarning, stacklevel=4)
+    usable, columns = np.setdiff1d(np.arange(data.n_features), list(never)), data.sources
+    if told := _other_fills(engine, columns, data.fill_values, usable):
+        warnings.warn(told, DataWarning, stacklevel=4)
     odd = dict.fromkeys(brief(columns[j]) for j in usable if not engine.takes(columns[j]))
     if odd:
         warnings.warn(
@@ -96,16 +93,16 @@ def warn_of_engine(engine: Engine, data: RankingDataset, never: Collection[int] 
 
 def other_fills(engine: Engine, model: RankingModel) -> list[str]:
     """A note if the engine uses 0 for missing values and the model learned other fill values."""
-    if model.fill_values is None:
-        return []
     told = _other_fills(engine, model.feature_names, model.fill_values, model.support)
-    return [] if told is None else [Caution(told)]
+    return [Caution(told)] if told else []
 
 
-def _other_fills(engine: Engine, names: Sequence[str], fills: np.ndarray, used: np.ndarray) -> str | None:
-    odd = [names[j] for j in used[np.nan_to_num(fills[used]) != 0]] if engine.takes_zero else []
+def _other_fills(engine: Engine, names: Sequence[str], fills: np.ndarray | None, used: np.ndarray) -> str:
+    if fills is None or not engine.takes_zero:
+        return ""
+    odd = [names[j] for j in used[np.nan_to_num(fills[used]) != 0]]
     if not odd:
-        return None
+        return ""
     more = f" and {len(odd) - 1} other feature{'s' if len(odd) > 2 else ''}" if len(odd) > 1 else ""
     return (
         f"for {engine.name}: {engine.title} treats a missing value as 0, but the model uses another value for "

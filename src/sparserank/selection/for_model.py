@@ -31,7 +31,6 @@ from sparserank.crossval.trees import Trees, check_trees, fit_trees, usable_by_t
 from sparserank.crossval.trees_on_folds import TreesOnFolds, effort_of_trees
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import sources_of
 from sparserank.data.folds import query_folds
 from sparserank.data.read import read_sources
 from sparserank.data.suspects import names_in, warn_of_suspects
@@ -82,9 +81,9 @@ def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> Trees
     refuse_objective(file, rival.settings)
     check_trees(data, rival.settings)
     warn_of_suspects(train, names_in(chosen["keep"], chosen["drop"]))
-    names = tuple(data.feature_names or ())
+    names = data.names
     plan = plan.for_features(names, data.derived, **values_of((COSTS, GROUPS, KEEP, DROP), chosen))
-    own, columns = sources_of(data.derived or {}, names), rival.table.names
+    own, columns = data.sources, rival.table.names
     plan = _without(plan, [j for j, column in enumerate(own) if column not in columns], names)
     ignored = {columns.index(name) for name in chosen["ignore_columns"] if name in columns}
     may = np.setdiff1d(allowed(columns, data, plan.penalties[0].drop), list(ignored))
@@ -196,7 +195,7 @@ class ForModel:
         self.task = PathTask(transform.label(label), maker_of(transform.limited(penalty)), transform)
         fold = query_folds(data.n_queries, n_folds, plan.random_state)
         threads: dict[str, Any] = {"n_workers": self.n_threads, "n_threads": self.n_threads}
-        groups = plan.feature_groups or each_alone(data.feature_names or (), plan.costs)
+        groups = plan.feature_groups or each_alone(data.names, plan.costs)
         rules = plan.path_plan, plan.metrics
         self.cv = CrossValidation(data, fold, [transform], *rules, feature_groups=groups, **threads)
         self.on_folds = TreesOnFolds(
@@ -370,7 +369,7 @@ def _filled_values(data: RankingDataset, columns: Sequence[str]) -> np.ndarray |
     if values is None:
         return None
     known = values if filled is None else np.where(filled.any(axis=0), np.nan, values)
-    of_name = dict(zip(data.feature_names or (), known.tolist(), strict=True))
+    of_name = dict(zip(data.names, known.tolist(), strict=True))
     return np.array([of_name.get(column, np.nan) for column in columns])
 
 

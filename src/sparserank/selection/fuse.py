@@ -20,7 +20,7 @@ from sparserank.data.fusion.norms import MINMAX, OF_SCORES, RRF, Norm, rules_of
 from sparserank.data.missing import KEEP
 from sparserank.data.read import read_sources
 from sparserank.data.reading import Reading
-from sparserank.data.run_reader import Asked, judgments_of
+from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.errors import DataError, ParameterError
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.metrics import Metric, parse_metric
@@ -234,7 +234,7 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
     if not of_ranks and not of_scores:
         if qrels is None:
             raise ParameterError("qrels", "is required: the judgments of the queries.")
-        asked = Asked(chosen["label"], chosen["qid"], chosen["docid"])
+        asked = asked_in(chosen)
         train = judgments_of(qrels, "qrels", asked)
         depth, cutoff = chosen["depth"], parse_metric(chosen["metric"]).cutoff
         if tests is None:

@@ -133,7 +133,7 @@ def fusion_plan(
         metric=_of_runs(plan.metric, chosen["relevant_from"], longest),
         report_metrics=tuple(_of_runs(m, chosen["relevant_from"], longest) for m in plan.report_metrics),
     )
-    features = data.feature_names or ()
+    features = data.names
     signs = dict.fromkeys(features, "+") if chosen["sign"] == "positive" else None
     if not costs:
         return plan.for_features(features, monotone=signs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
@@ -14,6 +13,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import weight_files
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
+from sparserank.files import StrPath
 from sparserank.metrics import Metric
 from sparserank.number_checks import checked_weights
 from sparserank.options import option
@@ -62,7 +62,7 @@ def check_queries(query_ids: Mapping[str, Iterable[Any]], *, may_be_allowed: boo
             )
 
 
-def read_query_weights(path: str | os.PathLike) -> dict[str, float]:
+def read_query_weights(path: StrPath) -> dict[str, float]:
     """{query id: weight} from lines 'id weight'.
 
     Raises
@@ -108,7 +108,7 @@ def weighted(
     ids = [str(q) for data in learned.values() for q in data.query_ids.tolist()]
     if given is None:
         given = np.concatenate([beside.get(name, np.ones(data.n_queries)) for name, data in learned.items()])
-    if isinstance(given, str | os.PathLike):
+    if isinstance(given, StrPath):
         given = read_query_weights(given)
     if isinstance(given, Mapping):
         known = {str(q): w for q, w in given.items()}

@@ -116,7 +116,7 @@ class SelectionJob:
             data = concatenate([data, valid], join_queries=False)
         self.judged = problem.judged or (valid if holdout and valid is not None else data)
         check_relevant(plan.metrics, self.judged.relevance)
-        self.names = tuple(data.feature_names or ())
+        self.names = data.names
         feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
         tried = tasks_of(plan, data, feature_groups, client, problem.transforms)
         if named is not None:  # references, in place of dense models

@@ -212,8 +212,7 @@ def _on(transform: FeatureTransform, labelled: dict[str, Penalty | SizedMaker]) 
 def _dense(plan: SelectionPlan) -> Ridge:
     """The dense reference, under the rules that all penalties share, so that it is an admissible rival."""
     monotone = {p.monotone for p in plan.penalties}
-    never = set.intersection(*(set(p.drop) for p in plan.penalties))
-    return Ridge(monotone=monotone.pop() if len(monotone) == 1 else None, drop=tuple(sorted(never)))
+    return Ridge(monotone=monotone.pop() if len(monotone) == 1 else None, drop=tuple(sorted(plan.never)))
 
 
 def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty | SizedMaker]:

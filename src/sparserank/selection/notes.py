@@ -5,11 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 
-import numpy as np
-
 from sparserank.crossval.choice import Choice
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import sources_of
 from sparserank.data.fusion.fusion_table import FusionTable
 from sparserank.data.fusion.judged_runs import JudgedRuns
 from sparserank.errors import DataWarning
@@ -95,14 +92,10 @@ def notes_of_round(plan: SelectionPlan) -> list[str]:
 
 def notes_of_rules(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     """Notes on features to be kept although no weight of theirs changes a ranking; also issued as a warning."""
-    varying = set(np.flatnonzero(~data.constant_features()).tolist())
-    kept = sorted({int(j) for p in plan.penalties for j in p.keep})
-    columns = sources_of(data.derived or {}, data.feature_names or ())
-    of_use = {columns[j] for j in kept if j in varying}
-    in_vain = [column for column in dict.fromkeys(columns[j] for j in kept) if column not in of_use]
-    if not in_vain:
+    kept = {int(j) for p in plan.penalties for j in p.keep}
+    said = kept_in_vain(sorted(kept), data.sources, ~data.constant_features())
+    if not said:
         return []
-    said = kept_in_vain(in_vain)
     warnings.warn(said, DataWarning, stacklevel=2)
     return [Caution(said)]
 

@@ -8,7 +8,6 @@ from collections.abc import Collection
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import sources_of
 from sparserank.data.matrices import column
 from sparserank.data.suspects import suspect
 from sparserank.evaluation import per_query_values
@@ -40,8 +39,8 @@ def nearly_best_alone(
         best      (n_queries,) metric of the best model on them
         used      features of the chosen model; excused: names of columns that users know not to be leaks
     """
-    names, derived = data.feature_names or (), data.derived or {}
-    columns = sources_of(derived, names)
+    names, derived = data.names, data.derived or {}
+    columns = data.sources
     n = min(data.n_queries, MAX_QUERIES)
     if n < MIN_QUERIES or data.n_features < MIN_FEATURES or not used:
         return {}

@@ -15,7 +15,7 @@ from sparserank.crossval.feature_groups import MAX, FeatureGroups
 from sparserank.crossval.feature_rules import FeatureOptions, complete_penalties
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import Derived, sources_of
+from sparserank.data.derived import Derived
 from sparserank.errors import ParameterError
 from sparserank.export import ENGINES, Engine
 from sparserank.losses import loss_identity
@@ -25,7 +25,6 @@ from sparserank.options import paths as of_paths
 from sparserank.options import selection as of_selection
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.paths import BestK, PathPlan, SizedMaker, maker_of, parse_maker
-from sparserank.paths.equal_columns import columns_of
 from sparserank.penalties import Penalty
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import brief
@@ -48,7 +47,7 @@ class Earlier:
 
     def others(self, data: RankingDataset) -> frozenset[int]:
         """The columns of all other features."""
-        columns = sources_of(data.derived or {}, data.feature_names or ())
+        columns = data.sources
         return frozenset(j for j, column in enumerate(columns) if column not in self.names)
 
     def new(self, query_ids: Iterable[Any]) -> np.ndarray | None:
@@ -216,6 +215,11 @@ class SelectionPlan:
         return len(features) if self.feature_groups is None else self.feature_groups.count(np.array(list(features)))
 
     @property
+    def never(self) -> set[int]:
+        """The features that no penalty may use."""
+        return set.intersection(*(set(p.drop) for p in self.penalties))
+
+    @property
     def by_cost(self) -> bool:
         """Whether the smallest model is the cheapest one, because users named groups."""
         return self.feature_groups is not None and self.feature_groups.given
@@ -251,7 +255,7 @@ class SelectionPlan:
 
     def renamed(self, data: RankingDataset) -> list[str]:
         """The columns whose names the format of the engine does not allow."""
-        return [c for c in columns_of(data) if self.engine is not None and not ENGINES[self.engine].takes(c)]
+        return [c for c in data.sources if self.engine is not None and not ENGINES[self.engine].takes(c)]
 
     def identity(
         self, train: RankingDataset, valid: RankingDataset | None, query_weight: Sequence[float] | None = None

@@ -18,8 +18,8 @@ from sparserank.data.matrices import columns_dense
 from sparserank.data.read import is_path, paths_of
 from sparserank.data.read_files import kind_of
 from sparserank.data.responses import NOISE, REQUEST, REST, Scored
-from sparserank.data.run_reader import read_qrels
-from sparserank.data.runs import Qrels, Run
+from sparserank.data.run_reader import asked_in, read_qrels
+from sparserank.data.runs import Qrels, Run, pairs_of
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.search_query import SearchQuery, difference, read_search_query
@@ -70,7 +70,7 @@ class Answers:
         """(documents to learn from, documents on which rankings are evaluated) for some queries: the returned ones; for
         the evaluation also the relevant ones that no response has, and those that users see. A query without any has
         one judged document."""
-        held = {(str(q), str(d)) for q, d in zip(data.qid, data.docid, strict=True)}  # type: ignore[arg-type]
+        held = {*pairs_of(data)}
         present, wanted = {q for q, _ in held}, {*queries}
         more = {pair: grade for pair, grade in self.judged.items() if grade > 0 and pair[0] in wanted}
         more |= {pair: max(self.judged.get(pair, 0.0), 0.0) for pair in self.today if pair[0] in wanted}
@@ -98,8 +98,7 @@ class Answers:
             found = found & (after != 0)
         before = (self.today or self.run).known(data)
         old, new = (_first(*ranking, data, metric, n) for ranking in (before, (after, found)))
-        pairs = zip(data.qid, data.docid, strict=True)  # type: ignore[arg-type]
-        unjudged = np.array([(str(q), str(d)) not in self.judged for q, d in pairs])
+        unjudged = np.array([pair not in self.judged for pair in pairs_of(data)])
         changed = np.logical_or.reduceat(old != new, data.query_ptr[:-1])
         shares = {"unjudged": unjudged[old], "unjudged_new": unjudged[new], "changed": changed}
         return {"documents": n, **{name: float(values.mean()) for name, values in shares.items()}}
@@ -133,7 +132,7 @@ def _first(scores: np.ndarray, retrieved: np.ndarray, data: RankingDataset, metr
     """(n_docs,) bool: the first n retrieved documents of each query."""
     known = np.where(retrieved, scores, -np.inf)
     order = rank_documents(known, data.relevance, data.query_ptr, metric.convention.ties, data.docid)
-    place = np.arange(data.n_docs) - np.repeat(data.query_ptr[:-1], np.diff(data.query_ptr))
+    place = np.arange(data.n_docs) - np.repeat(data.query_ptr[:-1], data.sizes)
     first = np.zeros(data.n_docs, dtype=bool)
     first[order[place < n]] = True
     return first & retrieved
@@ -148,13 +147,13 @@ def note_of_top(top: Mapping[str, float]) -> str:
     )
 
 
-def answered(sources: Mapping[str, Any], request: SearchQuery | None, qrels: Any) -> Answers:
+def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: AllSelectOptions) -> Answers:
     """Read responses.
 
     Raises
         DataFormatError   the responses are to another request, or to several
     """
-    found = Answers(read_qrels(qrels), request)
+    found = Answers(read_qrels(chosen["qrels"], **asked_in(chosen)._asdict()), request)
     own, judged = None if request is None else request.body, {q for q, _ in found.judged}
     scored = Scored(None, None if request is None else request.listed)
     files = ((name, file) for name, source in sources.items() if source is not None for file in paths_of(source))
@@ -169,14 +168,15 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, qrels: Any
                 )
         found.run.update({(q, d): score for q, _, d, _, score in hits})
         found.queries |= dict.fromkeys({str(line["qid"])} & judged, name)
-        _refuse_unfound(request, line, place)
+        if request is not None:
+            _refuse_unfound(request, line, place)
     return found
 
 
-def _refuse_unfound(request: SearchQuery | None, line: Mapping[str, Any], place: str) -> None:
+def _refuse_unfound(request: SearchQuery, line: Mapping[str, Any], place: str) -> None:
     """Refuse a response with a hit that the request does not find."""
-    for hit in line["response"]["hits"]["hits"] if request is not None else ():
-        if request is not None and not request.finds(hit.get("matched_queries", {}), True):
+    for hit in line["response"]["hits"]["hits"]:
+        if not request.finds(hit.get("matched_queries", {}), True):
             raise DataFormatError(
                 f"{place}: document {brief(str(hit['_id']))} matches less than the request requires: the responses are "
                 "to another request; give the request that was sent."
@@ -214,7 +214,7 @@ def for_request(
     request = None if query is None else read_search_query(query)
     if chosen["qrels"] is None or not all(is_path(file) and kind_of(file) == "log" for file in files):
         return chosen, request, None
-    found = answered(sources, request, chosen["qrels"])
+    found = answered(sources, request, chosen)
     if seen is not None and seen.run is not None:
         found.today, chosen = seen.run, cast(AllSelectOptions, {**chosen, "current": seen})
     return chosen, request, found if found.run else None
@@ -229,7 +229,7 @@ def for_clauses(
     Raises
         ParameterError   a clause is to lower scores
     """
-    given, names = chosen["monotone"] or {}, list(data.feature_names or ())
+    given, names = chosen["monotone"] or {}, list(data.names)
     request = None if found is None else found.request
     if odd := next((name for name, sign in given.items() if sign in ("-", -1)), None):
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
@@ -274,12 +274,11 @@ def todays_boosts(request: SearchQuery | None, names: Sequence[str], plan: Selec
 
     plan   with completed penalties
     """
-    never = set.intersection(*(set(p.drop) for p in plan.penalties))
     kept = set.union(*(set(p.keep) for p in plan.penalties))
     exact = _boosts(request, names)
     boosts = rounded(exact, plan.path_plan.round)
-    used = {j: float(b) for j, b in enumerate(boosts) if b and not (names[j] == REST and j in never)}
-    if not used or never & used.keys() or not kept <= used.keys():
+    used = {j: float(b) for j, b in enumerate(boosts) if b and not (names[j] == REST and j in plan.never)}
+    if not used or plan.never & used.keys() or not kept <= used.keys():
         return None
     silent = request is not None and any(c.boost and c.name not in names for c in request.clauses.values())
     name = TODAY + (" of the clauses that match" if silent else "") + ("" if (boosts == exact).all() else ", rounded")
@@ -302,14 +301,14 @@ def _same_for_all_queries(data: RankingDataset, columns: np.ndarray) -> bool:
     order = np.argsort(data.docid, kind="stable")
     again = data.docid[order][1:] == data.docid[order][:-1]
     X = columns_dense(data.X, columns)[order]
-    query = np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr))[order]
+    query = np.repeat(np.arange(data.n_queries), data.sizes)[order]
     shared = len(np.unique([*query[1:][again], *query[:-1][again]]))
     return shared > data.n_queries / 2 and np.allclose(X[1:][again], X[:-1][again], rtol=1e-6, atol=0.0)
 
 
 def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQuery | None) -> list[str]:
     """Notes on documents that the new request does not find, and on what is in no clause."""
-    names, used = list(data.feature_names or ()), model.weights
+    names, used = list(data.names), model.weights
     rest = REST in names and REST not in used
     said: list[str] = [NO_REST] if rest and _varies(data, names.index(REST), np.ones(len(names))) else []
     if _same_for_all_queries(data, model.support):

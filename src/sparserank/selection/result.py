@@ -303,13 +303,12 @@ class SelectionResult:
     def smaller(self) -> str:
         """Says that without one feature, which may be left out, the others would do by the rule, and why they were not
         chosen; '' if there is none."""
-        choice, columns = self.choice, self.model.columns
-        kept = {j for p in self.plan.penalties for j in p.keep}
-        rows = [row for row in self.facts["features"] if row["loss"] is not None]
-        free = [row for row in rows if kept.isdisjoint(columns[row["feature"]])]
-        if not free or len(columns) < 2 or choice.by_cost or choice.chosen.formula:
+        choice, kept = self.choice, {j for p in self.plan.penalties for j in p.keep}
+        known = [row for row in self.facts["features"] if row["loss"] is not None]
+        rows = [row for row in known if kept.isdisjoint(self.model.columns[row["feature"]])]
+        if not rows or choice.by_cost or choice.chosen.formula or len(self.model.columns) < 2:
             return ""
-        best = min(free, key=lambda row: float(row["loss"]))
+        best = min(rows, key=lambda row: row["loss"])
         name, loss = best["feature"], best["cost"][self.metric]["cost"]
         within = choice.rule.small_enough(choice.loss(choice.chosen) + loss, choice.unit)
         if not {"estimate": within, "limit": loss < 0}.get(choice.margin_kind):

@@ -12,7 +12,6 @@ from sparserank.crossval.current_model import in_use, left_out, left_out_note, m
 from sparserank.crossval.tree_rivals import AUTO, NO, columns_in, tree_rivals
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import sources_of
 from sparserank.data.read import read_weighted_sources
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
@@ -218,7 +217,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
         check_overlap(parts)
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
-    names = tuple(train_data.feature_names or ())
+    names = train_data.names
     given, boosts = chosen, engine is not None and engine.boosts
     if boosts:
         chosen, plan = for_clauses(chosen, plan, train_data, found)
@@ -236,11 +235,10 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     if boosts:
         plan = without_lowering(plan, len(names))
     train_data, valid_data, weight = weighted(train_data, valid_data, chosen["query_weight"], beside, plan.protocol)
-    never = set.intersection(*(set(p.drop) for p in plan.penalties))
     if engine is not None:
-        warn_of_engine(engine, train_data, never)
+        warn_of_engine(engine, train_data, plan.never)
     used = {"train": train_data, "validation": valid_data, "test": test_data}
-    trees = tree_rivals(NO if plan.fast else chosen["rival"], train_data, never, here=client is None)
+    trees = tree_rivals(NO if plan.fast else chosen["rival"], train_data, plan.never, here=client is None)
     if trees.trees and train_data.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
     facts: dict[str, Any] = {} if request is None else {REQUEST: clauses}
@@ -308,7 +306,7 @@ def _gone(earlier: Earlier, data: RankingDataset) -> list[str]:
     Raises
         ParameterError   they have none of them
     """
-    known = {*sources_of(data.derived or {}, data.feature_names or ())}
+    known = {*data.sources}
     gone = [name for name in earlier.names if name not in known]
     if len(gone) == len(earlier.names):
         raise ParameterError("prefer", f"names {earlier.run}, but the data have none of its features.")

@@ -17,7 +17,7 @@ class CsrRows(Rows):
 
     scores: ClassVar[Callable] = staticmethod(_csr_kernels.scores)
     transposed: ClassVar[Callable] = staticmethod(_csr_kernels.transposed)
-    is_dense: ClassVar[bool] = False
+    is_dense = False
 
     def __init__(self, X: sp.csr_matrix) -> None:
         self.X = X

@@ -19,8 +19,8 @@ class DenseRows(Rows):
 
     scores: ClassVar[Callable] = staticmethod(_dense_kernels.scores)
     transposed: ClassVar[Callable] = staticmethod(_dense_kernels.transposed)
-    is_dense: ClassVar[bool] = True
-    shares_reads: ClassVar[bool] = True
+    is_dense = True
+    shares_reads = True
 
     def __init__(self, X: np.ndarray) -> None:
         self.X = read_only(X)

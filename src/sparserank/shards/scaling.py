@@ -163,7 +163,7 @@ def _fit_spread(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(center, spread, largest size), each (K, n_features). Columns near the ends of the number range are first
     multiplied by a power of two, which changes no digit, so that their squares do not overflow."""
-    sizes, d = np.diff(data.query_ptr), data.n_features
+    sizes, d = data.sizes, data.n_features
     found = feature_moments(sums_of, sizes, used, d)
     size = found.size
     extreme = (size > 0) & ~((size > 1e-100) & (size < 1e100))

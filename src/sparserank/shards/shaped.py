@@ -18,7 +18,7 @@ class ShapedRows(Rows):
 
     scores: ClassVar[Callable] = staticmethod(kernels.scores)
     transposed: ClassVar[Callable] = staticmethod(kernels.transposed)
-    is_dense: ClassVar[bool] = True
+    is_dense = True
 
     def __init__(self, segment: np.ndarray, fraction: np.ndarray, m: int) -> None:
         self.arrays = (read_only(segment), read_only(fraction))

@@ -23,7 +23,7 @@ class StepRows(Rows):
 
     scores: ClassVar[Callable] = staticmethod(kernels.scores)
     transposed: ClassVar[Callable] = staticmethod(kernels.transposed)
-    is_dense: ClassVar[bool] = True
+    is_dense = True
 
     def __init__(self, bins: np.ndarray, until: np.ndarray) -> None:
         self.arrays, self._until = (read_only(bins),), until

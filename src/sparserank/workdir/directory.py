@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sparserank.errors import RunDirectoryError
-from sparserank.files import atomic_write, discard_parts, read_regular, try_to_create_in
+from sparserank.files import StrPath, atomic_write, discard_parts, read_regular, try_to_create_in
 from sparserank.options import option
 
 try:
@@ -37,7 +37,7 @@ MAX_JSON_BYTES = 1 << 26
 LOCKED_BYTE = 1 << 30  # the byte that Windows locks: beyond the content, which others may read
 
 
-def refuse_unusable(path: str | os.PathLike | None, kind: str) -> None:
+def refuse_unusable(path: StrPath | None, kind: str) -> None:
     """Refuse a directory that `WorkDirectory` would refuse or could not create, before data are read; create nothing.
 
     Raises
@@ -72,7 +72,7 @@ class WorkDirectory:
         RunDirectoryError   it cannot be created, contains foreign files, links or work of another kind, or is in use
     """
 
-    def __init__(self, path: str | os.PathLike, kind: str) -> None:
+    def __init__(self, path: StrPath, kind: str) -> None:
         self.path = Path(path)
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         # Foreign content is refused before the mark is created: a refused directory stays as it was.

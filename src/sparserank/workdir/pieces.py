@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import re
 import warnings
 import zipfile
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError, DataWarning, RunDirectoryError
-from sparserank.files import atomic_write, read_regular
+from sparserank.files import StrPath, atomic_write, read_regular
 from sparserank.options import option
 from sparserank.text import source_of
 from sparserank.workdir.directory import LOG, PLAN, WorkDirectory
@@ -154,7 +153,7 @@ class WorkStore(WorkDirectory):
 
     def __init__(
         self,
-        path: str | os.PathLike,
+        path: StrPath,
         identity: dict[str, Any],
         *,
         restart: bool = False,
@@ -214,7 +213,7 @@ class Reader:
 
 
 def work_store_in(
-    out: str | os.PathLike | None, identity: dict[str, Any], **options: Any
+    out: StrPath | None, identity: dict[str, Any], **options: Any
 ) -> AbstractContextManager[WorkStore | None]:
     """A context with the store in `out`, with the options of `WorkStore`; None if nothing is to be kept."""
     return WorkStore(out, identity, **options) if out is not None else nullcontext()

@@ -117,13 +117,13 @@ def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> J
     X = np.asarray(as_dense(data.X[np.arange(data.n_docs)]))  # stored features are read
     ids = [str(d) for d in document_ids(data)]
     query_ids = tuple(str(q) for q in data.query_ids)
-    query = np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr))
+    query = np.repeat(np.arange(data.n_queries), data.sizes)
     if len(set(zip(query.tolist(), ids, strict=True))) < len(ids):
         ids = [f"{d} (row {i + 1})" for i, d in enumerate(ids)]
     documents = Ids()
     numbers, docno = np.array([documents[d] for d in ids]), np.array(ids)
     lists = []
-    for name, column in zip(data.feature_names or (), X.T, strict=True):
+    for name, column in zip(data.names, X.T, strict=True):
         at = np.flatnonzero(~np.isnan(column))
         values = column[at].astype(np.float64)
         if not len(at):

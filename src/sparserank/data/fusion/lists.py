@@ -13,6 +13,7 @@ import numpy as np
 from sparserank.data.run_reader import OF_RUNS, USUAL, Asked, Ids, read_entries
 from sparserank.data.trec import RUN
 from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.files import StrPath
 from sparserank.text import brief
 
 SUFFIXES = (".gz", ".run", ".txt", ".trec", ".json", ".parquet", ".pq", ".csv", ".tsv")
@@ -30,11 +31,7 @@ def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
     """
     if isinstance(runs, Mapping) and not any(isinstance(key, tuple) for key in runs):
         named = {str(name): source for name, source in runs.items()}
-    elif (
-        isinstance(runs, Sequence)
-        and not isinstance(runs, str)
-        and all(isinstance(path, str | os.PathLike) for path in runs)
-    ):
+    elif isinstance(runs, Sequence) and not isinstance(runs, str) and all(isinstance(path, StrPath) for path in runs):
         given = [_named_file(str(path)) for path in runs]
         for text, (name, file) in zip(runs, given, strict=True):
             if not file or name == "":
@@ -64,7 +61,7 @@ def _named_file(text: str) -> tuple[str | None, str]:
     return (None, text) if not sign or os.path.exists(text) else (name, file)
 
 
-def names_of_runs(paths: Sequence[str | os.PathLike]) -> list[str]:
+def names_of_runs(paths: Sequence[StrPath]) -> list[str]:
     """A retriever name for each file: the file name without suffixes, preceded by its folder if names repeat.
 
     Raises
@@ -82,7 +79,7 @@ def _stem(path: Path) -> str:
     return name
 
 
-def _distinct(names: list[str], files: Sequence[str | os.PathLike]) -> list[str]:
+def _distinct(names: list[str], files: Sequence[StrPath]) -> list[str]:
     """The names of files; raises DataError if two are equal."""
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:

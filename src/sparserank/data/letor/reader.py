@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, t
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError
 from sparserank.execution import available_cores
+from sparserank.files import StrPath
 from sparserank.options import option
 
 DENSE_FROM = 0.25  # fraction of values present from which a dense array is smaller than 12-byte CSR entries and faster
@@ -34,9 +34,7 @@ class TextRows(Stream):
                     at 0
     """
 
-    def __init__(
-        self, paths: Sequence[str | os.PathLike], reading: Reading, *, like: RankingDataset | None = None
-    ) -> None:
+    def __init__(self, paths: Sequence[StrPath], reading: Reading, *, like: RankingDataset | None = None) -> None:
         self._paths, self._reading, self._like = [Path(p) for p in paths], reading, like
         self._most = reading.n_features if like is None else like.n_features
         self._threads = reading.n_threads or min(available_cores(), 8)
@@ -48,7 +46,7 @@ class TextRows(Stream):
         if names is None and reading.index_base == 1 and like is not None and like.index_base == 0:
             raise DataError(numbered_from_1(f"the features of {self.places[0]}", "the training data"))
         given = reading.feature_names
-        self._named_by = str(given) if isinstance(given, str | os.PathLike) else "feature_names"
+        self._named_by = str(given) if isinstance(given, StrPath) else "feature_names"
         if names is not None and self._most not in (None, len(names)):
             raise DataError(
                 f"{self._named_by} contains {len(names)} names for {self._most} features; give one name per feature."

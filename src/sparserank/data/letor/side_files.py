@@ -14,6 +14,7 @@ import numpy as np
 
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataFormatError, DataWarning
+from sparserank.files import StrPath
 
 SIZES, WEIGHTS = (".query", ".group"), (".weight",)
 UNUSED = {  # side files of LightGBM and XGBoost that nothing here reads
@@ -60,7 +61,7 @@ class SideQueries:
         )
 
 
-def side_files(paths: Sequence[str | os.PathLike]) -> list[SideQueries | None]:
+def side_files(paths: Sequence[StrPath]) -> list[SideQueries | None]:
     """The side file of each data file, if any; query numbers continue from one file to the next."""
     found = [side_file(path) for path in paths]
     continue_numbers(found)
@@ -75,17 +76,17 @@ def continue_numbers(found: Iterable[SideQueries | None]) -> None:
             queries.first, first = first, first + len(queries.ends)
 
 
-def side_file(path: str | os.PathLike) -> SideQueries | None:
+def side_file(path: StrPath) -> SideQueries | None:
     """The sizes of the queries beside a data file; None if there is no such file."""
     return _agreeing(beside(path, SIZES), SideQueries)
 
 
-def side_weights(path: str | os.PathLike) -> SideWeights | None:
+def side_weights(path: StrPath) -> SideWeights | None:
     """The weights beside a data file; None if there is no such file."""
     return _agreeing(beside(path, WEIGHTS), SideWeights)
 
 
-def beside(path: str | os.PathLike, suffixes: Sequence[str] = (*SIZES, *WEIGHTS)) -> list[Path]:
+def beside(path: StrPath, suffixes: Sequence[str] = (*SIZES, *WEIGHTS)) -> list[Path]:
     """The side files of a data file that exist: named like it, for `x.txt.gz` also like `x.txt`, with a suffix."""
     name = os.fspath(path)
     names = [name, name.removesuffix(".gz")] if name.endswith(".gz") else [name]
@@ -147,7 +148,7 @@ class SideWeights:
         raise DataFormatError(f"{has}; give one weight per row, or one per query.")
 
 
-def warn_of_others(path: str | os.PathLike) -> None:
+def warn_of_others(path: StrPath) -> None:
     """Warn of each side file that is not used."""
     for suffix, why in UNUSED.items():
         for file in beside(path, (suffix,)):

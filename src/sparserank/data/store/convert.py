@@ -17,6 +17,7 @@ from sparserank.data.store.opening import STAMPS, is_store, open_store
 from sparserank.data.store.writing import Conversion, Progress, sum_of
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution import SHARD_BYTES
+from sparserank.files import StrPath
 from sparserank.options import Count, option
 from sparserank.options.arguments import check_arguments
 from sparserank.workdir.directory import WorkDirectory
@@ -124,11 +125,11 @@ def _progress(folder: WorkDirectory) -> dict[str, Any] | None:
     return state
 
 
-def _plan(paths: Sequence[str | os.PathLike], reading: Reading, shard_bytes: int) -> dict[str, Any]:
+def _plan(paths: Sequence[StrPath], reading: Reading, shard_bytes: int) -> dict[str, Any]:
     """Everything that a conversion depends on, as plain JSON values."""
     files: list[list[Any]] = []
     given = reading.feature_names
-    named = [Path(given)] if isinstance(given, str | os.PathLike) else []
+    named = [Path(given)] if isinstance(given, StrPath) else []
     reading = replace(reading, n_threads=None)  # has no effect on the result
     for path in paths:
         place = Path(path)
@@ -147,7 +148,7 @@ def _plan(paths: Sequence[str | os.PathLike], reading: Reading, shard_bytes: int
     return {"version": VERSION, "files": files, "reading": described, "shard_bytes": shard_bytes}
 
 
-def _refuse_itself(paths: Sequence[str | os.PathLike], out: str | os.PathLike) -> None:
+def _refuse_itself(paths: Sequence[StrPath], out: StrPath) -> None:
     """Refuse to write into an input."""
     target = Path(os.path.realpath(out))
     for path in paths:

@@ -39,19 +39,19 @@ from sparserank.data.store.manifest import (
 )
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, block_of
 from sparserank.errors import DataError, DataFormatError
-from sparserank.files import atomic_write
+from sparserank.files import StrPath, atomic_write
 from sparserank.strict_json import read_own_json
 
 STAMPS = "stamps.json"
 
 
-def is_store(path: str | os.PathLike) -> bool:
+def is_store(path: StrPath) -> bool:
     """Whether a folder is a store, or an unfinished one."""
     return (Path(path) / MANIFEST).is_file() or (Path(path) / PROGRESS).is_file()
 
 
 def open_store(
-    path: str | os.PathLike, *, verify: bool = False, progress: Callable[[int, int], None] | None = None
+    path: StrPath, *, verify: bool = False, progress: Callable[[int, int], None] | None = None
 ) -> RankingDataset:
     """Open a store as a data set; its features stay on disk and are read when they are used.
 
@@ -96,7 +96,7 @@ def open_store(
     )
 
 
-def open_stores(paths: Sequence[str | os.PathLike]) -> list[RankingDataset]:
+def open_stores(paths: Sequence[StrPath]) -> list[RankingDataset]:
     """Open several stores that are read together.
 
     Raises
@@ -165,11 +165,11 @@ def _stamps(folder: Path) -> dict[str, Any]:
 class StoreRows(Stream):
     """The rows of finished stores, in stored order."""
 
-    def __init__(self, paths: Sequence[str | os.PathLike], reading: Reading) -> None:
+    def __init__(self, paths: Sequence[StrPath], reading: Reading) -> None:
         self._stores, self.places, self.policy = open_stores(paths), [str(p) for p in paths], reading.policy
         first = self._stores[0]
         self.n_features, self.sparse = first.n_features, first.is_sparse
-        names, self.text_base = tuple(first.feature_names or ()), first.index_base
+        names, self.text_base = first.names, first.index_base
         self.feature_names = None if numbered(names, self.text_base) else names
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
 

@@ -31,7 +31,7 @@ class HeldRows(Stream):
         self._data, self._transform = data, transform
         self.n_features = data.n_features
         self.dtype, self.sparse = data.X.dtype, data.is_sparse
-        names, self.text_base = tuple(data.feature_names or ()), data.index_base
+        names, self.text_base = data.names, data.index_base
         self.feature_names = None if numbered(names, self.text_base) else names
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:

@@ -43,7 +43,7 @@ class TableRows(Stream):
         self.places, self.error = [t.place for t in tables], tables[0].error
         counts = [t.n_rows for t in tables]
         self.n_rows = None if None in counts else sum(n for n in counts if n is not None)
-        self._wanted = None if like is None else list(like.feature_names or ())
+        self._wanted = None if like is None else list(like.names)
         with telling_all(self._tables, reading, self._wanted):
             self._roles = self._roles_of_all(others=like is not None)
         for table, roles in zip(tables, self._roles, strict=True):

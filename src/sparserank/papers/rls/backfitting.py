@@ -46,7 +46,7 @@ def backfitting_search(
     X = sp.csc_matrix(data.X, dtype=np.float64)
     X.sort_indices()
     ptr = held_out_blocks(data)
-    lengths = np.diff(data.query_ptr).astype(np.float64)
+    lengths = data.sizes.astype(np.float64)
     if data.n_queries == 1:  # documents are left out: blocks of one row, which must not be centred again
         X = sp.csc_matrix(centre_rows(X.toarray(), data.query_ptr))
         lengths = np.full(data.n_docs, np.inf)

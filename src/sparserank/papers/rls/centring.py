@@ -87,7 +87,7 @@ def row_scale(data: RankingDataset, query_weight: np.ndarray | None) -> np.ndarr
             f"each weight in query_weight must be 0 or within {SMALLEST:g} ... {LARGEST:g}; multiply the weights by a "
             "constant."
         )
-    return np.repeat(np.sqrt(weight), np.diff(data.query_ptr))
+    return np.repeat(np.sqrt(weight), data.sizes)
 
 
 def varying_features(data: RankingDataset, query_weight: np.ndarray | None = None) -> np.ndarray:
@@ -106,7 +106,7 @@ def varying_features(data: RankingDataset, query_weight: np.ndarray | None = Non
     for j in np.flatnonzero(varying & ((spread < SMALLEST) | (size > LARGEST))).tolist():
         what = f"values as large as {size[j]:.3g}" if size[j] > LARGEST else f"differences of at most {spread[j]:.3g}"
         raise DataError(
-            f"feature {(data.feature_names or ())[j]} has {what} within the queries; squares can be computed only for "
+            f"feature {data.names[j]} has {what} within the queries; squares can be computed only for "
             f"absolute values within {SMALLEST:g} ... {LARGEST:g}. Multiply the feature by a constant, or use a "
             "scaling."
         )

@@ -30,7 +30,7 @@ class ImportanceWeighted:
         self._data, self._penalised = data, penalised
         self._rows = as_rows(data.X)
         self._gains = 2.0**data.relevance - 1.0
-        longest = int(np.diff(data.query_ptr).max())
+        longest = int(data.sizes.max())
         self._discounts = 1.0 / np.log2(np.arange(2, longest + 2))
         ideal = np.array(
             [
