@@ -316,7 +316,7 @@ class SelectionResult:
         return (
             f"Without {name} ({percent(-best['loss'] / 100.0)}) the others would do by this rule, but that model was "
             f"learned only after the choice. To choose without it, add {option('drop', [name])} and another "
-            f"{option('out')}. Compare the two: each such step may lose as much again."
+            f"{option('out')}. Each such step may lose as much."
         )
 
     @property
