@@ -343,7 +343,7 @@ def _of_file(path: StrPath, layout: Layout, queries: Mapping[str, int], document
     if table is not None:
         return _of_table(open_table(place, table), layout, queries, documents)
     _refuse_columns(layout)
-    if OF_RESPONSES.search(head):
+    if OF_RESPONSES.search(head) and not RATED.match(head):
         raise DataFormatError(f"{path}: contains responses of a search engine, not {layout.json}; {TO_RUN} {path}")
     if head.lstrip()[:1] == b"{":
         try:
