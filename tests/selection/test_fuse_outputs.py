@@ -55,6 +55,16 @@ def test_no_figure_of_a_fusion_is_cut_on_a_narrow_screen() -> None:
     assert not any(line.count("(") > line.count(")") for line in shown[80] if line.startswith(("strong", "other")))
 
 
+def test_a_reference_with_a_long_name_fits_the_screen() -> None:
+    """Of more retrievers than the engine runs, the best one alone is the reference of the other sizes."""
+    runs, qrels = made(n_queries=30)
+    long = {f"{name} {i} {'of a retriever with a long name ' * 3}": runs[name] for i in (1, 2) for name in runs}
+    result = sr.fuse(long, qrels, engine="opensearch", penalties="l1", half_samples=0, cv=2, n_threads=1)
+    (line,) = (line for line in fusion_lines(result, "run", width=80) if line.startswith("against "))
+    assert re.match(r"against (strong|other) 1 of a retriever with a l?\.\.\. ", line)
+    assert len(line) <= 80
+
+
 def test_the_command_line_is_python(folder: Path, tmp_path: Path, cli: Cli) -> None:
     """With its tables under --verbose, on the screen; as JSON, the result."""
     runs = [folder / f"{name}.run" for name in ("strong", "other", "weak", "noise")]

@@ -164,7 +164,7 @@ class Screen:
         rows.append((self.shown("chosen", result.chosen), result.chosen.n_features, result.chosen.mean, ""))
         rows += [*self.best(), *(_row(r, r.name) for r in self.rivals()), *self.alone()]
         noun, star = f"{result.noun}s", "*" if self.has_intervals else ""
-        against = f"against {'today' if result.change is not None else self.all if wide else 'all'}"
+        against = f"against {self.measure if wide or result.change is not None else 'all'}"
         cells = [[noun, result.metric, against, f"chosen against row{star}"]]
         for _, n, mean, chosen in rows:
             share = change(mean, result.reference.mean) if len(cells) > 1 else ""
@@ -195,6 +195,11 @@ class Screen:
     def all(self) -> str:
         """The name of the reference that uses all features."""
         return reference_name(self.result.dense)
+
+    @property
+    def measure(self) -> str:
+        """What the others are compared with, for the heads of tables."""
+        return "today" if self.result.change is not None else shortened(self.all, MAX_NAME)
 
     def shown(self, name: str, c: Candidate) -> str:
         """The name of the row of a candidate."""
@@ -314,8 +319,8 @@ class Screen:
         result, by_cost = self.result, self.result.choice.by_cost
         sizes, changes = sizes_against(shown, result.chosen, result.reference.mean, by_cost)
         width = max(map(len, [*sizes, *changes]))
-        against = self.all if result.change is None else "today"
-        lines = [[f"{'cost' if by_cost else result.noun + 's'}, at most", *sizes], [f"against {against}", *changes]]
+        first = f"{'cost' if by_cost else result.noun + 's'}, at most"
+        lines = [[first, *sizes], [f"against {self.measure}", *changes]]
         return aligned(lines, "<", *[f">{width}"] * len(sizes))
 
     def some_sizes(self) -> list[Candidate]:
