@@ -53,7 +53,7 @@ def in_words(model: RankingModel) -> dict[str, str]:
     check_arguments(in_words, locals())
     said = {name: _of_columns(model, name, model.columns[name]) for name in model.weights}
     lost = model.metadata.get(LOST)
-    if not isinstance(lost, dict) or lost.keys() != said.keys():
+    if not isinstance(lost, dict) or lost.keys() != said.keys() or "metric" not in model.metadata:
         return said
     without = f"Without it: {visible(model.metadata['metric'])}"
     return {name: f"{said[name]} {without} {percent(-lost[name])}." for name in sorted(said, key=lambda n: -lost[n])}

@@ -110,7 +110,7 @@ class FusionScreen(Screen):
         """Also the number of queries that would show a small difference."""
         yield from super().sentences()
         choice = self.result.choice
-        if len(self.fusion.facts.retrievers) > 1:
+        if any(rival.name.startswith(ALONE) for rival in self.rivals()):
             yield f"{ALONE.strip()} chosen on these queries: expect less on others."
         if self.has_intervals and not all_equal(choice) and not coarse(choice) and choice.resolution > FINE:
             yield f"To rule out a loss of {FINE:.0%}, you would need {needed(choice, FINE)} queries."
