@@ -360,7 +360,7 @@ NOT_TUNED: dict[str, tuple[dict[str, Any], str]] = {
     "boost_mode": (wrapped("bool", must=[ADDING], should=[OTHER]), "clause 'function_score' has boost_mode sum"),
     "boost as text": (
         wrapped("bool", should=[{"match": {"a": {"query": "x", "boost": "5"}}}, OTHER]),
-        "got '5'; write a",
+        "written without quotes; got '5'",
     ),
     "two of three": (
         wrapped("bool", should=[{"match": {f: "x"}} for f in "abc"], minimum_should_match=2),
