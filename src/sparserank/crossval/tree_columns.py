@@ -54,13 +54,13 @@ class TreeColumns:
 def columns_of_table(data: RankingDataset) -> list[str]:
     """The columns of the table: those of which features are made, then others that are kept."""
     names = data.names
-    every = dict.fromkeys([*data.sources, *data.columns])
-    return [name for name in every if name in names or name in data.columns]
+    every = dict.fromkeys([*data.sources, *data.kept_columns])
+    return [name for name in every if name in names or name in data.kept_columns]
 
 
 def is_text(data: RankingDataset, name: str) -> bool:
     """Whether a column is text, or a category, in the table."""
-    return not data.columns.get(name, True)
+    return not data.kept_columns.get(name, True)
 
 
 def places(known: Sequence[str], names: Sequence[str]) -> dict[str, str]:

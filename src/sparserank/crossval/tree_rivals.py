@@ -127,7 +127,7 @@ def columns_in(given: Any) -> tuple[str, ...]:
 def default_rival(data: RankingDataset, never: Collection[int] = ()) -> TreeRival:
     """Trees with our settings, on all columns of the table but those of which no feature may be used."""
     columns = tuple(columns_of_table(data))
-    levels = {name: () for name in columns if name in data.columns}
+    levels = {name: () for name in columns if name in data.kept_columns}
     settings = replace(trees.LIGHTGBM_SETTINGS, categorical=tuple(levels))
     return TreeRival("LightGBM", settings, allowed(columns, data, never), TreeColumns(columns, levels))
 

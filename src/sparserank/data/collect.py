@@ -62,7 +62,7 @@ def collect(stream: Stream) -> RankingDataset:
         index_base=stream.text_base,
         derived=stream.derived or None,
         table=rows.kept,
-        columns=dict(stream.kept),
+        kept_columns=dict(stream.kept),
     )
     return _flagged(data, stream) if stream.flags and (filled is not None or stream.also) else data
 

@@ -61,7 +61,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     else:
         X = below([sp.csr_matrix(d.X) if any(d.is_sparse for d in datasets) else d.X for d in datasets])
     docid, comment = (all_or_none([getattr(d, name) for d in datasets]) for name in ("docid", "comment"))
-    same = all(d.columns == datasets[0].columns for d in datasets)
+    same = all(d.kept_columns == datasets[0].kept_columns for d in datasets)
     qids = [np.asarray(d.qid) for d in datasets]
     if not join_queries and sum(d.n_queries for d in datasets) > len({str(q) for d in datasets for q in d.query_ids}):
         qids = [np.char.add(f"{k}:", q.astype(str)) for k, q in enumerate(qids, start=1)]
@@ -78,7 +78,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
         index_base=datasets[0].index_base,
         derived=datasets[0].derived,
         table=all_or_none([d.table for d in datasets]) if same else None,
-        columns=datasets[0].columns if same else {},
+        kept_columns=datasets[0].kept_columns if same else {},
         returned=with_default([d.returned for d in datasets], [d.n_docs for d in datasets], True),
     )
 

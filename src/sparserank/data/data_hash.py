@@ -15,7 +15,7 @@ def data_hash(data: RankingDataset) -> str:
     add_arrays(digest, [data.relevance, data.query_ptr])
     add_arrays(digest, [array for array in (data.doc_weight, data.filled) if array is not None])
     if data.table is not None:
-        digest.update(repr((data.columns, data.table.tolist())).encode())
+        digest.update(repr((data.kept_columns, data.table.tolist())).encode())
     for names in (data.query_ids.tolist(), None if data.docid is None else data.docid.tolist(), data.feature_names):
         digest.update(b"-" if names is None else "\0".join(map(str, names)).encode())
         digest.update(b"\0\0")

@@ -74,7 +74,7 @@ class RankingDataset:
     table : array of shape (n_docs, n_columns), optional
         Columns of a table that `read` keeps as they are, because trees read categories whole: numbers, or text; None or
         NaN where a value is missing.
-    columns : mapping, optional
+    kept_columns : mapping, optional
         {name of a column of `table`: whether it is numbers}.
     returned : bool array of shape (n_docs,), optional
         False for documents that no search response has: they count only in the number of relevant documents and in the
@@ -117,7 +117,7 @@ class RankingDataset:
     index_base: int | None = None
     derived: Mapping[str, Derived] | None = None
     table: np.ndarray | None = None
-    columns: Mapping[str, bool] = field(default_factory=dict)
+    kept_columns: Mapping[str, bool] = field(default_factory=dict)
     returned: np.ndarray | None = None
     query_ptr: np.ndarray = field(init=False)
     query_ids: np.ndarray = field(init=False)
@@ -257,7 +257,7 @@ class RankingDataset:
         Raises
             DataError   there is no such column
         """
-        for names, X in ((self.columns, self.table), (self.names, self.X)):
+        for names, X in ((self.kept_columns, self.table), (self.names, self.X)):
             if X is not None and name in names:
                 return columns_dense(X, np.array([[*names].index(name)]))[:, 0]
         raise DataError(f"trees need the column {brief(name)}, which some of the data do not have; add it.")

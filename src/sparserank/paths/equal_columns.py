@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.penalties import FeatureRules, Ridge
+from sparserank.penalties import ElasticNet, FeatureRules, Ridge
 from sparserank.shards import as_rows
 from sparserank.shards.rows import transposed_times
 from sparserank.text import brief, listed
@@ -25,7 +25,7 @@ def equal_columns(
 
     per_query   each query may have a shift of its own, which no linear ranking sees; steps and curves see it
     """
-    if isinstance(rules, Ridge):  # it selects nothing, and gives equal columns equal weights
+    if isinstance(rules, Ridge | ElasticNet):  # these give equal columns equal weights
         return (), ""
     # Sums over the documents with random weights, which add up to 0 wherever a shift is allowed: their ratios are the
     # same for equal features, and for no others.
