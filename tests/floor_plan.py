@@ -43,7 +43,7 @@ NODES = {
     "evaluation": 9_713,
     "export": 23_933,
     "model": 14_981,
-    "paths": 20_566,
+    "paths": 20_571,
     "solvers": 12_696,
     "objective": 4_175,
     "curves": 4_290,

@@ -102,7 +102,7 @@ class TableRows(Stream):
             names |= {name for name in free if is_named(name, self._reading.kept) and may_be_kept(schema, name)}
             found: Mapping[str, bool] = {name: is_number(schema.field(name).type) for name in sorted(names)}
         else:
-            found = like.columns
+            found = like.kept_columns
         self.kept = {n: number for n, number in found.items() if all(n in t.schema.names for t in self._tables)}
         texts = {name for name, numeric in self.kept.items() if not numeric}
         self._roles = [r._replace(kept=self.kept, texts=r.texts | texts) for r in self._roles]
