@@ -81,7 +81,7 @@ def test_columns_of_a_table_are_equal_if_all_that_is_made_from_them_is() -> None
     assert left_out(data) == {"y=1", "y=2"}  # but not b, whose flag alone equals that of a
 
 
-@pytest.mark.parametrize("penalty", ["l1", "mcp", "scad", "log", "lp", "elastic_net", "best_k", "steps"])
+@pytest.mark.parametrize("penalty", ["l1", "mcp", "scad", "log", "lp", "best_k", "steps"])
 def test_no_size_counts_a_copy(penalty: str) -> None:
     path = sr.fit_path(data_of(FRAME), penalty, n_alphas=12)
     assert path.nnz.max() <= 4

@@ -186,7 +186,12 @@ class RankingDataset:
             {"X": X, "relevance": relevance, "query_ptr": query_ptr, "query_ids": query_ids, "feature_names": names}
         )
         self._set(
-            {"qid": np.repeat(ids, np.diff(query_ptr)), "row_index": np.arange(X.shape[0]), "columns": {}, **others}
+            {
+                "qid": np.repeat(ids, np.diff(query_ptr)),
+                "row_index": np.arange(X.shape[0]),
+                "kept_columns": {},
+                **others,
+            }
         )
         return self
 
