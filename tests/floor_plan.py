@@ -19,7 +19,7 @@ ROOMS = {
     "paths": "paths",
     "solvers": "solvers warmup",
     "objective": "objective weighting",
-    "curves": "curves",
+    "bins": "bins",
     "shards": "shards",
     "data": "data datasets",
     "workdir": "workdir",

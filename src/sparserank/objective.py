@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves import STRAIGHT, Knots, Shape, not_in_memory
+from sparserank.bins import STRAIGHT, Shape
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.lazy import cached_property
@@ -46,9 +46,9 @@ class PairwiseObjective:
         v_p = 1/P, or the same total for every query with pairs of positive weight.
     scale : ndarray of shape (n_features,), optional
         Finite divisors > 0 of the features; default 1.
-    knots : Knots or Straight, optional
-        Knots of the features, instead of a scale. Each feature then has `width` coefficients, for its linear part and
-        its changes of slope; `n_features` counts these coefficients.
+    shape : Straight or Bins, optional
+        Bins of the features, instead of a scale. Each feature then has `width` coefficients, its steps; `n_features`
+        counts these coefficients.
     n_threads : int, optional
         Number of threads. Default: all cores. Results do not depend on it.
     feature_names : sequence of str, optional
@@ -95,7 +95,7 @@ class PairwiseObjective:
         doc_weight: np.ndarray | None = None,
         pair_weights: str = "pair",
         scale: np.ndarray | None = None,
-        knots: Shape = STRAIGHT,
+        shape: Shape = STRAIGHT,
         n_threads: int | None = None,
         feature_names: Sequence[str] | None = None,
         client: Any = None,
@@ -113,19 +113,17 @@ class PairwiseObjective:
         given = np.ones(n_queries) if query_weight is None else query_weight
         weight = checked_weights("query_weight", given, n_queries)
         if client is None:
-            shards: Shards = make_shards(knots.rows(X), relevance, query_ptr, of_pairs, of_docs, n_threads)
-        elif isinstance(knots, Knots):
-            raise DataError(not_in_memory())
+            shards: Shards = make_shards(shape.rows(X), relevance, query_ptr, of_pairs, of_docs, n_threads)
         else:
             ids = np.arange(n_queries)
             held = RankingDataset.of_groups(X, relevance, query_ptr, ids, doc_weight=of_docs)
-            shards = shards_on(client, placed(client, held), held.relevance, of_pairs, knots)
+            shards = shards_on(client, placed(client, held), held.relevance, of_pairs, shape)
         scales = None if scale is None else _scales(scale, shards.n_columns)
         weighting = Weighting(
             shards,
             weight[None, :],
             scale=scales,
-            knots=knots,
+            shape=shape,
             pair_weights=pair_weights,
             feature_names=feature_names,
             doc_weighted=of_docs is not None,
@@ -141,7 +139,7 @@ class PairwiseObjective:
     def _attach(self, weighting: Weighting, k: int) -> None:
         self.weighting, self.k = weighting, k
         self.shards, self.loss = weighting.shards, weighting.shards.loss
-        self.n_docs, self.n_features = weighting.shards.n_docs, weighting.n_coordinates
+        self.n_docs, self.n_features = weighting.shards.n_docs, weighting.shards.n_columns
         self.n_pairs, self.total_weight = weighting.n_pairs[k], weighting.total_weight[k]
         self.n_useful_docs = weighting.n_useful_docs[k]  # documents of queries that have pairs of positive weight
         self.shares_reads = weighting.shares_reads  # evaluating a second w in the same read is much cheaper than alone
@@ -164,8 +162,7 @@ class PairwiseObjective:
             self.shards,
             query_weight[None, :],
             scale=self.weighting.scale_of(self.k),
-            knots=self.weighting.knots,
-            blocks=self.weighting.blocks_of(self.k),
+            shape=self.weighting.shape,
             pair_weights=self.pair_weights,
             feature_names=self.weighting.names,
         )
@@ -295,19 +292,9 @@ class PairwiseObjective:
         return self.weighting.varying[self.k]
 
     @property
-    def knots(self) -> Shape:
-        """Knots of the curves of the features, or STRAIGHT if features are columns."""
-        return self.weighting.knots
-
-    @property
     def width(self) -> int:
         """Number of coefficients of each feature."""
-        return self.knots.width(self.n_features)
-
-    def curve_blocks(self) -> np.ndarray | None:
-        """(n_features, segments, width) contribution of each coefficient to the rise of the curve in each segment; None
-        without curves."""
-        return None if self.weighting.blocks is None else self.weighting.blocks[self.k]
+        return self.weighting.shape.m
 
     @property
     def at_zero(self) -> Evaluation:

@@ -237,16 +237,16 @@ def _level_text(level: Any, name: str) -> str:
 def _on_input(model: RankingModel, inputs: _Input, columns: Sequence[_Column]) -> RankingModel:
     """The model of the last step, expressed on the input of the first step."""
     plain = all(column.is_plain for column in columns)
-    if not plain and (model.transform is not None or model.curves or model.scaling.logarithmic):
+    if not plain and (model.transform is not None or model.steps or model.scaling.logarithmic):
         raise DataError(
-            "the ranker applies logarithms or curves to features that the pipeline has scaled, which a model cannot "
+            "the ranker applies logarithms or steps to features that the pipeline has scaled, which a model cannot "
             "represent; leave the scaler out (rankers scale features themselves)."
         )
     if not plain and model.per_query:
         raise DataError(f"{option('scaling', model.scaling.method)} cannot follow scaled or encoded features.")
     of_one = [column.features[0] for column in columns if len(column.features) == 1]
-    if model.curves and len(set(of_one)) < len(of_one):
-        raise DataError("the pipeline uses a feature twice, whose curves a model cannot add; use it once.")
+    if model.steps and len(set(of_one)) < len(of_one):
+        raise DataError("the pipeline uses a feature twice, whose steps a model cannot add; use it once.")
     if not plain and model.fill_values is not None:
         raise DataError(
             "the ranker fills in missing values after the pipeline has scaled them; put a SimpleImputer first instead."
@@ -285,7 +285,7 @@ def _on_input(model: RankingModel, inputs: _Input, columns: Sequence[_Column]) -
         feature_names=tuple(inputs.names),
         scaling=FeatureScaling(model.scaling.method if plain else "standard", center, scale),
         transform=Transform(tuple(kinds), constants) if set(kinds) != {NONE} else None,
-        curves={columns[k].features[0]: curve for k, curve in model.curves.items()},
+        steps={columns[k].features[0]: steps for k, steps in model.steps.items()},
         fill_values=None if np.isnan(fill).all() else fill,
         medians=medians,
         derived=inputs.derived,

@@ -1,4 +1,4 @@
-"""Transforms of a feature: none, signed logarithm, asinh(x / c), or a curve of one of these."""
+"""Transforms of a feature: none, signed logarithm, or asinh(x / c)."""
 
 from __future__ import annotations
 
@@ -15,30 +15,25 @@ NONE, LOG, ASINH = "none", "log", "asinh"
 KINDS = (NONE, LOG, ASINH)
 AUTO = "auto"  # for selections: try several, and decide out of fold
 STEPS = "steps"  # of values in bins, for boosted steps only
-CURVES = {  # {name of piecewise linear curves: transform before them}
-    "curves": NONE,
-    "curves(log)": LOG,
-    "curves(asinh)": ASINH,
-}
 DISTILLED = {  # {name of linear models that learn the order of a model of steps: transform of their features}
     "distilled": NONE,
     "distilled(log)": LOG,
 }
 REMOVED = {  # {old name: what to use}
     "query-log": LOG,  # no better on any data set
-    "curves(query-log)": f"curves({LOG})",
-    "mixed": f"{LOG} or curves({LOG})",  # of each feature, it or its logarithm: curves and steps rank better
+    "mixed": LOG,  # of each feature, it or its logarithm: steps rank better
+    **dict.fromkeys(("curves", "curves(log)", "curves(asinh)", "curves(query-log)"), "the penalty steps"),
 }
 ROWS_AT_ONCE = 1 << 14
 
 
 def parse_transform(name: Any) -> str:
-    """Check a name for `select`: 'auto', 'none', 'log', 'asinh', 'curves', 'distilled', ...
+    """Check a name for `select`: 'auto', 'none', 'log', 'asinh', 'distilled', 'distilled(log)'
 
     Raises
         DataError   there is no such name
     """
-    known = (AUTO, *KINDS, *CURVES, *DISTILLED)
+    known = (AUTO, *KINDS, *DISTILLED)
     if isinstance(name, str) and name in REMOVED:
         raise DataError(removed(name))
     if not isinstance(name, str) or name not in known:

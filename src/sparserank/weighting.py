@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.curves import STRAIGHT, Bins, Knots, Shape
-from sparserank.curves.basis import curvatures_of, curve_blocks
+from sparserank.bins import STRAIGHT, Bins, Shape
 from sparserank.data.varying import ROUNDING
 from sparserank.errors import DataError
 from sparserank.lazy import cached_property
@@ -36,9 +35,7 @@ class Weighting:
     Parameters
         query_weight  (K, n_queries) finite >= 0
         scale         (K, n_features) > 0 divisors of the features, or None
-        knots         of the curves, whose coefficients are those of `curve_blocks` (a linear part and changes of
-                      slope), or STRAIGHT
-        blocks        (K, n_features, m, width) the `curve_blocks`, if they are not learned from these weights
+        shape         how values become columns; with bins there is no scale
         pair_weights, feature_names   as in PairwiseObjective
     Raises
         DataError     as in PairwiseObjective, for any of the K
@@ -50,8 +47,7 @@ class Weighting:
         query_weight: np.ndarray,
         *,
         scale: np.ndarray | None = None,
-        knots: Shape = STRAIGHT,
-        blocks: np.ndarray | None = None,
+        shape: Shape = STRAIGHT,
         pair_weights: str = "pair",
         feature_names: Sequence[str] | None = None,
         doc_weighted: bool = False,
@@ -80,17 +76,8 @@ class Weighting:
         self.n_pairs = [int(plain[c].sum()) for c in counted]
         sizes = np.concatenate([f.n_docs for f in facts])
         self.n_useful_docs = [int(sizes[row > 0].sum()) for row in self.query_scale]
-        self.key, self._scale, self.knots = uuid.uuid4().hex, scale, knots  # a key that no other process uses
-        self.n_coordinates, self.blocks = shards.n_columns, None
+        self.key, self._scale, self.shape = uuid.uuid4().hex, scale, shape  # a key that no other process uses
         maps = None if scale is None else 1.0 / scale
-        if isinstance(knots, Knots):
-            grams = shards.loss.smoothness * sum(shards.call("pair_grams", per_query=self.query_scale))
-            self.blocks = curve_blocks(knots, grams) if blocks is None else blocks
-            curvatures = curvatures_of(self.blocks, grams)
-            maps, self._curve_norms = self.blocks, curvatures / shards.loss.smoothness
-            self.n_coordinates = curvatures.shape[1]
-        elif isinstance(knots, Bins):
-            self._curve_norms = np.tile(knots.used_columns, (len(query_weight), 1)).astype(np.float64)
         shards.call("set_weights", self.key, maps, per_query=self.query_scale)
         weakref.finalize(self, shards.call, "forget", self.key).atexit = False
 
@@ -110,10 +97,6 @@ class Weighting:
     def scale_of(self, k: int) -> np.ndarray | None:
         """(1, n_features) scale of weighting k, or None."""
         return None if self._scale is None else self._scale[k : k + 1]
-
-    def blocks_of(self, k: int) -> np.ndarray | None:
-        """(1, n_features, m, width) blocks of the curve coefficients under weighting k, or None."""
-        return None if self.blocks is None else self.blocks[k : k + 1]
 
     def evaluate(self, ks: Sequence[int], W: np.ndarray) -> list[Evaluation]:
         """Evaluate row i of W (m, n_features) under weighting ks[i] in one read of X, with the same result as alone."""
@@ -160,8 +143,9 @@ class Weighting:
     @cached_property
     def _norms(self) -> tuple[np.ndarray, np.ndarray]:
         """(pair norms, varying), each (K, n_features)."""
-        if self.knots.curved:  # ramps lie in [0, 1]: nothing to refuse
-            return self._curve_norms, self._curve_norms > 0.0
+        if isinstance(self.shape, Bins):  # steps are 0 or 1: nothing to refuse
+            used = np.tile(self.shape.used_columns, (len(self.query_scale), 1))
+            return used.astype(np.float64), used
         parts = self.shards.call("pair_norms", self.key)
         norms = sum(p[0] for p in parts)
         largest, offset = (np.max([p[i] for p in parts], axis=0) for i in (1, 2))
@@ -184,4 +168,4 @@ class Weighting:
     def at_zero(self) -> list[Evaluation]:
         """The evaluations at w = 0."""
         K = len(self.query_scale)
-        return self.evaluate(range(K), np.zeros((K, self.n_coordinates)))
+        return self.evaluate(range(K), np.zeros((K, self.shards.n_columns)))

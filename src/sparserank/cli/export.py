@@ -21,7 +21,7 @@ HELP = """Write a model for a search engine, a database or a runtime.
 
 [bold]Formats[/bold]
 
-solr, elasticsearch, opensearch: a linear model, with logarithms and curves as derived features. ranklib: weights of \
+solr, elasticsearch, opensearch: a linear model, with logarithms and steps as derived features. ranklib: weights of \
 raw features. vespa, lucene, sql: an expression. onnx: a graph with one input per selected feature. python: a \
 module without dependencies.
 

@@ -26,7 +26,7 @@ HELP = """Fit one model at one regularisation strength and save it.
 
   sparserank fit train.txt --transform log --k 10 --out model.json
 
-  sparserank fit train.txt --transform 'curves(log)' --monotone bm25=+ --k 10 --out model.json
+  sparserank fit train.txt --transform log --monotone bm25=+ --k 10 --out model.json
 """
 
 

@@ -131,7 +131,7 @@ def _model(path: Path) -> None:
     known = {**model.parameters, **model.metadata}
     facts = " ".join(f"{key}={value}" for key, value in known.items() if key != VALUES)
     content = model.to_json()
-    give(content, [{name: f[name] for name in f if name != "curve"} for f in content["features"]])
+    give(content, [{name: f[name] for name in f if name != "steps"} for f in content["features"]])
     knows = model.fill_values is not None
     order = sorted(model.support.tolist(), key=lambda j: -abs(model.coef[j]))
     rows = []
@@ -147,17 +147,16 @@ def _model(path: Path) -> None:
         [*columns, *(["missing value"] if knows else [])],
         rows,
     )
-    curves = []
-    for j in (j for j in order if j in model.curves):
-        knots, values = model.curves[j].knots.tolist(), (model.coef[j] * model.curves[j].values).tolist()
-        adds = ", ".join(f"{x:.4g}: {y:.4g}" for x, y in zip(knots, values, strict=True))
-        curves.append([model.feature_names[j], f"{min(values):.4g}", f"{max(values):.4g}", adds])
-    if model.curves:
+    steps = []
+    for j in (j for j in order if j in model.steps):
+        begins, values = model.steps[j].begins.tolist(), (model.coef[j] * model.steps[j].values).tolist()
+        adds = ", ".join(f"{x:.4g}: {y:.4g}" for x, y in zip(begins, values, strict=True))
+        steps.append([model.feature_names[j], f"{min(values):.4g}", f"{max(values):.4g}", adds])
+    if steps:
         table(
-            "curves: contribution to the score at each knot (of the transformed feature); linear between knots, "
-            "constant outside; steps: beyond each value",
-            ["feature", "lowest", "highest", "knot: adds"],
-            curves,
+            "steps: contribution to the score beyond each value of the feature",
+            ["feature", "lowest", "highest", "beyond: adds"],
+            steps,
         )
     say(facts)
 

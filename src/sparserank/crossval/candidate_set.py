@@ -133,7 +133,7 @@ class CandidateSet:
         """The model of a fold, or the final one, on features with these names; `more` contains facts on the model."""
         path, index = self._point(c, fold)
         assert path.scaling is not None
-        return self.transform(c).model(path.scaled_coef(index), names, path.scaling, path.blocks, **more)
+        return self.transform(c).model(path.scaled_coef(index), names, path.scaling, **more)
 
     def features(self, c: Candidate, fold: int) -> np.ndarray:
         """The features that the model of a fold uses."""
@@ -152,7 +152,7 @@ class CandidateSet:
     def certificate(self, c: Candidate) -> Certificate:
         """Certificate of the final model: for its problem, or for the ridge problem that it solves instead."""
         path, index = self._point(c, FINAL)
-        return path.certificate_at(index, self.path(c.penalty).penalty, curves=path.blocks is not None)
+        return path.certificate_at(index, self.path(c.penalty).penalty)
 
     # -- construction ------------------------------------------------------------------------------------------------
 

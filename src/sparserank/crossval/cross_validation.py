@@ -73,7 +73,7 @@ class CrossValidation:
         self.works: dict[FeatureTransform, FoldedPaths] = {}
         unchanged: FoldedPaths | None = None  # the first work with the columns of the data
         for transform in transforms:
-            plain = transform.transform is None and not transform.knots.curved
+            plain = transform.transform is None and not transform.shape.stepped
             work = self.works[transform] = FoldedPaths(
                 data,
                 fold,
@@ -95,9 +95,9 @@ class CrossValidation:
         return next(iter(self.works.values()))
 
     @property
-    def tries_curves(self) -> bool:
-        """True if features enter as curves under any transform."""
-        return any(transform.knots.curved for transform in self.works)
+    def tries_steps(self) -> bool:
+        """True if features enter as steps under any transform."""
+        return any(transform.shape.stepped for transform in self.works)
 
     @property
     def objective(self) -> PairwiseObjective:

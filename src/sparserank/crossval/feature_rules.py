@@ -18,7 +18,7 @@ from sparserank.options import option
 from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.penalties.by_name import DIRECTIONS, numbering
-from sparserank.penalties.nested import NESTING, nests
+from sparserank.penalties.groups import GROUPING, supports_groups
 from sparserank.penalties.rules import FeatureRules
 from sparserank.text import brief
 
@@ -197,12 +197,11 @@ def _refuse_rules_that_are_not_kept(p: Penalty | SizedMaker) -> None:
 
 def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker]) -> None:
     """Raise ParameterError if a penalty does not support groups, or already has some."""
-    unknown = next(
-        (p for p in penalties if not ((isinstance(p, SizedMaker) and "feature_groups" in p.respects) or nests(p))), None
-    )
+    makers = [p for p in penalties if isinstance(p, SizedMaker) and "feature_groups" in p.respects]
+    unknown = next((p for p in penalties if p not in makers and not supports_groups(p)), None)
     if unknown is not None:
         raise ParameterError(
-            "feature_groups", f"are supported by the penalties {', '.join(NESTING)} and best_k; got {unknown.name}."
+            "feature_groups", f"are supported by the penalties {', '.join(GROUPING)} and best_k; got {unknown.name}."
         )
     own = next((p for p in penalties if p.feature_groups is not None), None)
     if own is not None:

@@ -1,4 +1,4 @@
-"""The transforms under which features enter a selection: unchanged, under a transform, or as curves or steps."""
+"""The transforms under which features enter a selection: unchanged, under a transform, or as steps."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from sparserank.curves import STRAIGHT, Bins, Knots, Shape, fit_bins, fit_knots
+from sparserank.bins import STRAIGHT, Bins, Shape, fit_bins
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import changes_features, fit_transform, transformed
 from sparserank.export import Engine
-from sparserank.model.ranking_model import RankingModel, curve_model, step_model
-from sparserank.options.paths import DEFAULT_KNOTS
-from sparserank.paths import BoostedSteps, CurvePath, PathMaker, RuledMaker
+from sparserank.model.ranking_model import RankingModel, step_model
+from sparserank.paths import BoostedSteps
 from sparserank.paths.equal_columns import equal_columns
 from sparserank.penalties import L1, FeatureRules
 from sparserank.shards.scaling import FeatureScaling
-from sparserank.transforms import CURVES, DISTILLED, LOG, NONE, STEPS, Transform
+from sparserank.transforms import DISTILLED, LOG, NONE, STEPS, Transform
 
 Rules = TypeVar("Rules", bound=FeatureRules)
 NO_RULES = L1()
@@ -27,14 +26,14 @@ NO_RULES = L1()
 
 @dataclass(frozen=True)
 class FeatureTransform:
-    """One way in which features enter. transform: of the features; None: unchanged. knots: of curves of the transformed
-    features. left_out: numbers of features that do not enter. least: share of the sum of absolute weights below which
+    """One way in which features enter. transform: of the features; None: unchanged. shape: how values become columns.
+    left_out: numbers of features that do not enter. least: share of the sum of absolute weights below which
     a weight counts as 0. teacher: linear models learn the order of its scores in place of the labels. said: a sentence
     on equal columns, which do not all enter."""
 
     name: str
     transform: Transform | None = None
-    knots: Shape = STRAIGHT
+    shape: Shape = STRAIGHT
     left_out: tuple[int, ...] = ()
     least: float = 0.0
     teacher: Teacher | None = None
@@ -47,30 +46,19 @@ class FeatureTransform:
             return f"distilled {penalty}" if on == NONE else f"distilled {penalty} on {on}"
         return penalty if self.name in (NONE, STEPS) else f"{penalty} on {self.name}"
 
-    def on(self, maker: RuledMaker) -> PathMaker:
-        """The path maker that applies a maker to the columns of this transform."""
-        return CurvePath(maker) if self.knots.curved and maker.shrinks else maker
-
     def limited(self, rules: Rules) -> Rules:
         """The rules of a penalty, without the features that do not enter."""
         return replace(rules, drop=tuple(sorted({*rules.drop, *self.left_out}))) if self.left_out else rules
 
-    def monotone(self, rules: FeatureRules) -> tuple[int, ...] | None:
-        """The sign rules of all coefficients under the rules of a penalty."""
-        monotone = self.knots.monotone(rules.monotone)
-        if monotone is None or not self.knots.curved:
-            return monotone
-        return tuple(np.repeat(monotone, self.knots.n_coordinates).tolist())
-
     def lacking(self, engine: Engine) -> str:
         """The parts that an engine cannot run; "" if it can run all."""
-        kinds, shape = set() if self.transform is None else set(self.transform.kinds), self.knots
-        return engine.lacks(kinds, curves=isinstance(shape, Knots), steps=isinstance(shape, Bins))
+        kinds = set() if self.transform is None else set(self.transform.kinds)
+        return engine.lacks(kinds, steps=self.shape.stepped)
 
     @property
     def columns_of_feature(self) -> int:
-        """Number of adjacent columns of a feature: the ramps of its curve, or a single column."""
-        return self.knots.m
+        """Number of adjacent columns of a feature: its steps, or a single column."""
+        return self.shape.m
 
     def names(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The names of the columns."""
@@ -78,20 +66,10 @@ class FeatureTransform:
             return names
         return tuple(n if k == NONE else f"{k}({n})" for n, k in zip(names, self.transform.kinds, strict=True))
 
-    def model(
-        self,
-        coef: np.ndarray,
-        names: tuple[str, ...],
-        scaling: FeatureScaling,
-        blocks: np.ndarray | None = None,
-        **more: Any,
-    ) -> RankingModel:
-        """The model with coefficients (n_coefficients,) of the scaled columns, or, with blocks, of curves."""
-        if isinstance(self.knots, Knots):
-            assert blocks is not None
-            return curve_model(self.knots, blocks, coef, names, self.transform, **more)
-        if isinstance(self.knots, Bins):
-            return step_model(self.knots, coef, names, **more)
+    def model(self, coef: np.ndarray, names: tuple[str, ...], scaling: FeatureScaling, **more: Any) -> RankingModel:
+        """The model with coefficients (n_coefficients,) of the scaled columns."""
+        if isinstance(self.shape, Bins):
+            return step_model(self.shape, coef, names, **more)
         return RankingModel(coef, names, scaling, transform=self.transform, **more)
 
 
@@ -108,15 +86,12 @@ class Teacher(NamedTuple):
 def feature_transforms(
     data: RankingDataset,
     names: Sequence[str],
-    n_knots: int = DEFAULT_KNOTS,
-    directions: np.ndarray | None = None,
     rules: FeatureRules = NO_RULES,
     last: Collection[str] = (),
 ) -> list[FeatureTransform]:
-    """The transforms with these names ('none', 'log', 'curves(log)', ...), learned from training data.
+    """The transforms with these names ('none', 'log', 'distilled', ...), learned from training data.
 
-    directions   (n_features,) allowed directions of curves: 1, -1, or 0 for both
-    rules        of teachers, and by which one of equal columns is chosen; last: columns that are chosen last
+    rules   of teachers, and by which one of equal columns is chosen; last: columns that are chosen last
     """
     any_equal, _ = equal_columns(data, rules, last=last)
 
@@ -127,21 +102,16 @@ def feature_transforms(
     bins = cache(partial(fit_bins, data))
     out = []
     for name in names:
-        if name in CURVES:
-            own = learned(CURVES[name])
-            knots = fit_knots(transformed(data, own), n_knots, directions)
-            with_knots = "" if n_knots == DEFAULT_KNOTS else f" with {n_knots} knots"
-            found = FeatureTransform(f"{name}{with_knots}", own, knots)
-        elif name in DISTILLED:
+        if name in DISTILLED:
             teacher = Teacher(BoostedSteps(draws=1).with_rules_of(rules), bins())
             found = FeatureTransform(name, learned(DISTILLED[name]), teacher=teacher)
         elif name == STEPS:
-            found = FeatureTransform(name, knots=bins())
+            found = FeatureTransform(name, shape=bins())
         else:
             found = FeatureTransform(name, learned(name))
         if any_equal:  # of columns that are equal as they are, those that are equal under the transform
             seen = transformed(data, found.transform)
-            left_out, said = equal_columns(seen, rules, per_query=not found.knots.curved, last=last)
+            left_out, said = equal_columns(seen, rules, per_query=not found.shape.stepped, last=last)
             found = replace(found, left_out=left_out, said=said)
         out.append(found)
     return out

@@ -62,7 +62,7 @@ class _Kept:
     def load(self, name: str) -> PathResult | None:
         task = self._of[name]
         work, fold = self._works[task.transform], task.fold
-        known = work.scaling_method, work.column_names, type(task.maker.rules), work.transform.knots
+        known = work.scaling_method, work.column_names, type(task.maker.rules), work.transform.shape.m
         values = len(work.metrics), work.n_judged if fold == FINAL else int((work.fold == fold).sum())
         wanted = task.scored and values[1] > 0
         path: PathResult | None = self._store.load(name, lambda a: unpacked(a, *known, values if wanted else None))

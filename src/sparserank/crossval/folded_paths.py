@@ -154,7 +154,7 @@ class FoldedPaths:
         """The shards of `prepared` with these labels (n_docs,)."""
         if self.client is None:
             return self._shards_of(self.prepared, relevance)
-        return shards_on(self.client, self.prepared, relevance, self.path_plan.loss, self.transform.knots)
+        return shards_on(self.client, self.prepared, relevance, self.path_plan.loss, self.transform.shape)
 
     @cached_property
     def _judging(self) -> Shards:
@@ -168,7 +168,7 @@ class FoldedPaths:
         return None if self.valid is None else self._shards_of(self.transformed_queries(self.valid))
 
     def _shards_of(self, d: RankingDataset, relevance: np.ndarray | None = None) -> LocalShards:
-        rows, relevance = self.transform.knots.rows(d.X), d.relevance if relevance is None else relevance
+        rows, relevance = self.transform.shape.rows(d.X), d.relevance if relevance is None else relevance
         loss, own = self.path_plan.loss, (d.docid, d.returned)
         return make_shards(rows, relevance, d.query_ptr, loss, d.doc_weight, self.n_threads, *own)
 
@@ -202,7 +202,7 @@ class FoldedPaths:
                     shards,
                     weight[list(at)],
                     scale=None if method in UNSCALED else scales[list(at)],
-                    knots=self.transform.knots,
+                    shape=self.transform.shape,
                     pair_weights=self.path_plan.pair_weights,
                     feature_names=d.feature_names,
                 )
@@ -234,7 +234,7 @@ class FoldedPaths:
             query_weight=self.query_weight,
             n_threads=self.n_threads,
             client=self.client,
-            transform=FeatureTransform(STEPS, knots=teacher.bins),
+            transform=FeatureTransform(STEPS, shape=teacher.bins),
         )
         objectives, _ = steps._objectives_of(np.array(list(new.values())), range(len(new)), [""] * len(new))
         models = run_all([teacher.maker.on_all_features(o) for o in objectives])
@@ -248,8 +248,8 @@ class FoldedPaths:
 
     @property
     def scaling_method(self) -> str:
-        """The scaling of columns; columns of curves are not scaled, because knots refer to their values."""
-        return self.transform.knots.scaling(self.path_plan.scaling)
+        """The scaling of columns; steps are not scaled."""
+        return self.transform.shape.scaling(self.path_plan.scaling)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -259,7 +259,7 @@ class FoldedPaths:
     @property
     def n_coefficients(self) -> int:
         """Number of coefficients of a point."""
-        return len(self.column_names) * self.transform.knots.n_coordinates
+        return len(self.column_names) * self.transform.shape.m
 
     def pairs(self) -> np.ndarray:
         """(n_queries,) total weight of the preferred pairs of each training query."""
@@ -280,8 +280,7 @@ class FoldedPaths:
         with one_blas_thread():
             objectives, scalings = self.objectives([want.fold for want in wanted])
             plans = [replace(self.path_plan, tol=self._tol(want.fold)) for want in wanted]
-            paths = self._run(list(map(self._steps, wanted, objectives, plans)), scalings)
-            fitted = [replace(p, blocks=o.curve_blocks()) for p, o in zip(paths, objectives, strict=True)]
+            fitted = self._run(list(map(self._steps, wanted, objectives, plans)), scalings)
             of_fold: dict[int, list[int]] = {}
             for i, want in enumerate(wanted):
                 if want.scored:
@@ -297,7 +296,7 @@ class FoldedPaths:
     def _steps(self, task: PathTask, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         """The path of a task on the columns of the transform; plan: the settings of all paths."""
         own = replace(plan, starts=task.starts, done=task.done, keep=task.keep)
-        return self.transform.on(task.maker).path(objective, own)
+        return task.maker.path(objective, own)
 
     def _run(self, steps: Sequence[Steps[PathResult]], scalings: Sequence[FeatureScaling]) -> list[PathResult]:
         """Run the paths in lockstep; return them with scalings and without weights that the transform counts as 0."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.curves import Knots, Shape
 from sparserank.paths import PathResult, Point
 from sparserank.penalties.rules import FeatureRules
 from sparserank.shards.scaling import FeatureScaling
@@ -21,7 +20,6 @@ def packed(path: PathResult) -> dict[str, np.ndarray]:
     """A fitted path with its scaling as arrays; `unpacked` reads them."""
     assert path.scaling is not None
     return {
-        **({} if path.blocks is None else {"blocks": path.blocks}),
         **({} if path.values is None else {"values": path.values}),
         "alphas": path.alphas,
         **csr_arrays("coefs", path.sparse_coefs),
@@ -46,13 +44,13 @@ def unpacked(
     scaling: str,
     names: tuple[str, ...],
     kind: type[FeatureRules],
-    knots: Shape,
+    width: int,
     values: tuple[int, int] | None,
 ) -> PathResult:
     """The path that `packed` returned, for a penalty of this class on columns of these names.
 
     Parameters
-        knots    of the curves of these columns
+        width    number of coefficients of each
         values   (number of metrics, number of queries) of its values; None: it has none
     Raises
         DataError, KeyError, ValueError   it has another number of columns, or is not such a path
@@ -62,17 +60,16 @@ def unpacked(
     expected: dict[str, tuple[str, tuple[int | None, ...]]] = dict.fromkeys(of_points, ("f", (n,)))
     expected |= {"n_iters": ("iuf", (n,)), "statuses": ("U", (n,)), "scalars": ("f", (4,)), "width": ("iu", ())}
     expected |= {"penalty": ("U", (1,)), "center": ("f", (d,)), "scale": ("f", (d,))}
-    expected |= {"blocks": ("f", (d, knots.m, knots.n_coordinates))} if isinstance(knots, Knots) else {}
     expected |= {"ridge": ("f", (n,))} if "ridge" in arrays else {}
     expected |= {"values": ("f", (values[0], n, values[1]))} if values is not None else {}
     checked(arrays, **expected)
-    if int(arrays["width"]) != knots.n_coordinates or not np.isfinite(arrays["scalars"]).all():
+    if int(arrays["width"]) != width or not np.isfinite(arrays["scalars"]).all():
         raise ValueError("it is a path of other columns")
     alpha_max, l1_alpha_max, n_pairs, total_weight = (float(x) for x in arrays["scalars"])
     return PathResult(
         kind(**parse_call(str(arrays["penalty"][0]))[1]),
         arrays["alphas"],
-        csr_from("coefs", arrays, (n, d * knots.n_coordinates)),
+        csr_from("coefs", arrays, (n, d * width)),
         arrays["losses"],
         arrays["objectives"],
         arrays["kkt_violations"],
@@ -85,10 +82,9 @@ def unpacked(
         int(n_pairs),
         total_weight,
         names,
-        width=int(arrays["width"]),
+        width=width,
         ridge=arrays.get("ridge"),
         scaling=FeatureScaling(scaling, arrays["center"], arrays["scale"]),
-        blocks=arrays.get("blocks"),
         values=arrays.get("values"),
     )
 

@@ -14,7 +14,7 @@ from sparserank.paths import PathStarts, PenaltyPath, Point, RefitPath, RuledMak
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 
-OF_CURVES, DISTILLED = 6.0, 1.5  # time of a path on curves, or from a teacher, relative to one of the same maker
+DISTILLED = 1.5  # time of a path from a teacher, relative to one of the same maker
 FINAL = -1  # fold number of the final path, which is fitted to all training queries
 
 
@@ -40,9 +40,8 @@ class PathTask:
 
     def effort(self, data: RankingDataset) -> float:
         """Expected time of a path, relative to one of l1 on the same data; for the time left."""
-        curved = self.transform.knots.curved and not self.maker.rules.on_steps
         effort = self.maker.effort(n_useful_docs(data), data.n_features)
-        return effort * (OF_CURVES if curved else 1.0) * (1.0 if self.transform.teacher is None else DISTILLED)
+        return effort * (1.0 if self.transform.teacher is None else DISTILLED)
 
 
 def n_useful_docs(data: RankingDataset) -> int:
@@ -87,7 +86,7 @@ def with_starts_and_refits(
                 second.append(replace(t, start=starts[source]))
         shrunk_less = {t.start for t in second if t.maker.shrinks}
         refits = [
-            PathTask(refit_label(t.label), RefitPath(transform.monotone(t.maker.rules), size_of), transform, t.label)
+            PathTask(refit_label(t.label), RefitPath(t.maker.rules.monotone, size_of), transform, t.label)
             for t in own
             if relaxed and t.maker.shrinks and t.label not in shrunk_less
         ]

@@ -32,7 +32,5 @@ def boosts(of: Sum, options: Options) -> Files:
     return {"query.json": json_text(options.query.with_boosts(weights))}
 
 
-ENGINE = Engine(
-    "elasticsearch-query", "a request", boosts, transforms=(NONE,), curves=False, takes_zero=True, boosts=True
-)
+ENGINE = Engine("elasticsearch-query", "a request", boosts, transforms=(NONE,), takes_zero=True, boosts=True)
 OPENSEARCH, SOLR = replace(ENGINE, name="opensearch-query"), replace(ENGINE, name="solr-query")

@@ -34,7 +34,7 @@ def elasticsearch(of: Sum, options: Options) -> Files:
     """Write model.json for _ltr/_featureset/NAME/_createmodel and, with `features`, featureset.json for
     _ltr/_featureset/NAME: {feature name: {params, template}}.
 
-    A transform, curve or step function is a derived feature: an expression of another feature of the set, which has no
+    A transform or step function is a derived feature: an expression of another feature of the set, which has no
     weight of its own. Without `features`, derived.json adds the derived features to a set, for
     _ltr/_featureset/NAME/_addfeatures.
     """
@@ -101,7 +101,7 @@ def _derived(name: str, text: str) -> dict[str, Any]:
 
 def _constant(of: Sum, options: Options) -> float:
     """The part of score + offset that the weighted features do not contribute; 0 if no offset was requested, because a
-    constant changes no order. Derived curves and steps begin at 0, and normalisers subtract the centres themselves."""
+    constant changes no order. Derived steps begin at 0, and normalisers subtract the centres themselves."""
     if not options.shifted:
         return 0.0
     return options.offset + of.constant - (of.intercept if options.normalizers else 0.0)

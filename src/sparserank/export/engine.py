@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves import StepCurve
 from sparserank.errors import DataError
 from sparserank.export.search_query import SearchQuery
 from sparserank.export.terms import Sum, Term
 from sparserank.options import option
 from sparserank.options.selection import TREES
 from sparserank.text import brief
-from sparserank.transforms import KINDS, NONE
+from sparserank.transforms import KINDS, LOG, NONE
 
 EXPECTED = 'a JSON object {"feature name": definition in the engine, ...}'
 Files = dict[str, str | bytes]  # name: content
@@ -59,7 +58,7 @@ class Engine:
 
     name        as users write it; title: its name in messages
     write       writes the files of a model
-    transforms  feature transforms that it can run; curves, steps: whether it can run piecewise linear curves and steps
+    transforms  feature transforms that it can run; steps: whether it can run step functions
     takes_zero  whether it takes 0 for a missing value, whatever fill value the model learned
     trees       format of steps as trees that it loads, "": none
     boosts      whether a model is a search request: weights >= 0 of unchanged features, with two significant digits
@@ -71,7 +70,6 @@ class Engine:
     title: str
     write: Callable[[Sum, Options], Files]
     transforms: tuple[str, ...] = KINDS
-    curves: bool = True
     steps: bool = False
     takes_zero: bool = False
     trees: str = ""
@@ -87,17 +85,14 @@ class Engine:
         """A name with _ in place of what the format does not allow."""
         return "".join("_" if c in self.forbidden else c for c in name) or "_"
 
-    def lacks(
-        self, transforms: Collection[str] = (), *, curves: bool = False, steps: bool = False, lists: bool = False
-    ) -> str:
-        """What the engine cannot run of these, as a predicate: 'cannot run curves'; "" if it can run all.
+    def lacks(self, transforms: Collection[str] = (), *, steps: bool = False, lists: bool = False) -> str:
+        """What the engine cannot run of these, as a predicate: 'cannot run steps'; "" if it can run all.
 
         lists  whether features are scaled within each query
         """
         if lists:
             return "scores one document at a time, and cannot scale features within each query"
         odd = [kind for kind in KINDS if kind in transforms and kind not in self.transforms]
-        odd += ["curves"] if curves and not self.curves else []
         odd += ["steps"] if steps and not self.steps else []
         if not odd:
             return ""
@@ -107,21 +102,21 @@ class Engine:
     @property
     def _takes(self) -> str:
         """What the engine takes, at the beginning of a refusal."""
-        if self.curves:
+        if LOG in self.transforms:
             return ""
         return f"takes {'weights of raw features' if self.transforms else 'steps'} only, and "
 
     def check(self, of: Sum, options: Options) -> None:
         """Raise DataError for a term that the engine cannot run, or whose fill value is not 0 although it takes 0."""
         for term in of.terms:
-            if isinstance(term.curve, StepCurve):
+            if term.steps is not None:
                 if not self.steps:
                     raise DataError(
                         f"{self.title} cannot express {term.shown}. Export to elasticsearch, opensearch, vespa, "
                         f"lucene, sql, onnx, python, {', '.join(TREES)}, or train without "
                         f"steps ({option('penalty', 'mcp')})."
                     )
-            elif self.lacks([term.kind], curves=term.curve is not None):
+            elif self.lacks([term.kind]):
                 self._refuse(term)
         odd = next((t for t in of.terms if t.fill), None) if self.takes_zero else None
         if odd is not None and not options.filled:
@@ -148,7 +143,7 @@ class Engine:
             )
         raise DataError(
             f"{self.title} {self._takes}cannot express {term.shown}. Export to solr, "
-            f"elasticsearch, vespa, lucene, sql, onnx or python, or train with {option('transform', NONE)} (no "
-            f"curves) and a linear scaling ({option('scaling', 'within-query-std')}). With "
+            f"elasticsearch, vespa, lucene, sql, onnx or python, or train with {option('transform', NONE)} "
+            f"and a linear scaling ({option('scaling', 'within-query-std')}). With "
             f"{option('engine', self.name)}, select trains such models."
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves import StepCurve
+from sparserank.bins import StepFunction
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.runs import document_ids
 from sparserank.errors import DataError
@@ -36,7 +36,7 @@ class QueryExplanation:
     scores: np.ndarray
     values: np.ndarray
     contributions: np.ndarray
-    steps: Mapping[str, StepCurve] = field(default_factory=dict)
+    steps: Mapping[str, StepFunction] = field(default_factory=dict)
 
     def drivers(self, i: int, most: int = 3) -> list[tuple[str, float]]:
         """The features that move the i-th document most from the mean of the query."""
@@ -67,8 +67,8 @@ class QueryExplanation:
         ]
 
     def _step(self, j: int, i: int) -> tuple[float | None, float | None] | None:
-        curve = self.steps.get(self.features[j])
-        return None if curve is None else curve.step_of(float(self.values[i, j]))
+        steps = self.steps.get(self.features[j])
+        return None if steps is None else steps.step_of(float(self.values[i, j]))
 
     def _place(self, document: str) -> int:
         if document not in self.documents:
@@ -128,5 +128,5 @@ def explain_query(model: RankingModel, data: RankingDataset, query: Any) -> Quer
         scores[order],
         model.selected_values(own)[order],
         (added - added.mean(axis=0))[order],
-        {model.feature_names[j]: curve for j, curve in model.curves.items() if isinstance(curve, StepCurve)},
+        {model.feature_names[j]: steps for j, steps in model.steps.items()},
     )

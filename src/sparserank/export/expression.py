@@ -1,4 +1,4 @@
-"""A model as an arithmetic expression, in any language with variables, logarithms and clipping."""
+"""A model as an arithmetic expression, in any language with variables, logarithms and conditions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sparserank.curves import StepCurve
 from sparserank.errors import DataError
 from sparserank.export.terms import MISSING_FROM, Sum, Term
 from sparserank.text import brief
@@ -19,7 +18,6 @@ SIMPLE = re.compile(r"[\w.$]+|[\w.$]+\([^()]*\)")  # needs no brackets
 TOGETHER = 8  # summands per bracket: parsers fail on long chains
 BRACKETS = {")": "(", "]": "[", "}": "{"}
 QUOTES = "'\"`"
-FAR = 700.0  # from here on, sinh(t) is e^t / 2; it overflows at 710
 # Tokens that end an expression or hide the rest of it in one of the languages. They are refused in quotes too, because
 # languages differ in where quotes end. `$$` and `$name$` are quotes in PostgreSQL.
 FORBIDDEN = re.compile(r"--|/\*|;|(?<![\w$])\$\w*\$|[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
@@ -40,8 +38,6 @@ class Dialect:
     variable   the variable of a feature name; raises DataError if the language has no such variable
     log        (x, fine): sign(x) log(1 + |x|); fine: whether it must keep its digits near 0
     asinh      (x, c, fine): asinh(x / c) with a constant c > 0, likewise
-    clip       (x, t, (low x, high x), (low, high)): t, an increasing function of x, clipped to [low, high]; low x and
-               high x are the x at which t takes these values
     case       (condition, yes, no): yes where the condition holds, else no
     given      (x, value, other): `value` if x is not missing, else `other`, or no score if that is None
     real       a feature as a number of double precision
@@ -54,7 +50,6 @@ class Dialect:
     variable: Callable[[str], str]
     log: Callable[[str, bool], str]
     asinh: Callable[[str, float, bool], str]
-    clip: Callable[[str, str, tuple[str, str], tuple[str, str]], str]
     case: Callable[[str, str, str], str]
     given: Callable[[str, str, str | None], str]
     real: Callable[[str], str] = str
@@ -99,17 +94,14 @@ def _line(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:
             return dialect.given(dialect.real(x), none, rise)
         return dialect.case(dialect.equals(x, level), rise, none)
     x, other = dialect.real(_value(term.name, dialect, features)), term.filled
-    if other is not None and term.curve is not None:
-        other -= float(term.curve.values[0])  # part of the constant
-    value = summed(_pieces(term, dialect, x, _transformed(term, dialect, x)), "\n        ")
-    return dialect.given(x, value, None if other is None else dialect.number(other))
+    if other is not None and term.steps is not None:
+        other -= float(term.steps.values[0])  # part of the constant
+    return dialect.given(x, _weighed(term, dialect, x), None if other is None else dialect.number(other))
 
 
 def shape(term: Term, dialect: Dialect, x: str) -> str:
-    """t(x), or its curve minus the first value, in units of the weight: the term divided by its slope."""
-    if term.curve is None:
-        return _transformed(term, dialect, x)
-    return summed(_pieces(term.in_units, dialect, x, _transformed(term, dialect, x)), " ")
+    """t(x), or its steps minus the first value, in units of the weight: the term divided by its slope."""
+    return _transformed(term, dialect, x) if term.steps is None else _weighed(term.in_units, dialect, x)
 
 
 def _transformed(term: Term, dialect: Dialect, x: str) -> str:
@@ -118,18 +110,12 @@ def _transformed(term: Term, dialect: Dialect, x: str) -> str:
     return dialect.asinh(x, term.constant, term.fine) if term.kind == ASINH else x
 
 
-def _pieces(term: Term, dialect: Dialect, x: str, t: str) -> list[str]:
-    if term.curve is None:
-        return [f"{dialect.number(term.slope)} * {t}"]
-    if isinstance(term.curve, StepCurve):
-        return [_chosen(dialect, t, term.curve.edges.tolist(), (term.curve.values - term.curve.values[0]).tolist())]
-    lines = []
-    for low, high, slope in term.pieces():
-        ends, values = (
-            tuple(map(dialect.number, pair)) for pair in ((_before(term, low), _before(term, high)), (low, high))
-        )
-        lines.append(f"{dialect.number(slope)} * ({dialect.clip(x, t, ends, values)} - {values[0]})")  # type: ignore[arg-type]
-    return lines or [dialect.number(0.0)]
+def _weighed(term: Term, dialect: Dialect, x: str) -> str:
+    """The contribution of a known value, without its part of the constant."""
+    if term.steps is None:
+        return f"{dialect.number(term.slope)} * {_transformed(term, dialect, x)}"
+    rises = term.steps.values - term.steps.values[0]
+    return _chosen(dialect, x, term.steps.edges.tolist(), rises.tolist())
 
 
 def _chosen(dialect: Dialect, x: str, edges: list[float], values: list[float]) -> str:
@@ -139,20 +125,6 @@ def _chosen(dialect: Dialect, x: str, edges: list[float], values: list[float]) -
     m = len(edges) // 2
     low, high = _chosen(dialect, x, edges[:m], values[: m + 1]), _chosen(dialect, x, edges[m + 1 :], values[m + 1 :])
     return dialect.case(f"{x} <= {dialect.number(edges[m])}", low, high)
-
-
-def _before(term: Term, t: float) -> float:
-    """The x whose transform is t."""
-    try:
-        if term.kind == LOG:
-            return math.copysign(math.expm1(abs(t)), t)
-        if term.kind != ASINH:
-            return t
-        if abs(t) < FAR:
-            return term.constant * math.sinh(t)
-        return math.copysign(math.exp(abs(t) + math.log(term.constant) - math.log(2.0)), t)
-    except OverflowError as error:
-        raise DataError(f"the curve of feature {brief(term.name)} has knots that overflow float64.") from error
 
 
 def _value(name: str, dialect: Dialect, features: Mapping[str, Any]) -> str:
@@ -195,10 +167,6 @@ def _is_one_expression(text: str, comments: Sequence[str]) -> bool:
         elif letter in BRACKETS and (not opened or opened.pop() != BRACKETS[letter]):
             return False
     return not quote and not opened
-
-
-def between(x: str, t: str, ends: tuple[str, str], values: tuple[str, str]) -> str:
-    return f"max(min({t}, {values[1]}), {values[0]})"
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class Names:
 
     def derived(self, term: Term, of: str) -> str:
         """Name for the transform of a feature."""
-        kind = "curve" if term.curve is not None else "log1p" if term.kind == LOG else term.kind
+        kind = "steps" if term.steps is not None else "log1p" if term.kind == LOG else term.kind
         return self.fresh(f"{kind}_{of}")
 
 

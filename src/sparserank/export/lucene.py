@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
-from sparserank.export.expression import IDENTIFIER, Dialect, Words, between, by_choice, expression, given_or_nan
+from sparserank.export.expression import IDENTIFIER, Dialect, Words, by_choice, expression, given_or_nan
 from sparserank.export.terms import Sum
 from sparserank.options import option
 from sparserank.text import brief
@@ -31,7 +31,6 @@ LUCENE = Dialect(
     variable=lambda name: _plain(name, "Lucene expressions"),
     log=_LUCENE.log,
     asinh=_LUCENE.asinh,
-    clip=between,
     case=_question,
     given=given_or_nan(_question, "abs"),
     comments=("#", "//"),

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves import StepCurve
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.terms import MISSING_FROM, Sum, Term
@@ -88,23 +87,16 @@ def _of_numbers(graph: _Graph, x: str, of: Sum) -> str:
     """The terms of the columns of x, without their part of the constant."""
     known = _filled(graph, x, of)
     x = _shaped(graph, known, of)
-    weights = np.array([[0.0 if t.curve is not None else t.slope] for t in of.terms])
+    weights = np.array([[0.0 if t.steps is not None else t.slope] for t in of.terms])
     score = graph.add("MatMul", x, graph.constant(weights))
-    if any(t.fill is None for t in of.terms):  # NaN even where a curve would clip it
+    if any(t.fill is None for t in of.terms):  # NaN even where steps would take it
         nothing = graph.add("MatMul", graph.add("Sub", known, known), graph.constant(np.ones((len(of.terms), 1))))
         score = graph.add("Add", score, nothing)
     for k, term in enumerate(of.terms):
-        if term.curve is None:
-            continue
-        own = graph.add("Gather", x, graph.constant(np.array([k])), axis=1)
-        if isinstance(term.curve, StepCurve):
-            beyond = graph.add("Greater", own, graph.constant(term.curve.edges[None]))
-            score = graph.add("Add", score, _sum_where(graph, beyond, np.diff(term.curve.values)))
-            continue
-        low, high, slope = (np.array(v) for v in zip(*term.pieces(), strict=True))
-        clipped = graph.add("Min", graph.add("Max", own, graph.constant(low[None])), graph.constant(high[None]))
-        rise = graph.add("Sub", clipped, graph.constant(low[None]))
-        score = graph.add("Add", score, graph.add("MatMul", rise, graph.constant(slope[:, None])))
+        if term.steps is not None:
+            own = graph.add("Gather", x, graph.constant(np.array([k])), axis=1)
+            beyond = graph.add("Greater", own, graph.constant(term.steps.edges[None]))
+            score = graph.add("Add", score, _sum_where(graph, beyond, np.diff(term.steps.values)))
     return score
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sparserank.curves import StepCurve
 from sparserank.data.fusion.norms import LEAST, RRF
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.expression import summed
@@ -12,7 +11,7 @@ from sparserank.model.fusion import FusionFormula
 from sparserank.transforms import ASINH, LOG
 
 HEAD = f'''
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from math import asinh, copysign, exp, inf, log, log1p
 
 
@@ -43,16 +42,6 @@ def _given(row, name):
     if not _is_known(row[name]):
         raise ValueError(f"{{name!r}} is {{row[name]!r}}: a missing value, and the model has no fill value for it")
     return row[name]
-
-
-def _curve(x, knots, values):
-    """Straight between knots, flat outside."""
-    if x <= knots[0]:
-        return values[0]
-    if x >= knots[-1]:
-        return values[-1]
-    i = bisect_right(knots, x)
-    return values[i - 1] + (values[i] - values[i - 1]) * ((x - knots[i - 1]) / (knots[i] - knots[i - 1]))
 
 '''
 TEXT = """
@@ -151,11 +140,9 @@ def _line(term: Term) -> str:
         return f"({high!r} if {condition} else {low!r})"
     x = f"_given(row, {term.name!r})" if term.fill is None else f"_known(row.get({term.name!r}), {term.fill!r})"
     t = f"_log({x})" if term.kind == LOG else f"_asinh({x}, {term.constant!r})" if term.kind == ASINH else x
-    if term.curve is None:
+    if term.steps is None:
         return f"{term.slope!r} * {t}"
-    if isinstance(term.curve, StepCurve):
-        return f"{term.curve.values.tolist()!r}[bisect_left({term.curve.edges.tolist()!r}, {t})]"
-    return f"_curve({t}, {term.curve.knots.tolist()!r}, {term.curve.values.tolist()!r})"
+    return f"{term.steps.values.tolist()!r}[bisect_left({term.steps.edges.tolist()!r}, {t})]"
 
 
 ENGINE = Engine("python", "Python", python, steps=True)

@@ -26,4 +26,4 @@ def ranklib(of: Sum, options: Options) -> Files:
     return {"model.txt": f"## Coordinate Ascent\n{said}{weights}\n"}
 
 
-ENGINE = Engine("ranklib", "RankLib's text", ranklib, transforms=(NONE,), curves=False, takes_zero=True)
+ENGINE = Engine("ranklib", "RankLib's text", ranklib, transforms=(NONE,), takes_zero=True)

@@ -52,7 +52,7 @@ def source_of(name: str, definition: Mapping[str, Any]) -> Source:
         return Source("{!func}", f"def(field({plain}),{default})", True)
     if kind != QUERY:
         raise DataError(
-            f"features: {brief(name)} is a {brief(kind)}, whose logarithm or curve Solr cannot compute. Define it as a "
+            f"features: {brief(name)} is a {brief(kind)}, whose logarithm Solr cannot compute. Define it as a "
             f"{FIELD} or a {QUERY}, or leave it out of the model."
         )
     query = _text(name, params.get("q"), "q")
@@ -69,27 +69,12 @@ def quoted(text: str) -> str:
 
 def functions(term: Term, source: Source) -> list[tuple[str, float]]:
     """(function, weight) of the features whose sum is the term without its constant. No function is negative: the first
-    is the transform of positive values, the second that of negative values, if any are possible; for a curve, there is
-    one, the curve minus its lowest value.
-
-    Raises
-        DataError   the feature has a filter, and the curve is not 0 where the filter does not match
+    is the transform of positive values, the second that of negative values, if any are possible.
     """
     x = source.value
     above = _transformed(term, f"max({x},0)")
     below = _transformed(term, f"max(sub(0,{x}),0)")
-    if term.curve is None:
-        return [(above, term.slope), *([(below, -term.slope)] if source.signed else [])]
-    if source.filters:
-        raise DataError(
-            f"features: {brief(term.name)} is transformed by a curve, and its definition has fq. Put the filter into q."
-        )
-    own = term.in_units
-    assert own.curve is not None
-    t = f"sub({above},{below})" if source.signed else above
-    first = float(own.curve.values[0] - own.curve.values.min())
-    rises = [f"product({s!r},sub(min(max({t},{a!r}),{b!r}),{a!r}))" for a, b, s in own.pieces()]
-    return [(f"sum({','.join([repr(first), *rises])})", term.slope)]
+    return [(above, term.slope), *([(below, -term.slope)] if source.signed else [])]
 
 
 def _transformed(term: Term, x: str) -> str:
@@ -130,7 +115,7 @@ def solr(of: Sum, options: Options) -> Files:
     """Write model.json for schema/model-store and, with `features`, features.json for schema/feature-store: {feature
     name: {class, params}}.
 
-    A transform or curve is a separate feature, a function of the feature's field or query; it needs `features`.
+    A transform is a separate feature, a function of the feature's field or query; it needs `features`.
     Function queries are never negative, so values below 0 become a second feature with the opposite weight.
     """
     options.refuse(

@@ -113,9 +113,6 @@ SQL = Dialect(
     variable=_column,
     log=_SQL.log,
     asinh=_SQL.asinh,
-    clip=lambda x, t, ends, values: (
-        f"CASE WHEN {x} < {ends[0]} THEN {values[0]} WHEN {x} > {ends[1]} THEN {values[1]} ELSE {t} END"
-    ),
     case=_case,
     given=_known,
     real=lambda x: f"CAST({x} AS DOUBLE PRECISION)",

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves import StepCurve
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.linear_weights import Names, json_text
@@ -223,18 +222,14 @@ def _splits(of: Sum, options: Options) -> list[tuple[Term, float, bool, float, f
     the constants of the model."""
     out, constant = [], of.constant + options.offset
     for term in of.terms:
-        assert isinstance(term.curve, StepCurve)
-        for edge, jump in zip(term.curve.edges.tolist(), np.diff(term.curve.values).tolist(), strict=True):
+        assert term.steps is not None
+        for edge, jump in zip(term.steps.edges.tolist(), np.diff(term.steps.values).tolist(), strict=True):
             out.append((term, edge, (term.fill or 0.0) <= edge, constant, constant + jump))
             constant = 0.0
     return out
 
 
-LIGHTGBM = Engine(
-    "lightgbm", "LightGBM's text", lightgbm, transforms=(), curves=False, steps=True, forbidden=' ,:"[]{}\t\n'
-)
-XGBOOST = Engine("xgboost", "XGBoost's JSON", xgboost, transforms=(), curves=False, steps=True, forbidden="[]<")
-XGBOOST_DUMP = Engine(
-    "xgboost-dump", "XGBoost's dump", xgboost_dump, transforms=(), curves=False, takes_zero=True, steps=True
-)
-SOLR_TREES = Engine("solr-trees", "Solr's trees", solr_trees, transforms=(), curves=False, takes_zero=True, steps=True)
+LIGHTGBM = Engine("lightgbm", "LightGBM's text", lightgbm, transforms=(), steps=True, forbidden=' ,:"[]{}\t\n')
+XGBOOST = Engine("xgboost", "XGBoost's JSON", xgboost, transforms=(), steps=True, forbidden="[]<")
+XGBOOST_DUMP = Engine("xgboost-dump", "XGBoost's dump", xgboost_dump, transforms=(), takes_zero=True, steps=True)
+SOLR_TREES = Engine("solr-trees", "Solr's trees", solr_trees, transforms=(), takes_zero=True, steps=True)

@@ -12,7 +12,7 @@ import math
 from sparserank.data.fusion.norms import LOGRANK, RETURNED, RRF
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
-from sparserank.export.expression import IDENTIFIER, Dialect, Words, between, by_choice, expression, given_or_nan
+from sparserank.export.expression import IDENTIFIER, Dialect, Words, by_choice, expression, given_or_nan
 from sparserank.export.fusion_engine import FusionEngine
 from sparserank.export.terms import Sum
 from sparserank.model.fusion import FusionFormula
@@ -72,7 +72,6 @@ VESPA = Dialect(
     variable=_no_attribute,
     log=_VESPA.log,
     asinh=_VESPA.asinh,
-    clip=between,
     case=_if,
     given=given_or_nan(_if, "fabs"),
     equals=lambda x, level: f'{x} == "{_inside_quotes(level)}"',

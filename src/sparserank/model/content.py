@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparserank.curves import Curve
 from sparserank.errors import DataError
 from sparserank.number_checks import as_real
 from sparserank.options.paths import SCALINGS
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 FORMAT, FORMAT_OF_SIZES = "sparserank-model", "sparserank-models"
-SINCE = {"transform": 2, "curve": 3, "missing": 4, "median": 5, "steps": 8}
+SINCE = {"transform": 2, "missing": 4, "median": 5, "steps": 8}
 INDEX_BASE, SINCE_INDEX_BASE = "index_base", 7  # present only if it is 0
 DERIVED, SINCE_DERIVED = "derived", 9  # present only if features are made from columns of tables
 FORMAT_VERSION = SINCE_DERIVED
@@ -53,11 +52,10 @@ def content_of(model: RankingModel) -> dict[str, Any]:
                     "constant": float(model.transform.constants[f["index"]]),
                 }
                 check_transform(f["name"], f["transform"], f["constant"])
-            if f["index"] in model.curves:
-                curve = model.curves[f["index"]]
-                kind, at = ("curve", "knots") if isinstance(curve, Curve) else ("steps", "edges")
-                f[kind] = {at: getattr(curve, at).tolist(), "values": curve.values.tolist()}
-                check_curve(f["name"], *f[kind].values(), steps=kind == "steps")
+            if f["index"] in model.steps:
+                steps = model.steps[f["index"]]
+                f["steps"] = {"edges": steps.edges.tolist(), "values": steps.values.tolist()}
+                check_steps(f["name"], **f["steps"])
             if model.fill_values is not None and not np.isnan(model.fill_values[f["index"]]):
                 f["missing"] = float(model.fill_values[f["index"]])
                 check_fill(f["name"], f["missing"])
@@ -132,23 +130,18 @@ def check_fill(name: str, value: float) -> None:
         raise ValueError(f"feature {brief(name)}: the fill value for missing values must be finite; got {value}")
 
 
-def check_curve(name: str, knots: Any, values: Any, *, steps: bool = False) -> None:
-    """Refuse curves that no fit produces: fewer than two knots, knots that do not rise, numbers that are not finite,
-    another number of values. Likewise for the edges of steps, of which one is enough, with one value more."""
-    for numbers in (knots, values):
+def check_steps(name: str, edges: Any, values: Any) -> None:
+    """Refuse steps that no fit produces: no edge, edges that do not rise, numbers that are not finite, or not one value
+    more than edges."""
+    for numbers in (edges, values):
         if not all(type(v) in (int, float) and math.isfinite(as_real(v)) for v in numbers):
-            raise ValueError(f"the curve of feature {brief(name)} must contain only finite numbers")
-    if steps and (len(knots) < 1 or len(values) != len(knots) + 1):
+            raise ValueError(f"the steps of feature {brief(name)} must contain only finite numbers")
+    if len(edges) < 1 or len(values) != len(edges) + 1:
         raise ValueError(
             f"the steps of feature {brief(name)} need at least one edge and one value more than edges; got "
-            f"{len(knots)} edges and {len(values)} values"
+            f"{len(edges)} edges and {len(values)} values"
         )
-    if not steps and (len(knots) < 2 or len(values) != len(knots)):
-        raise ValueError(
-            f"the curve of feature {brief(name)} needs at least two knots and one value per knot; got {len(knots)} "
-            f"knots and {len(values)} values"
-        )
-    if not all(float(a) < float(b) for a, b in pairwise(knots)) or not math.isfinite(knots[-1] - knots[0]):
-        raise ValueError(f"the knots of feature {brief(name)} must increase by finite steps")
+    if not all(float(a) < float(b) for a, b in pairwise(edges)) or not math.isfinite(edges[-1] - edges[0]):
+        raise ValueError(f"the edges of feature {brief(name)} must increase by finite steps")
     if not math.isfinite(float(max(values)) - float(min(values))):
-        raise ValueError(f"the values of the curve of feature {brief(name)} are too far apart")
+        raise ValueError(f"the values of the steps of feature {brief(name)} are too far apart")

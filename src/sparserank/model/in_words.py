@@ -7,20 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparserank.curves import StepCurve
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.training_record import LOST, points_of
 from sparserank.options.arguments import check_arguments
 from sparserank.text import percent, visible
-from sparserank.transforms import ASINH, LOG, NONE
+from sparserank.transforms import NONE
 
-SMALL = 0.1  # share of a curve's range; smaller ups and downs are not told
+SMALL = 0.1  # share of the range of steps; smaller ups and downs are not told
 MAX_LEVELS = 4  # of a category, named on either side
 EDGE = 0.05  # share of a part's change; a part is told without as much at either end
 
 
 class Part(NamedTuple):
-    """A part of a curve, with its direction."""
+    """A part of a step function, with its direction."""
 
     rises: bool
     low: float
@@ -40,7 +39,7 @@ def in_words(model: RankingModel) -> dict[str, str]:
     dict
         {feature: what a larger value of it, or its level, does to a document, and the change of the metric without it},
         largest change first, or largest weight if the changes are not known, in the units of the feature. Ups and downs
-        of less than a tenth of the range of a curve are left out, and so is what only missing values reach.
+        of less than a tenth of the range of steps are left out, and so is what only missing values reach.
 
     Examples
     --------
@@ -91,20 +90,17 @@ def _levels(model: RankingModel, columns: Sequence[int]) -> str:
 
 
 def _sentence(model: RankingModel, j: int) -> str:
-    name, kind, constant = model.feature_names[j], NONE, 1.0
+    name = model.feature_names[j]
     if points_of(model, name) == [0.0, 1.0]:
         return f"A document is {'raised' if model.rise(j) > 0 else 'lowered'} if {name.replace('_', ' ')}."
-    if model.transform is not None:
-        kind, constant = model.transform.kinds[j], float(model.transform.constants[j])
-    if j not in model.curves:
-        less = "" if kind == NONE and not model.scaling.logarithmic else ", by less the further it is from 0"
+    if j not in model.steps:
+        is_log = model.transform_of(j) != NONE or model.scaling.logarithmic
+        less = ", by less the further it is from 0" if is_log else ""
         compared = " within the query" if model.scaling.per_query else ""
         return f"A larger {name}{compared} {'raises' if model.coef[j] > 0 else 'lowers'} a document{less}."
-    curve = model.curves[j]
-    low, high = _known_range(model, j)
-    at = np.clip([_untransformed(x, kind, constant) for x in curve.knots.tolist()], low, high)
+    at = np.clip(model.steps[j].begins, *_known_range(model, j))
     heights = np.array([model.rise(j, 0.0, x) for x in np.nextafter(at, np.inf).tolist()])
-    parts = parts_of(at, heights, steps=isinstance(curve, StepCurve))
+    parts = parts_of(at, heights)
     if not parts:
         return f"{name} changes nothing."
     texts = _distinct(np.array([x for p in parts for x in (p.low, p.high)]))
@@ -122,17 +118,17 @@ def _known_range(model: RankingModel, j: int) -> tuple[float, float]:
     return (points[0], points[-1]) if points else (-np.inf, np.inf)
 
 
-def parts_of(at: np.ndarray, heights: np.ndarray, *, steps: bool) -> list[Part]:
-    """The parts of a curve between its turning points; ups and downs of less than SMALL of its range are no turns. Each
-    part goes from where it has changed by EDGE of its own change to where it lacks as much.
+def parts_of(at: np.ndarray, heights: np.ndarray) -> list[Part]:
+    """The parts of a step function between its turning points; ups and downs of less than SMALL of its range are no
+    turns. Each part goes from where it has changed by EDGE of its own change to where it lacks as much.
 
-    at, heights   (n,) the heights, and where each is reached or, for steps, begins
+    at, heights   (n,) the heights, and where each begins
     """
     out = []
     for a, b in _between_turns(heights, SMALL * float(np.ptp(heights))):
         done = (heights[a : b + 1] - heights[a]) / (heights[b] - heights[a])
         first, last = a + int(np.argmax(done > EDGE)), a + int(np.argmax(done >= 1.0 - EDGE))
-        out.append(Part(bool(heights[b] > heights[a]), float(at[first if steps else first - 1]), float(at[last])))
+        out.append(Part(bool(heights[b] > heights[a]), float(at[first]), float(at[last])))
     return out
 
 
@@ -165,9 +161,3 @@ def _distinct(values: np.ndarray) -> list[str]:
         if np.abs(np.array(rounded) - values).max() <= close:
             break
     return [f"{x:.15g}" if 1e-4 <= abs(x) < 1e15 or x == 0 else f"{x:g}" for x in rounded]
-
-
-def _untransformed(x: float, kind: str, constant: float) -> float:
-    if kind == LOG:
-        return float(np.copysign(np.expm1(abs(x)), x))
-    return constant * float(np.sinh(x)) if kind == ASINH else x

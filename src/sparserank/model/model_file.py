@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves import Curve, StepCurve
+from sparserank.bins import StepFunction
 from sparserank.data.derived import Derived
 from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import ModelFormatError
@@ -22,11 +22,11 @@ from sparserank.model.content import (
     SINCE,
     SINCE_DERIVED,
     SINCE_INDEX_BASE,
-    check_curve,
     check_fill,
     check_names,
     check_numbers,
     check_scaling,
+    check_steps,
     check_transform,
 )
 from sparserank.model.ranking_model import RankingModel
@@ -102,7 +102,7 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
         raise ValueError(f"intercept must be 0; got {brief(content['intercept'])}")
     coef, center, scale, constants = np.zeros(d), np.zeros(d), np.ones(d), np.ones(d)
     kinds, fill, medians = [NONE] * d, np.full(d, np.nan), np.full(d, np.nan)
-    curves: dict[int, Curve | StepCurve] = {}
+    steps: dict[int, StepFunction] = {}
     seen = set()
     for feature in _part(content, "features", LIST):
         if not isinstance(feature, dict):
@@ -126,15 +126,15 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
             kinds[j], constants[j] = _part(feature, "transform", TEXT), float(_part(feature, "constant", NUMBER))
             check_transform(name, kinds[j], float(constants[j]))
         if "curve" in feature:
-            curve = _part(feature, "curve", OBJECT)
-            knots, values = _part(curve, "knots", LIST), _part(curve, "values", LIST)
-            check_curve(name, knots, values)
-            curves[j] = Curve(np.array(knots, dtype=np.float64), np.array(values, dtype=np.float64))
+            raise ValueError(
+                f"feature {brief(name)} has a curve, and models of curves were removed (sparserank 0.3.0 is the last "
+                "with them); train again"
+            )
         if "steps" in feature:
-            steps = _part(feature, "steps", OBJECT)
-            edges, values = _part(steps, "edges", LIST), _part(steps, "values", LIST)
-            check_curve(name, edges, values, steps=True)
-            curves[j] = StepCurve(np.array(edges, dtype=np.float64), np.array(values, dtype=np.float64))
+            given = _part(feature, "steps", OBJECT)
+            edges, values = _part(given, "edges", LIST), _part(given, "values", LIST)
+            check_steps(name, edges, values)
+            steps[j] = StepFunction(np.array(edges, dtype=np.float64), np.array(values, dtype=np.float64))
         if "missing" in feature:
             fill[j] = float(_part(feature, "missing", NUMBER))
             check_fill(name, float(fill[j]))
@@ -150,7 +150,7 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
         _part(content, "parameters", OBJECT),
         _part(content, "metadata", OBJECT),
         transform,
-        curves,
+        steps,
         None if np.isnan(fill).all() else fill,
         None if np.isnan(medians).all() else medians,
         _index_base(content),

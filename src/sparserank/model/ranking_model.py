@@ -1,4 +1,4 @@
-"""The ranking model: selected features, weights, scaling, transforms, curves."""
+"""The ranking model: selected features, weights, scaling, transforms, steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves import Bins, Curves, Knots, StepCurve, curves_of
+from sparserank.bins import Bins, StepFunction
 from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
 from sparserank.data.derived import Derived, KnownLevels, sources_of, texts_in
 from sparserank.data.filling import fill_known
@@ -60,8 +60,8 @@ class RankingModel:
         Parameters of the fit; any other content of the model file.
     transform : Transform, optional
         The function t. None: features are not transformed.
-    curves : mapping, optional
-        The function c: piecewise linear functions of some features.
+    steps : mapping, optional
+        The function c: {number of a feature: StepFunction}.
     fill_values : ndarray of shape (n_features,), optional
         Replacements for a missing x (NaN, infinite or 1.797e308). NaN or None: a missing value is rejected.
     medians : ndarray of shape (n_features,), optional
@@ -92,7 +92,7 @@ class RankingModel:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     transform: Transform | None = None
-    curves: Curves = field(default_factory=dict)
+    steps: Mapping[int, StepFunction] = field(default_factory=dict)
     fill_values: np.ndarray | None = None
     medians: np.ndarray | None = None
     index_base: int = 1
@@ -424,33 +424,28 @@ class RankingModel:
         return scores
 
     def _scaled(self, columns: np.ndarray, query_ptr: np.ndarray | None) -> np.ndarray:
-        """The selected columns, transformed, passed through curves and scaled: the weights apply to these."""
+        """The selected columns, transformed, passed through steps and scaled: the weights apply to these."""
         S = self.support
         scaling = FeatureScaling(self.scaling.method, self.scaling.center[S], self.scaling.scale[S])
-        shaped = columns if self.transform is None else self.transform.take(S)(columns)
-        return np.asarray(scaling.transform(self._bent(shaped), query_ptr))
+        columns = columns if self.transform is None else self.transform.take(S)(columns)
+        return np.asarray(scaling.transform(self._stepped(columns), query_ptr))
 
-    def _bent(self, columns: np.ndarray) -> np.ndarray:
-        """The selected columns, each through its curve."""
-        if not self.curves:
+    def _stepped(self, columns: np.ndarray) -> np.ndarray:
+        """The selected columns, each through its steps."""
+        if not self.steps:
             return columns
         out = columns.copy()
         for k, j in enumerate(self.support.tolist()):
-            if j in self.curves:
-                out[:, k] = self.curves[j](columns[:, k])
+            if j in self.steps:
+                out[:, k] = self.steps[j](columns[:, k])
         return out
 
     def transform_of(self, j: int) -> str:
-        """The transform of feature j: 'none', 'log', 'asinh', 'steps', 'curve', 'clipped' (straight between two knots,
-        flat outside), or a curve of its transform: 'curve(log)', 'clipped(log)', ..."""
+        """The transform of feature j: 'none', 'log', 'asinh' or 'steps'."""
         check_arguments(RankingModel.transform_of, locals(), j=Position(self.n_features, "feature"))
-        kind = NONE if self.transform is None else self.transform.kinds[j]
-        if j not in self.curves:
-            return kind
-        if isinstance(self.curves[j], StepCurve):
+        if j in self.steps:
             return STEPS
-        curve = "clipped" if self.curves[j].is_linear else "curve"
-        return curve if kind == NONE else f"{curve}({kind})"
+        return NONE if self.transform is None else self.transform.kinds[j]
 
     def to_json(self) -> dict[str, Any]:
         """Content of the model file.
@@ -514,43 +509,17 @@ class RankingModel:
             out.write(text + "\n")
 
 
-def curve_model(
-    knots: Knots, blocks: np.ndarray, coef: np.ndarray, names: tuple[str, ...], transform: Transform | None, **more: Any
-) -> RankingModel:
-    """The model with coefficients (n_features * width,) of curves with these knots, on transformed features;
-    blocks as in `curve_blocks`.
-
-    The weight of a feature is the norm of its coefficients (about its share in a preferred pair's margin). It is
-    negative if the curve is lower at its end than at its beginning. A boolean has no curve; its weight is its rise.
-    """
-    of_feature = coef.reshape(len(names), -1)
-    size = np.linalg.norm(of_feature, axis=1)
-    increments = np.matmul(blocks, of_feature[:, :, None])[:, :, 0]
-    falls = increments.sum(axis=1) < 0
-    weights = np.where(falls, -size, size)
-    used = np.where(size > 0, weights, 1.0)
-    curves = curves_of(knots, increments, used)
-    for j in np.flatnonzero(size > 0).tolist():
-        if j not in curves:  # it differs within no pair
-            weights[j] = 0.0
-        elif knots.booleans[j]:
-            del curves[j]
-            weights[j] = increments[j, 0]
-    none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
-    return RankingModel(weights, names, none, transform=transform, curves=curves, **more)
-
-
 def step_model(bins: Bins, jumps: np.ndarray, names: tuple[str, ...], **more: Any) -> RankingModel:
     """The model with jumps (n_features * BINS - 1,) at the edges of these bins. The weight of a feature is half the
-    range of its curve, negative if the curve is lower at its end than at its beginning."""
-    curves = bins.curves(jumps.reshape(len(names), -1))
+    range of its steps, negative if these are lower at their end than at their beginning."""
+    steps = bins.functions(jumps.reshape(len(names), -1))
     weights = np.zeros(len(names))
-    for j, c in curves.items():
-        size = 0.5 * float(np.ptp(c.values))
-        weights[j] = -size if c.values[-1] < c.values[0] else size
-    unit = {j: StepCurve(c.edges, c.values / weights[j]) for j, c in curves.items()}
+    for j, f in steps.items():
+        size = 0.5 * float(np.ptp(f.values))
+        weights[j] = -size if f.values[-1] < f.values[0] else size
+    unit = {j: StepFunction(f.edges, f.values / weights[j]) for j, f in steps.items()}
     none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
-    return RankingModel(weights, names, none, curves=unit, **more)
+    return RankingModel(weights, names, none, steps=unit, **more)
 
 
 def _number_of(row: int, row_index: np.ndarray | None) -> int:

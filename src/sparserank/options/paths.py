@@ -10,10 +10,8 @@ PANEL = "Models"
 MAX_ALPHAS = 10_000
 LINEAR_SCALINGS = ("within-query-std", "none", "min-max", "standard")  # one factor per weight undoes them
 SCALINGS = ("within-query-std", "none", "min-max", "standard", "log-standard", "query-min-max")
-TRANSFORMS = ("none", "log", "asinh", "curves", "curves(log)", "curves(asinh)")  # transforms of a single model
+TRANSFORMS = ("none", "log", "asinh")  # transforms of a single model
 WEIGHTS = ("pair", "query")
-MIN_KNOTS, DEFAULT_KNOTS = 3, 10
-MAX_KNOTS = 256  # segments are numbered in one byte
 
 PENALTY = Option(
     name="penalty",
@@ -88,24 +86,14 @@ TRANSFORM = Option(
     flag="--transform",
     kind=Choice(TRANSFORMS),
     default="none",
-    help="Transform of the features. none; log (signed log1p); asinh (of x divided by its median absolute value); "
-    "or curves, curves(log), ... (each feature, or its log, "
-    "either linear or piecewise linear, flat outside the knots).",
-    panel=PANEL,
-)
-N_KNOTS = Option(
-    name="n_knots",
-    kind=Count(MIN_KNOTS, MAX_KNOTS),
-    default=DEFAULT_KNOTS,
-    help="Number of knots of each curve, placed at quantiles of the training values.",
+    help="Transform of the features: none, log (signed log1p) or asinh (of x divided by its median absolute value).",
     panel=PANEL,
 )
 ROUND = Option(
     name="round",
     kind=Or(None, Count(1, 15)),
     help="Number of significant digits of the weights, in units of the features or of their logarithms. Weights are "
-    "rounded in every fold before they are judged, so all figures are those of rounded weights. No curves or steps are "
-    "tried.",
+    "rounded in every fold before they are judged, so all figures are those of rounded weights. No steps are tried.",
     panel=PANEL,
     shown="all digits",
 )

@@ -19,7 +19,6 @@ TREES = ("lightgbm", "xgboost", "xgboost-dump", "solr-trees")  # formats of tree
 DEFAULT_MARGIN = 0.01  # largest acceptable estimated loss, relative to the best mean
 DEFAULT_CONFIDENCE = 0.95
 MAX_CONFIDENCE = 0.99  # of simultaneous bounds: there are enough draws for this
-MAX_VALUES_OF_CURVES = 4_000_000  # up to this size, curves are tried by default: they take as long as all else
 
 NAMED = Parsed(
     "paths.fit:parse_maker", "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]", several=True
@@ -144,11 +143,9 @@ TRANSFORM = replace(
     kind=Parsed("transforms:parse_transform", "str | Sequence[str]", several=True),
     default=("auto",),
     help="Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x "
-    "divided by the median of |x|); curves or curves(log) (piecewise linear, flat outside the knots; models without "
-    "bends are tried too); distilled or distilled(log) (weights, learned from the order of a model of steps in place "
-    "of the labels). auto tries none and curves(log) if the training data are in memory and have at most "
-    f"{MAX_VALUES_OF_CURVES / 1e6:g} million values, otherwise none and log; without logarithms where they do not "
-    f"differ from the features; from {MIN_QUERIES_OF_TEACHERS} queries and {MIN_DOCS_OF_STEPS:,} documents on also "
+    "divided by the median of |x|); distilled or distilled(log) (weights, learned from the order of a model of steps "
+    "in place of the labels). auto tries none, and log where logarithms differ from the features, MCP only on the "
+    f"latter; from {MIN_QUERIES_OF_TEACHERS} queries and {MIN_DOCS_OF_STEPS:,} documents on also "
     "distilled(log) with MCP, unless a penalty is named.",
 )
 ENGINE = Option(
@@ -207,7 +204,6 @@ PLANNED = (  # options that `SelectionPlan` stores and checks itself
     BUDGET,
     REFITS,
     TRANSFORM,
-    of_paths.N_KNOTS,
     ENGINE,
     HALF_SAMPLES,
     FAST,

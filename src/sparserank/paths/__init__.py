@@ -11,14 +11,14 @@ from sparserank.paths.follow import (
     DEFAULT_TOL,
     PathPlan,
     following,
-    on_coefficients,
+    on_groups,
     path_start,
     refit_on_support,
     refitting,
     resolved,
     warn_of_missed,
 )
-from sparserank.paths.makers import CurvePath, OnColumns, PathMaker, PenaltyPath, RuledMaker, SizedMaker
+from sparserank.paths.makers import OnColumns, PathMaker, PenaltyPath, RuledMaker, SizedMaker
 from sparserank.paths.refits import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
 from sparserank.paths.starts import PathStarts
@@ -28,7 +28,6 @@ __all__ = [
     "BestK",
     "BoostedSteps",
     "Certificate",
-    "CurvePath",
     "OnColumns",
     "PathCertificate",
     "PathMaker",
@@ -46,7 +45,7 @@ __all__ = [
     "fit_path_on",
     "following",
     "maker_of",
-    "on_coefficients",
+    "on_groups",
     "parse_maker",
     "path_start",
     "refit_on_support",

@@ -40,7 +40,7 @@ class BestK(SizedMaker):
     """A path maker: for k = 1 .. k_max it minimises the mean loss plus a small ridge over sets of at most k features or
     groups (all coefficients of a feature, and all features of a group, enter together). Every set is a local optimum
     under those exchanges of one or two features that a quadratic model of the loss, on the set and the most promising
-    others, suggests. At k = 1 every feature is tried, or the 1,000 most promising; of groups and curves, the 50 most
+    others, suggests. At k = 1 every feature is tried, or the 1,000 most promising; of groups, the 50 most
     promising (`single_columns`). The search adds a feature at each size on the way up and drops one on the way down,
     until no size improves. It also tries the supports on a penalty's path (`plan.starts`).
 
@@ -58,7 +58,6 @@ class BestK(SizedMaker):
     ridge: float = 1e-3
 
     name = "best_k"
-    tried_on_curves = True
     respects = RULES
 
     def _check(self) -> None:
@@ -80,7 +79,7 @@ class BestK(SizedMaker):
         return self.k_max
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-        splicing = _Splicing(objective, replace(self, monotone=objective.knots.monotone(self.monotone)), plan)
+        splicing = _Splicing(objective, self, plan)
         most = min(self.k_max, len(splicing.members))
         most = most if plan.k is None else min(most, plan.k)
         points = list(plan.done)
@@ -108,21 +107,21 @@ class _Splicing:
     elements."""
 
     def __init__(self, objective: PairwiseObjective, penalty: BestK, plan: PathPlan) -> None:
-        self._objective, self._plan, self._width = objective, plan, objective.width
-        n = objective.n_features // self._width
+        self._objective, self._plan = objective, plan
+        n = objective.n_features
         beta = penalty.feature_weights(n)
         # Elements: the usable columns of each feature or group. Constant and excluded columns belong to none.
-        usable = objective.varying & np.repeat(np.isfinite(beta), self._width)
-        of_column = np.repeat(penalty.group_of(n), self._width)
+        usable = objective.varying & np.isfinite(beta)
+        of_column = penalty.group_of(n)
         live = np.unique(of_column[usable])
         self.members = [np.flatnonzero(usable & (of_column == g)) for g in live.tolist()]  # columns of each element
         self._element = np.full(objective.n_features, -1)
         for u, columns in enumerate(self.members):
             self._element[columns] = u
-        self._kept = self._used(np.repeat(beta == 0, self._width) & usable)
+        self._kept = self._used((beta == 0) & usable)
         # lambda is a fraction of the mean curvature of the usable columns (theory.md section 2).
         self.ridge = penalty.strength(objective.curvature[usable])
-        monotone = np.repeat(penalty.feature_signs(n), self._width)
+        monotone = penalty.feature_signs(n)
         self._signs = monotone if monotone.any() else None
         self.scale = float(np.abs(objective.gradient_at_zero[usable]).max(initial=0.0))
         self._stop = Stop(plan.tol, plan.max_iter, max(self.scale, 1e-300))

@@ -9,7 +9,6 @@ import numpy as np
 from sparserank.penalties import FeatureRules, Ridge
 
 ALL, OF_MODEL = "all", "of the model"
-ON_CURVES = "on the coefficients of curves"
 
 
 @dataclass(frozen=True)
@@ -17,11 +16,9 @@ class Certificate:
     """Certificate of the coefficients of the scaled features.
 
     problem           the penalty that is added to the mean loss; None: the coefficients solve no problem, such as those
-                      half-way to a refit. With curves, the penalty applies to their
-                      coefficients, as in `penalties.nested`; the text says so, and cannot be parsed as a penalty
+                      half-way to a refit
     problem_features  'all' (if features enter under one of several transforms, each under its transform), or 'of the
-                      model': the other features (with curves, the other coefficients) are fixed at 0; None without a
-                      problem
+                      model': the other features are fixed at 0; None without a problem
     status            how the solve ended ('optimal', 'stationary', 'stalled', 'iteration limit'); 'not certified'
                       without a problem
     kkt_violation     of the problem, in units of the gradient; None without one
@@ -44,8 +41,6 @@ def certificate_of(
     kkt_violation: float,
     gap: float | None,
     ridge: float | None = None,
-    *,
-    curves: bool = False,
 ) -> Certificate:
     """The certificate from the numbers of a solve or of a point of a path.
 
@@ -53,14 +48,12 @@ def certificate_of(
         penalty   of the path, at the strength of the point
         ridge     strength of the ridge problem on the features of the model, if that was solved instead; NaN: no
                   problem was solved; None: the problem with the penalty was solved
-        curves    whether the coefficients are those of curves
     """
     known = None if gap is None or np.isnan(gap) else float(gap)
     if ridge is None:
         condition = None if known is None else penalty.gap_condition(n_features)
-        problem = f"{penalty!r} {ON_CURVES}" if curves else repr(penalty)
-        return Certificate(problem, ALL, status, float(kkt_violation), known, condition)
+        return Certificate(repr(penalty), ALL, status, float(kkt_violation), known, condition)
     if np.isnan(ridge):
         return Certificate(None, None, status, None, None)
-    problem = f"{Ridge(float(ridge))!r} {ON_CURVES}" if curves else repr(Ridge(float(ridge), monotone=penalty.monotone))
+    problem = repr(Ridge(float(ridge), monotone=penalty.monotone))
     return Certificate(problem, OF_MODEL, status, float(kkt_violation), known)

@@ -23,7 +23,7 @@ def equal_columns(
     Columns of the table are equal if their features are, and have the same sign rules. Of equal columns, the one that
     is kept, or else the cheapest, or else one that is not among `last`, or else the first stands for all.
 
-    per_query   each query may have a shift of its own, which no linear ranking sees; steps and curves see it
+    per_query   each query may have a shift of its own, which no linear ranking sees; steps see it
     """
     if isinstance(rules, Ridge | ElasticNet):  # these give equal columns equal weights
         return (), ""

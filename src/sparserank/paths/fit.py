@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
-from sparserank.curves import STRAIGHT, fit_bins
+from sparserank.bins import STRAIGHT, fit_bins
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import as_datasets
 from sparserank.errors import DataError, ParameterError
@@ -215,7 +215,7 @@ def fit_path(
         query_weight=query_weight,
         pair_weights=pair_weights,
         scale=scale,
-        knots=fit_bins(data) if made.on_steps else STRAIGHT,
+        shape=fit_bins(data) if made.on_steps else STRAIGHT,
         n_threads=n_threads,
         client=client,
     )

@@ -20,7 +20,7 @@ from sparserank.paths.result import PathResult, Point, n_used, significant
 from sparserank.paths.starts import SolvedStarts, Starts
 from sparserank.paths.strengths import Concave, Convex, Large, Problems, Strengths, roughly
 from sparserank.penalties import L1, Penalty, Ridge
-from sparserank.penalties.nested import Nested, nested
+from sparserank.penalties.groups import Grouped, grouped
 from sparserank.solvers import ProxNewton, Solution, Status, Stop, solve
 from sparserank.solvers.lockstep import Seconds, Steps
 from sparserank.solvers.loop import solving
@@ -46,7 +46,7 @@ def _falling(start: float, n_alphas: int, alpha_min_ratio: float) -> np.ndarray:
 
 def path_start(objective: PairwiseObjective, penalty: Penalty) -> float:
     """Strength at which the path of this (resolved) penalty starts, computed after always-keep features are fitted."""
-    penalty = on_coefficients(penalty, objective)
+    penalty = on_groups(penalty, objective)
     return _start(objective, penalty, _kept_alone(objective, penalty))
 
 
@@ -133,7 +133,7 @@ def following(
         raise DataError(f"tol must be positive and max_iter >= 1; got {tol} and {plan.max_iter}.")
     # Put the penalty on the coefficients of the objective, and find where its path starts.
     given = resolved(penalty, objective)
-    penalty = on_coefficients(given, objective)
+    penalty = on_groups(given, objective)
     kept = _kept_alone(objective, penalty, tol)
     alpha_max = _start(objective, penalty, kept)
     if alphas is None:
@@ -281,23 +281,14 @@ def refit_problem(
 
 
 def resolved(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
-    """The penalty with its shape parameters on the scale of the mean loss (theory.md section 2). Only the curvatures of
-    linear parts are used."""
-    per_value = 1 if isinstance(penalty, Nested) else objective.width  # other penalties have one rule per feature
-    return penalty.resolve(objective.curvature[::per_value], objective.total_weight)
+    """The penalty with its shape parameters on the scale of the mean loss (theory.md section 2)."""
+    return penalty.resolve(objective.curvature, objective.total_weight)
 
 
-def on_coefficients(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
-    """The penalty on the coefficients of an objective: unchanged, or nested if it has groups or the objective has
-    curves.
-
-    The bends of a curve are penalised like as many coefficients as they have degrees of freedom.
-    """
-    if isinstance(penalty, Nested) or not (objective.knots.curved or penalty.feature_groups is not None):
+def on_groups(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
+    """The penalty on the norms of its groups, if it has any; constant features do not count as members."""
+    if isinstance(penalty, Grouped) or penalty.feature_groups is None:
         return penalty
-    if penalty.feature_groups is not None:  # constant features do not count as members of a group
-        still = ~objective.varying.reshape(-1, objective.width).any(axis=1)
-        never = {*penalty.drop, *np.flatnonzero(still).tolist()}
-        keep = tuple(j for j in penalty.keep if j not in never)
-        penalty = replace(penalty, drop=tuple(sorted(never)), keep=keep)
-    return nested(penalty, *objective.knots.bends(objective.curvature))
+    never = {*penalty.drop, *np.flatnonzero(~objective.varying).tolist()}
+    keep = tuple(j for j in penalty.keep if j not in never)
+    return grouped(replace(penalty, drop=tuple(sorted(never)), keep=keep))

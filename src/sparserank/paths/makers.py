@@ -10,26 +10,9 @@ from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import PathPlan, following
 from sparserank.paths.result import PathResult
 from sparserank.penalties import FeatureRules, Penalty, Ridge
-from sparserank.penalties.nested import like_l1
+from sparserank.penalties.groups import like_l1
 from sparserank.penalties.rules import SIZE
 from sparserank.solvers.lockstep import Steps
-
-# Paths on curves end here: more curves do not make a small model, nor can a few hundred queries determine them.
-MAX_CURVED_FEATURES = 30
-
-
-@dataclass(frozen=True)
-class CurvePath:
-    """A path maker: the path of a penalty on an objective with knots; it ends after MAX_CURVED_FEATURES features."""
-
-    maker: PathMaker
-
-    def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-        most = MAX_CURVED_FEATURES if plan.k is None else min(plan.k, MAX_CURVED_FEATURES)
-        return self.maker.path(objective, replace(plan, k=most))
-
-    def n_points(self, plan: PathPlan) -> int:
-        return self.maker.n_points(plan)
 
 
 def l1_seconds(n_docs: int, n_features: int) -> float:

@@ -115,8 +115,6 @@ class PathResult:
         certificate applies. NaN: the point solves no problem.
     scaling : FeatureScaling or None
         Scaling of the features; None: they are not scaled.
-    blocks : ndarray of shape (n_features, m, width) or None
-        With curves: their blocks, which define the coefficients.
     values : ndarray of shape (n_metrics, n_alphas, n_queries) or None
         In a cross-validation: metrics on queries that the path has not seen.
 
@@ -147,7 +145,6 @@ class PathResult:
     width: int = 1  # coefficients of each feature, side by side
     ridge: np.ndarray | None = None
     scaling: FeatureScaling | None = None
-    blocks: np.ndarray | None = None
     values: np.ndarray | None = None
 
     @classmethod
@@ -194,7 +191,7 @@ class PathResult:
 
     @property
     def scaled_coefs(self) -> np.ndarray:
-        """(n_alphas, n_features) coefficients of the scaled features; with curves, (n_alphas, n_features * width)."""
+        """(n_alphas, n_features) coefficients of the scaled features; with steps, (n_alphas, n_features * width)."""
         return np.asarray(self.sparse_coefs.toarray())
 
     @property
@@ -204,12 +201,11 @@ class PathResult:
         Raises
         ------
         DataError
-            The path has curves.
+            The path has steps.
         """
         if self.width > 1:
             raise DataError(
-                "a path of curves has no coefficients in units of X; use scaled_coefs, the coefficients of the linear "
-                "parts and bends."
+                "a path of steps has no coefficients in units of X; use scaled_coefs, the jumps between bins."
             )
         return self.scaled_coefs if self.scaling is None else self.scaled_coefs / self.scaling.scale
 
@@ -232,7 +228,7 @@ class PathResult:
 
     @property
     def weights_sum(self) -> np.ndarray:
-        """(n_alphas,) l1 norm of the coefficients; with curves, the sum of the features' norms."""
+        """(n_alphas,) l1 norm of the coefficients; with steps, the sum of the features' norms."""
         return np.asarray(np.abs(self.weights()[1]).sum(axis=1))
 
     @property
@@ -252,9 +248,8 @@ class PathResult:
         lo, hi = self.sparse_coefs.indptr[int(index) % len(self.alphas) :][:2]
         return np.unique(self.sparse_coefs.indices[lo:hi] // self.width)
 
-    def certificate_at(self, index: int, penalty: FeatureRules | None = None, *, curves: bool = False) -> Certificate:
-        """The certificate of one point. penalty: of the path whose points these are or refit, by default this one;
-        curves: whether the coefficients are those of curves."""
+    def certificate_at(self, index: int, penalty: FeatureRules | None = None) -> Certificate:
+        """The certificate of one point. penalty: of the path whose points these are or refit, by default this one."""
         return certificate_of(
             (self.penalty if penalty is None else penalty).with_alpha(float(self.alphas[index])),
             len(self.feature_names),
@@ -262,7 +257,6 @@ class PathResult:
             float(self.kkt_violations[index]),
             float(self.gaps[index]),
             None if self.ridge is None else float(self.ridge[index]),
-            curves=curves,
         )
 
     def certificate(self) -> PathCertificate:
@@ -277,20 +271,12 @@ class PathResult:
         )
 
     def in_units(self, coefs: sp.csr_array) -> sp.csr_array:
-        """Coefficients (n, n_features * width) in units of the features themselves, or of the ramps of their curves."""
+        """Coefficients (n, n_features * width) in units of the features themselves; steps have no other."""
         assert self.scaling is not None
-        if self.blocks is None and self.width > 1:
+        if self.width > 1:
             return coefs
-        if self.blocks is None:
-            scale = self.scaling.scale
-            return sp.csr_array((coefs.data / scale[coefs.indices], coefs.indices, coefs.indptr), shape=coefs.shape)
-        d, m, width = self.blocks.shape
-        mixing = sp.bsr_array(
-            (self.blocks.transpose(0, 2, 1), np.arange(d), np.arange(d + 1)), shape=(d * width, d * m)
-        )
-        product = sp.csr_array(coefs @ mixing)
-        product.eliminate_zeros()
-        return product
+        scale = self.scaling.scale
+        return sp.csr_array((coefs.data / scale[coefs.indices], coefs.indices, coefs.indptr), shape=coefs.shape)
 
     def without_traces(self, share: float) -> PathResult:
         """The path without coefficients whose absolute value, divided by the scale, is below this share of the sum over
@@ -302,7 +288,7 @@ class PathResult:
         """Cut every point to its k largest |scaled coefficients|, without refit; certificates no longer apply (NaN)."""
         check_arguments(PathResult.truncate, locals(), k=Count())
         if self.width > 1:
-            raise DataError("a path of curves cannot be truncated: its features have several coefficients.")
+            raise DataError("a path of steps cannot be truncated: its features have several coefficients.")
         coefs = self.sparse_coefs.copy()
         for lo, hi in pairwise(coefs.indptr.tolist()):
             coefs.data[lo:hi][np.argsort(-np.abs(coefs.data[lo:hi]), kind="stable")[k:]] = 0.0

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import Penalty
-from sparserank.penalties.nested import like_l1
+from sparserank.penalties.groups import like_l1
 from sparserank.solvers import ProxNewton, Solution, Stop
 from sparserank.solvers.curvature import corrected, secant
 from sparserank.solvers.lockstep import Steps

@@ -40,7 +40,6 @@ class L1(Penalty):
     """
 
     name = "l1"
-    tried_on_curves = True
     kind = ELASTIC
     is_convex = True
 

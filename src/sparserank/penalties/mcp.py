@@ -58,7 +58,6 @@ class MCP(Penalty):
     gamma_scale: str = "curvature"
 
     name = "mcp"
-    tried_on_curves = True
     kind = _scalar_prox.MCP
 
     def _check(self) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -54,45 +55,37 @@ class SeparablePart:
 
 @dataclass(frozen=True)
 class BlockPart:
-    """A nested penalty of blocks of columns, in the form that compiled block descent takes.
+    """A penalty of blocks of columns, in the form that compiled block descent takes.
 
     Columns are permuted by `order`, (n,) positions. Block b is then the columns starts[b] .. starts[b + 1] - 1, with
-    penalty p(|u|; whole[b]) + ridge |u|^2 / 2. Curve c is the columns first[c] .. behind[c] - 1 of one of the blocks,
-    with the additional penalty p(|u|; curve_price[c]). monotone (n,): 1 where u >= 0, -1 where u <= 0.
+    penalty p(|u|; prices[b]). monotone (n,): 1 where u >= 0, -1 where u <= 0.
     """
 
     order: np.ndarray
     starts: np.ndarray
-    whole: np.ndarray
-    first: np.ndarray
-    behind: np.ndarray
-    curve_price: np.ndarray
+    prices: np.ndarray
     monotone: np.ndarray
     kind: int
     shape1: float
     shape2: float
-    ridge: float
     value_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
     slope_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
     second_derivative_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-    def norms(self) -> Iterator[tuple[slice, float]]:
-        """(columns, price) of every penalised norm."""
-        for lo, hi, price in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), self.whole.tolist(), strict=True):
-            yield slice(lo, hi), price
-        for lo, hi, price in zip(self.first.tolist(), self.behind.tolist(), self.curve_price.tolist(), strict=True):
-            yield slice(lo, hi), price
+    @property
+    def blocks(self) -> list[slice]:
+        """The columns of each block."""
+        return [slice(lo, hi) for lo, hi in pairwise(self.starts.tolist())]
 
     def value(self, u: np.ndarray) -> float:
         """The penalty of u (n,), with columns permuted by `order`."""
-        sizes = np.array([np.linalg.norm(u[at]) for at, _ in self.norms()])
-        prices = np.concatenate([self.whole, self.curve_price])
-        return 0.5 * self.ridge * float(u @ u) + float(self.value_of(sizes, prices).sum())
+        sizes = np.array([np.linalg.norm(u[block]) for block in self.blocks])
+        return float(self.value_of(sizes, self.prices).sum())
 
     def expansion(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(gradient (n,), Hessian (n, n)) of the penalty at u, where it does not vanish."""
-        gradient, hessian = self.ridge * u, self.ridge * np.eye(len(u))
-        for at, price in self.norms():
+        gradient, hessian = np.zeros(len(u)), np.zeros((len(u), len(u)))
+        for at, price in zip(self.blocks, self.prices.tolist(), strict=True):
             v = u[at]
             size = float(np.linalg.norm(v))
             if size == 0.0 or price == 0.0:

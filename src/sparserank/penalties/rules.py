@@ -33,7 +33,7 @@ class FeatureRules:
         Features (0-based, or by name) whose weight is 0 (keep) or inf (drop).
     feature_groups : array_like of shape (n_features,) or mapping, optional
         Number of the group of each feature, or {"bm25_title": "title"}. The features of a group enter together, and the
-        group is penalised once (`nested.py`). Their weights must be equal, because they are the cost of the group.
+        group is penalised once (`groups.py`). Their weights must be equal, because they are the cost of the group.
 
     Notes
     -----
@@ -44,7 +44,6 @@ class FeatureRules:
     on_steps: ClassVar[bool] = False  # features enter as steps; of the points within a size, the largest represents it
     lowers: ClassVar[str] = ""  # the loss of its models, if not that of the settings
     along: ClassVar[str] = ALPHA  # what varies along its path
-    tried_on_curves: ClassVar[bool] = False  # by `select`, which tries any other on curves only if it is told to
 
     alpha: float = 1.0
     weights: Any = None

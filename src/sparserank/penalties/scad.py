@@ -58,7 +58,6 @@ class SCAD(Penalty):
     threshold_scale: float = 1.0
 
     name = "scad"
-    tried_on_curves = True
     kind = _scalar_prox.SCAD
 
     def _check(self) -> None:

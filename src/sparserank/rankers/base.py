@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sparserank.bins import STRAIGHT, Shape, StepFunction
 from sparserank.crossval.feature_groups import groups_of_columns
-from sparserank.curves import STRAIGHT, Curves, Shape
 from sparserank.data.dataset import RankingDataset, first_index, numbered
 from sparserank.data.filling import training_medians
 from sparserank.data.missing import ERROR
@@ -169,7 +169,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             if not self._takes_client:
                 raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
             ready = placed(given.client, ready)
-        for old in ("transform_", "shaped_coef_", "curves_", "fill_values_", "medians_"):
+        for old in ("transform_", "shaped_coef_", "steps_", "fill_values_", "medians_"):
             self.__dict__.pop(old, None)
         if data.fill_values is not None and np.isfinite(data.fill_values).any():
             self.fill_values_ = data.fill_values
@@ -184,7 +184,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             ) from error
         self._keep_weights(self.coef_, data.X.dtype)
         self.medians_ = training_medians(data.X, self.support_, _counted_rows(data, weight))
-        if self._curves is not None or not self._is_linear:
+        if self._steps is not None or not self._is_linear:
             del self.coef_
         elif self._fitted_transform is not None:
             self.shaped_coef_ = self.coef_
@@ -201,9 +201,9 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return getattr(self, "scaling", "none") in LINEAR_SCALINGS
 
     @property
-    def _curves(self) -> Curves | None:
+    def _steps(self) -> Mapping[int, StepFunction] | None:
         """Contribution of each feature to the score; None: its value times its weight."""
-        return self.__dict__.get("curves_")
+        return self.__dict__.get("steps_")
 
     @property
     def _fitted_transform(self) -> Transform | None:
@@ -212,9 +212,9 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return None if found is None or found.is_identity else found
 
     def __getattr__(self, name: str) -> Any:
-        if name == "coef_" and self._curves is not None:
+        if name == "coef_" and self._steps is not None:
             raise AttributeError(
-                f"{type(self).__name__} fits curves, so features have no weights. Use curves_ for each feature's "
+                f"{type(self).__name__} fits steps, so features have no weights. Use steps_ for each feature's "
                 "contribution to the score, scaled_coef_ for the size of each contribution, and to_model() for the "
                 "whole model."
             )
@@ -292,7 +292,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         loss: str | PairwiseLoss = "squared_hinge",
         pair_weights: str = "pair",
         scale: np.ndarray | None = None,
-        knots: Shape = STRAIGHT,
+        shape: Shape = STRAIGHT,
     ) -> PairwiseObjective:
         """The mean loss over preferred pairs; raise DataError if no feature varies within the queries."""
         objective = PairwiseObjective(
@@ -301,7 +301,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             query_weight=given.query_weight,
             pair_weights=pair_weights,
             scale=scale,
-            knots=knots,
+            shape=shape,
             n_threads=getattr(self, "n_threads", None),
             client=given.client,
         )
@@ -346,7 +346,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         qid = qid if self._is_linear else without_qid(X, qid)[1]
         X = features_to_score(self, X, self.__dict__.get("fill_values_"))
-        if self._curves is not None or not self._is_linear:
+        if self._steps is not None or not self._is_linear:
             return self.to_model().predict(X, qid=qid)
         if self._fitted_transform is not None:
             return np.asarray(self._fitted_transform(X) @ self.shaped_coef_).ravel()
@@ -434,17 +434,17 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             parameters,
             {"estimator": type(self).__name__},
             self._fitted_transform,
-            self._unit_curves(),
+            self._unit_steps(),
             self.__dict__.get("fill_values_"),
             self.__dict__.get("medians_"),
             self.__dict__.get("_index_base", 1),
             self.__dict__.get("_derived", {}),
         )
 
-    def _unit_curves(self) -> Curves:
-        """The curves of a model whose weights are the sizes of the features."""
-        curves, size = self._curves or {}, self._selecting
-        return {j: replace(c, values=c.values / size[j]) for j, c in curves.items()}
+    def _unit_steps(self) -> dict[int, StepFunction]:
+        """The steps of a model whose weights are the sizes of the features."""
+        steps, size = self._steps or {}, self._selecting
+        return {j: replace(f, values=f.values / size[j]) for j, f in steps.items()}
 
     def save(self, path: str | os.PathLike) -> Self:
         """Write the model file (JSON); `sparserank.load_model` reads it."""

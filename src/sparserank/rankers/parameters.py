@@ -29,7 +29,6 @@ class SparseRankerParameters(BaseEstimator):
         k: int | None = None,
         scaling: str = "within-query-std",
         feature_transform: str = "none",
-        n_knots: int = 10,
         monotone: Mapping[str, str | int] | None = None,
         keep: Sequence[str] | None = None,
         drop: Sequence[str] | None = None,
@@ -50,7 +49,6 @@ class SparseRankerParameters(BaseEstimator):
         self.k = k
         self.scaling = scaling
         self.feature_transform = feature_transform
-        self.n_knots = n_knots
         self.monotone = monotone
         self.keep = keep
         self.drop = drop
@@ -86,7 +84,6 @@ class SparseRankerCVParameters(BaseEstimator):
         alpha_min_ratio: float = 0.01,
         scaling: str = "within-query-std",
         feature_transform: str = "none",
-        n_knots: int = 10,
         monotone: Mapping[str, str | int] | None = None,
         keep: Sequence[str] | None = None,
         drop: Sequence[str] | None = None,
@@ -112,7 +109,6 @@ class SparseRankerCVParameters(BaseEstimator):
         self.alpha_min_ratio = alpha_min_ratio
         self.scaling = scaling
         self.feature_transform = feature_transform
-        self.n_knots = n_knots
         self.monotone = monotone
         self.keep = keep
         self.drop = drop

@@ -6,22 +6,19 @@ import warnings
 from dataclasses import fields, replace
 from typing import Any, Self
 
-import numpy as np
-
+from sparserank.bins import Bins
 from sparserank.crossval.feature_rules import complete_penalties
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms
-from sparserank.curves import Shape, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.model.ranking_model import step_model
 from sparserank.options import option
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.paths import SizedMaker, parse_maker
 from sparserank.penalties import Penalty
-from sparserank.penalties.nested import NESTING, nests
 from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
 from sparserank.rankers.validation import checked_penalty
-from sparserank.shards.scaling import FeatureScaling
-from sparserank.transforms import CURVES, NONE, STEPS
+from sparserank.transforms import NONE, STEPS
 
 PREFIX = "penalty__"
 
@@ -36,7 +33,6 @@ class PenalizedRanker(LinearRanker):
     penalty: Any
     feature_transform: str
     scaling: str
-    n_knots: int
     monotone: Any
     keep: Any
     drop: Any
@@ -108,9 +104,6 @@ class PenalizedRanker(LinearRanker):
         """
         name, transform = type(self).__name__, self.feature_transform
         penalty = checked_penalty(name, self._named_penalty)
-        if transform in CURVES and not (nests(penalty) or isinstance(penalty, SizedMaker)):
-            known = f"cannot be {transform} with {penalty.name}; curves support {', '.join(NESTING)} and best_k."
-            raise ParameterError("feature_transform", known, owner=name)
         if transform != NONE and penalty.on_steps:
             raise ParameterError("feature_transform", f"must be {NONE} with {penalty.name}.", owner=name)
         if transform != NONE and self.scaling not in LINEAR_SCALINGS:
@@ -136,29 +129,19 @@ class PenalizedRanker(LinearRanker):
     def _learned_transform(self, given: TrainingSet, penalty: Penalty | SizedMaker) -> FeatureTransform:
         """The transform of the features, learned on queries with a positive weight without labels; sets transform_.
         Warns if columns are equal.
-
-        Raises
-            DataError   curves need features in memory; or monotone does not fit the features
         """
         kind = STEPS if penalty.on_steps else self.feature_transform
-        name, data, directions = type(self).__name__, given.data, None
-        if kind in CURVES and (data.is_stored or given.client is not None):
-            raise DataError(f"{name}: {not_in_memory()}")
-        if kind in CURVES:
-            directions = penalty.feature_signs(data.n_features)
-            if len(directions) != data.n_features:
-                raise DataError(f"{name}: monotone must contain {data.n_features} values; got {len(directions)}.")
-        used = used_queries(data, given.query_weight)
-        (found,) = feature_transforms(used, [kind], self.n_knots, directions, penalty)
+        used = used_queries(given.data, given.query_weight)
+        (found,) = feature_transforms(used, [kind], penalty)
         if found.transform is not None:
             self.transform_ = found.transform
         if found.said:
-            warnings.warn(f"{name}: {found.said}", DataWarning, stacklevel=6)
+            warnings.warn(f"{type(self).__name__}: {found.said}", DataWarning, stacklevel=6)
         return found
 
-    def _draw(self, shape: Shape, blocks: np.ndarray | None) -> None:
-        """Set curves_ from the fitted coefficients, and scaled_coef_ per feature."""
-        names, none = tuple(f"f{j + 1}" for j in range(self.n_features_in_)), FeatureScaling("none")
-        model = FeatureTransform("", knots=shape).model(self.scaled_coef_, names, none, blocks)
+    def _draw(self, bins: Bins) -> None:
+        """Set steps_ from the fitted jumps, and scaled_coef_ per feature."""
+        names = tuple(f"f{j + 1}" for j in range(self.n_features_in_))
+        model = step_model(bins, self.scaled_coef_, names)
         self.scaled_coef_ = model.coef
-        self.curves_ = {j: c.times(model.coef[j]) for j, c in model.curves.items()}
+        self.steps_ = {j: f.times(model.coef[j]) for j, f in model.steps.items()}

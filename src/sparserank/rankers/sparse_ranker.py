@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sparserank.bins import Bins
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import transformed
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.number_checks import kept_in_vain
 from sparserank.objective import PairwiseObjective
 from sparserank.options import option
-from sparserank.options.paths import ALPHA_MIN_RATIO, DEFAULT_KNOTS, N_ALPHAS
+from sparserank.options.paths import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.options.rankers import RANK_SVM, SPARSE_RANKER
 from sparserank.paths import (
     PathResult,
@@ -23,12 +24,12 @@ from sparserank.paths import (
     feature_scale,
     fit_path_on,
     maker_of,
-    on_coefficients,
+    on_groups,
     path_start,
     warn_of_missed,
 )
 from sparserank.penalties import FeatureRules, Penalty
-from sparserank.penalties.nested import Nested, like_l1
+from sparserank.penalties.groups import Grouped, like_l1
 from sparserank.rankers.base import TrainingSet
 from sparserank.rankers.parameters import RankSVMParameters, SparseRankerParameters
 from sparserank.rankers.penalty_parameters import PenalizedRanker
@@ -68,11 +69,8 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
         affect a ranking), 'standard', 'min-max', 'none' for exact comparisons, 'log-standard' (signed log1p first) or
         'query-min-max' (`predict` then needs qid). The last two exclude transforms, and there is no coef_.
     feature_transform : str, default 'none'
-        Transform of the features: 'none', 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / median |x|)), or
-        'curves', 'curves(log)', ...: see Notes. (The name is not transform because scikit-learn's selectors have a
-        method `transform`.)
-    n_knots : int, default 10
-        Knots of each curve, 3 to 256, at quantiles of the transformed training values.
+        Transform of the features: 'none', 'log' (sign(x) log(1 + |x|)) or 'asinh' (asinh(x / median |x|)).
+        (The name is not transform because scikit-learn's selectors have a method `transform`.)
     monotone : mapping, optional
         {feature: '+'} or {feature: '-'}: a larger value of the feature may only raise, or only lower, the score.
     keep, drop : list of str, optional
@@ -102,10 +100,10 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights in units of X, scaling included. With a transform, transform_ and shaped_coef_ (the weights of
-        transform_(X)) replace it. With curves, curves_ replaces it: {feature: Curve}, the contribution of each to the
-        score.
+        transform_(X)) replace it. With steps, steps_ replaces it: {feature: StepFunction}, the contribution of each
+        to the score.
     scaled_coef_, feature_importances_ : ndarray of shape (n_features,)
-        Weights of the scaled features, and their absolute values; with curves, the sizes of the curves.
+        Weights of the scaled features, and their absolute values; with steps, their ranges.
     support_ : ndarray of int
         Features whose scaled_coef_ is not 0.
     scale_ : ndarray of shape (n_features,) or None
@@ -134,11 +132,6 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
 
     Notes
     -----
-    With curves, each feature (or its log) enters linearly or, at an extra penalty, as a piecewise linear curve, flat
-    outside its knots. A curve cannot fall where the penalty's monotone is 1, nor rise where it is -1. Curves need l1,
-    mcp, scad, log or best_k. The concave penalties add a ridge of a thousandth of the curvature of a linear feature to
-    objective_. `scaling` is not used with curves, because knots are at quantiles of the values.
-
     Certificates refer to the float64 solution; `coef_` has the dtype of X, as scikit-learn requires. A threshold on
     `coef_` compares weights with different units: pass importance_getter="feature_importances_" to SelectFromModel and
     RFE.
@@ -190,13 +183,13 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
         if transform.transform is not None:
             data = transformed(data, transform.transform)
             data = data if client is None else placed(client, data)
-        knots = transform.knots
+        shape = transform.shape
         self.scale_ = None
-        if not knots.curved:
+        if not shape.stepped:
             sums = None if client is None else sums_on(client, data.X)
             self.scale_ = feature_scale(data, LINEAR_PART.get(self.scaling, self.scaling), query_weight, sums)
         objective = self._objective(
-            replace(given, data=data), loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_, knots=knots
+            replace(given, data=data), loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_, shape=shape
         )
         if isinstance(penalty, SizedMaker):
             assert self.k is not None
@@ -208,24 +201,24 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
             warnings.warn(f"{type(self).__name__}: {said}", DataWarning, stacklevel=4)
         of_feature = np.abs(objective.gradient_at_zero).reshape(-1, objective.width).max(axis=1)
         self.alpha_max_ = penalty.largest(of_feature)
-        if isinstance(penalty, Penalty) and isinstance(nested := on_coefficients(penalty, objective), Nested):
-            self.alpha_max_ = like_l1(nested).alpha_max(objective.gradient_at_zero)
+        if isinstance(penalty, Penalty) and isinstance(grouped := on_groups(penalty, objective), Grouped):
+            self.alpha_max_ = like_l1(grouped).alpha_max(objective.gradient_at_zero)
         if self.k is not None:
             self._fit_size(objective, penalty, self.k)
         else:
             assert isinstance(penalty, Penalty)  # paths by size need one
             alpha = self.alpha if self.alpha is not None else self.alpha_ratio * path_start(objective, penalty)
             penalty = penalty.with_alpha(alpha)
-            one, alphas = self._solve(objective, on_coefficients(penalty, objective)), np.array([penalty.alpha])
+            one, alphas = self._solve(objective, on_groups(penalty, objective)), np.array([penalty.alpha])
             # One solution is a path of one point; its signs are those of w, because a path does not store -0.0.
             path = PathResult.of([Point.of(one, 0.0)], penalty, alphas, self.alpha_max_, self.alpha_max_, objective)
-            self._keep(np.copysign(path.scaled_coef(0), one.w), path, 0, one.n_iter, curves=knots.curved)
+            self._keep(np.copysign(path.scaled_coef(0), one.w), path, 0, one.n_iter)
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
         if isinstance(penalty, SizedMaker):  # it has no strength
             self.alpha_ = self.C_mean_ = self.C_sum_ = float("nan")
-        if knots.curved:
-            self._draw(knots, objective.curve_blocks())
+        if isinstance(shape, Bins):
+            self._draw(shape)
         self.r_ = float(np.abs(self.scaled_coef_).sum())
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
 
@@ -276,9 +269,9 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
                 "once. Check for duplicated features."
             )
         best = int(within[np.argmin(path.ranks[within])])
-        self._keep(path.scaled_coef(best), path, best, int(path.n_iters.max(initial=1)), curves=objective.knots.curved)
+        self._keep(path.scaled_coef(best), path, best, int(path.n_iters.max(initial=1)))
 
-    def _keep(self, w: np.ndarray, path: PathResult, best: int, n_iter: int, *, curves: bool) -> None:
+    def _keep(self, w: np.ndarray, path: PathResult, best: int, n_iter: int) -> None:
         """Set the fitted attributes from w, a point of a path."""
         self.scaled_coef_, self.alpha_ = w, float(path.alphas[best])
         self.penalty_ = path.penalty.with_alpha(self.alpha_)
@@ -286,7 +279,7 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
         self.kkt_violation_ = float(path.kkt_violations[best])
         self.duality_gap_ = None if np.isnan(path.gaps[best]) else float(path.gaps[best])
         self.n_iter_, self.status_, self.n_pairs_ = n_iter, path.statuses[best], path.n_pairs
-        self.certificate_ = path.certificate_at(best, curves=curves)
+        self.certificate_ = path.certificate_at(best)
 
 
 def _largest_within(sizes: np.ndarray, k: int) -> int:
@@ -362,5 +355,4 @@ class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alp
     k = None
     scaling = feature_transform = "none"
     missing = "error"
-    n_knots = DEFAULT_KNOTS
     n_alphas = N_ALPHAS.default

@@ -66,7 +66,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
         Smallest strength of the paths, as a fraction of the largest.
     scaling : str, default 'within-query-std'
         As in `SparseRanker`; learned in every fold on its training queries.
-    feature_transform, n_knots : str, int
+    feature_transform : str
         As in `SparseRanker`; learned on all rows of `fit`, without labels.
     monotone, keep, drop, feature_groups, costs : optional
         As in `SparseRanker`.
@@ -85,7 +85,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
 
     Attributes
     ----------
-    coef_, scaled_coef_, scale_, support_, alpha_, transform_, curves_ : ndarray
+    coef_, scaled_coef_, scale_, support_, alpha_, transform_ : ndarray
         As in `SparseRanker`.
     path_ : PathResult
         The path on all training rows.
@@ -176,7 +176,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
         candidate_set = cv.fit([PathTask(PATH, maker, transform)])
         final = candidate_set.paths[PATH, FINAL]
         scaling = None if self.scaling == "none" else final.scaling
-        self.path_ = replace(final, scaling=scaling, blocks=None, values=None)
+        self.path_ = replace(final, scaling=scaling, values=None)
         if unseen is data:  # queries of weight 0 are not used for evaluation
             assert final.values is not None
             known = np.where(np.isin(np.arange(data.n_queries), counted), final.values, np.nan)
@@ -185,8 +185,6 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
         self._choose(candidate_set)
         self.scaled_coef_ = self.path_.scaled_coef(self.chosen_index_)
         self.scale_ = None if scaling is None else scaling.scale
-        if transform.knots.curved:
-            self._draw(transform.knots, final.blocks)
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
         self.alpha_ = float(self.path_.alphas[self.chosen_index_])
         self.n_iter_ = int(self.path_.n_iters.max(initial=1))

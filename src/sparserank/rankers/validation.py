@@ -18,7 +18,7 @@ from sparserank.number_checks import checked_weights, usable_weights
 from sparserank.objective import PairwiseObjective
 from sparserank.options import parse_option
 from sparserank.options.kinds import Count
-from sparserank.paths import BestK, BoostedSteps, SizedMaker, on_coefficients, parse_maker, resolved
+from sparserank.paths import BestK, BoostedSteps, SizedMaker, on_groups, parse_maker, resolved
 from sparserank.penalties import Penalty
 from sparserank.text import brief
 
@@ -189,7 +189,7 @@ def usable_penalty(owner: str, penalty: Penalty | SizedMaker, objective: Pairwis
     """
     assert isinstance(penalty, Penalty)  # rankers that support models by size handle them before
     on_scale = resolved(penalty, objective)
-    if not (objective.varying & on_coefficients(on_scale, objective).usable(objective.n_features)).any():
+    if not (objective.varying & on_groups(on_scale, objective).usable(objective.n_features)).any():
         raise DataError(
             f"{owner}: the penalty excludes every feature that varies (by drop, or by weights of inf); allow at least "
             "one."

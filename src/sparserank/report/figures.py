@@ -57,7 +57,7 @@ def plot_path(path: PathResult, axes: Any = None) -> Any:
 
 
 def _path_labels(path: PathResult) -> tuple[str, str]:
-    of_features = "weight (scaled)" if path.width == 1 else "size of the feature's curve"
+    of_features = "weight (scaled)" if path.width == 1 else "size of the feature's steps"
     return ACROSS[path.penalty.along], of_features
 
 
@@ -134,22 +134,21 @@ def _named_bars(names: Sequence[str]) -> tuple[Figure, Any, np.ndarray]:
     return figure, axes, place
 
 
-def curve_picture(row: Mapping[str, Any]) -> str:
+def steps_picture(row: Mapping[str, Any]) -> str:
     """The contribution of a feature to the score, above a histogram of its training values."""
-    curve, name = row["curve"], row["name"].partition("(")[2].removesuffix(")")
+    steps, name = row["steps"], row["feature"]
     figure = new_figure((4.2, 3.4))
     axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    knots, values = np.array(curve["knots"]), np.array(curve["values"])
-    margin = 0.06 * (knots[-1] - knots[0])
-    across, up = [knots[0] - margin, *knots, knots[-1] + margin], [values[0], *values, values[-1]]
+    at, values = np.array(steps["at"]), np.array(steps["values"])
+    margin = 0.06 * (at[-1] - at[0])
+    across, up = [at[0] - margin, *at, at[-1] + margin], [values[0], *values, values[-1]]
     axes.plot(across, up, color=SERIES[0], linewidth=1.8)
-    axes.plot(knots, values, marker="o", markersize=3.5, linestyle="none", color=SERIES[0])
     axes.set_ylabel("contribution to the score", color=INK)
     axes.grid(axis="y", color=GRID, linewidth=0.8)
-    edges, counts = np.array(curve["edges"]), np.array(curve["counts"])
+    edges, counts = np.array(steps["edges"]), np.array(steps["counts"])
     below.bar(edges[:-1], counts / max(counts.sum(), 1), width=np.diff(edges), align="edge", color=SOFT, linewidth=0)
     below.set_ylabel("share", color=INK)
     below.set_xlabel(cut(name), color=INK)
     for each in (axes, below):
         dress(each)
-    return to_svg(figure, f"Curve of {name}")
+    return to_svg(figure, f"Steps of {name}")

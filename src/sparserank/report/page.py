@@ -14,7 +14,7 @@ from sparserank.paths import SizedMaker
 from sparserank.report.claims import heading, how_sure, lead
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.explorer import explorer
-from sparserank.report.figures import coefficient_path, curve_picture, kept_by_halves, worth_of_features
+from sparserank.report.figures import coefficient_path, kept_by_halves, steps_picture, worth_of_features
 from sparserank.report.html import to_fragment, to_html
 from sparserank.report.size_picture import size_picture
 from sparserank.report.tables import (
@@ -42,11 +42,10 @@ COSTS_ARE = (
     "refitted, compared with a refit of all features. It is measured out of fold; a fold whose model does not use "
     "the feature counts as 0."
 )
-CURVES_ARE = (
-    "Each curve shows the contribution of a feature to the score: steps, or straight lines between knots, flat outside "
-    "them. The histogram below a curve shows the training values; values outside the knots are counted at its ends. "
-    "Only differences between documents of a query matter, so shifting a curve up or down does not change the "
-    "ranking."
+STEPS_ARE = (
+    "Each picture shows the contribution of a feature to the score. The histogram below it shows the training values; "
+    "values outside are counted at its ends. Only differences between documents of a query matter, so shifting steps "
+    "up or down does not change the ranking."
 )
 CERTIFICATES = (
     "The table shows the status of the points of each path, within the tolerance. Optimal means the global optimum "
@@ -96,9 +95,9 @@ def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
             f"as the chosen one. The table lists what such models use in place of a selected {noun}."
         )
         yield Section("Exchanges", text, [substitute_table(result)])
-    curves = _curves(result)
-    if curves:
-        yield Section("Curves", CURVES_ARE, [], curves)
+    steps = _steps(result)
+    if steps:
+        yield Section("Steps", STEPS_ARE, [], steps)
     if result.worth.feature_groups:
         yield Section("Groups in use", "", [group_table(result)])
     yield Section("Sizes", _quality(result), [size_table(result)], _path_picture(result))
@@ -139,24 +138,24 @@ def _worth(result: SelectionResult) -> list[Picture]:
     return [Picture("worth", caption, worth_of_features(result, costs), f"{listed(said)}.")]
 
 
-def _curves(result: SelectionResult) -> list[Picture]:
+def _steps(result: SelectionResult) -> list[Picture]:
     pictures: list[Picture] = []
     for row in result.facts["features"]:
-        if row["curve"] is not None:
-            first, *_, last = row["curve"]["values"]
-            said = f"The feature adds {signed(first)} at the first knot and {signed(last)} at the last."
-            pictures.append(Picture(f"curve-{len(pictures)}", row["name"], curve_picture(row), said))
+        if row["steps"] is not None:
+            first, *_, last = row["steps"]["values"]
+            said = f"The feature adds {signed(first)} below its first step and {signed(last)} beyond the last."
+            pictures.append(Picture(f"steps-{len(pictures)}", row["name"], steps_picture(row), said))
     return pictures
 
 
 def _quality(result: SelectionResult) -> str:
     plan, rules = result.plan, result.plan.metric.convention
     scored = "out of fold, over all training and" if plan.protocol == "cv" else "on the"
-    curved = any(row["curve"] is not None for row in result.facts["features"])
+    stepped = any(row["steps"] is not None for row in result.facts["features"])
     return (
         f"Quality is the mean {result.metric} {scored} validation queries ({result.n_queries} queries). Queries "
         f"without relevant documents count as in the “{rules.name}” convention ({rules.empty}); ties: {rules.ties}. "
-        f"{result.noun.capitalize()}s are scaled by {plan.path_plan.scaling}{', except for curves' if curved else ''}. "
+        f"{result.noun.capitalize()}s are scaled by {plan.path_plan.scaling}{', except for steps' if stepped else ''}. "
         "The columns “enter” and “leave” compare each model with the next smaller size."
     )
 

@@ -77,7 +77,7 @@ class Ablation:
                 "feature": name,
                 "coef": weights[name],
                 "transform": NONE if model.derived_of(int(j)) is not None else model.transform_of(int(j)),
-                "curve": None if model.derived_of(int(j)) is not None else drawn(model, self.cv.data, int(j)),
+                "steps": None if model.derived_of(int(j)) is not None else drawn(model, self.cv.data, int(j)),
                 "share": near.share(int(j)),
                 "folds": sum(int(j) in self.candidate_set.features(self.chosen, f) for f in self.cv.folds or [FINAL]),
                 "cost": cost(i, alone[i]) if i < n else None,
@@ -135,7 +135,7 @@ class Ablation:
     def learner(self) -> BoostedSteps | tuple[int, ...] | None:
         """What refits depend on: the maker of boosted steps, or the sign rules of the candidate's coefficients."""
         rules = self.candidate_set.tasks[self.chosen.penalty].maker.rules
-        return rules if isinstance(rules, BoostedSteps) else self.candidate_set.transform(self.chosen).monotone(rules)
+        return rules if isinstance(rules, BoostedSteps) else rules.monotone
 
     def _rows(self, f: int, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]] = ()) -> list[sp.csr_array]:
         """Coefficients in fold f: of the candidate, without each set of features, and with one feature swapped for

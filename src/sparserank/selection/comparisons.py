@@ -129,7 +129,7 @@ class Comparisons:
         features."""
         fitted = self.on_folds.fit(store, progress)
         rivals = Rivals(choice, fitted) if fitted else None
-        left_out, straight = self.on_folds.left_out, not self.cv.tries_curves
+        left_out, straight = self.on_folds.left_out, not self.cv.tries_steps
         first = report_of(rivals, self.on_folds.for_model, left_out, straight, choice.chosen, choice.by_size)
         if first.better is None:
             return first

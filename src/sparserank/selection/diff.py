@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import has_arrow, pa, pq
-from sparserank.curves import Curve, StepCurve
+from sparserank.bins import StepFunction
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import sources_of
 from sparserank.data.missing import KEEP
@@ -85,13 +85,12 @@ class Side:
         """The levels of a category that have a feature, selected or not."""
         return [d.level for d in self.model.derived.values() if d.source == column and d.level]
 
-    def curve(self, feature: str) -> tuple[Any, Curve | StepCurve] | None:
-        """(transform before it, curve or steps of a feature in the unit of `weights`); None if it has none."""
+    def steps(self, feature: str) -> StepFunction | None:
+        """The steps of a feature in the unit of `weights`; None if it has none."""
         m = self.model
         j = m.columns[feature][0]
         unit = float(m.coef[j] / m.scaling.scale[j]) / sum(map(abs, m.weights.values()))
-        before = m.transform and (m.transform.kinds[j], m.transform.constants[j])
-        return (before, m.curves[j].times(unit)) if j in m.curves and m.derived_of(j) is None else None
+        return m.steps[j].times(unit) if j in m.steps and m.derived_of(j) is None else None
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,8 @@ class ModelDiff:
     features : list of dict
         One row for each feature of either model: those that came in, those that left, and those in both, the largest
         change first. `change` ('came in', 'left' or 'in both'); `old` and `new`, the weights divided by the sum of the
-        absolute weights of their model (None: not used), and `difference`; `shape`, for a feature in both with a curve
-        or steps of the same transform, or with levels: half the range of the difference of the two, in the same unit;
+        absolute weights of their model (None: not used), and `difference`; `shape`, for a feature in both with steps,
+        or with levels: half the range of the difference of the two, in the same unit;
         `old_share` and `new_share` of the half-samples that chose it (None: not known); and `real` (None: no verdict).
     sentences : list of str
         The numbers of features, what the figures are, the rule by which a change is called real, the overlap, and how
@@ -243,9 +242,9 @@ def _feature(old: Side, new: Side, name: str, before: float | None, after: float
     if kind != BOTH and old.shares and new.shares and not is_larger:
         chose, other = (share or 0.0 for share in (shares if kind == LEFT else shares[::-1]))
         real = chose >= MIN_SHARE and other <= MAX_SHARE
-    if kind == BOTH and (a := old.curve(name)) and (b := new.curve(name)) and a[0] == b[0]:
-        x = np.concatenate([at for _, c in (a, b) for at in (c.knots, np.nextafter(c.knots, np.inf))])
-        shape = 0.5 * float(np.ptp(b[1](x) - a[1](x)))
+    if kind == BOTH and (a := old.steps(name)) and (b := new.steps(name)):
+        x = np.nextafter(np.concatenate([a.begins, b.begins]), np.inf)
+        shape = 0.5 * float(np.ptp(b(x) - a(x)))
     elif kind == BOTH and (had := old.levels(name)) and (has := new.levels(name)):
         changes = [has.get(level, 0.0) - had.get(level, 0.0) for level in has | had]
         shape = 0.5 * (max(*changes, 0.0) - min(*changes, 0.0))
@@ -268,7 +267,7 @@ def _sentences(old: Side, new: Side, features: list[Row]) -> list[str]:
             ]
             said.append(f"Levels of {brief(name)}: {'; '.join(changes)}.")
     if any(row["shape"] is not None for row in features):
-        said.append("Shape: half the range of the difference of two curves, steps or categories, in units of weights.")
+        said.append("Shape: half the range of the difference of steps or categories, in units of weights.")
     lacks = " and ".join(name for name, s in (("old", old), ("new", new)) if not s.shares)
     if lacks:
         needs = f"for that, each model needs a run directory with at least {MIN_HALF_SAMPLES} half-samples of its size"

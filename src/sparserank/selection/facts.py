@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 SUBSTITUTE = ("substitute", "substitute_difference", "substitute_correlation")
 FRAME = ("feature", "weight", "transform", "selection_frequency", "share", "folds", *SUBSTITUTE)
-FEATURE = ("name", *FRAME[:3], "curve", *FRAME[3:], "cost", "zeroed", "loss")
+FEATURE = ("name", *FRAME[:3], "steps", *FRAME[3:], "cost", "zeroed", "loss")
 SIZE = ("n_features", "penalty", "relax", "cost", "mean")
 
 
@@ -48,7 +48,7 @@ def facts_of(result: SelectionResult) -> dict[str, list[Row]]:
 def _feature(result: SelectionResult, row: Row) -> Row:
     found, halves = result.worth.substitute(row["feature"]), result.stability
     instead = (None, None, None) if found is None else (found.other, found.difference, found.correlation)
-    values = {**row, "weight": row["coef"], "name": _shaped(row["feature"], row["transform"])}
+    values = {**row, "weight": row["coef"], "name": _transformed(row["feature"], row["transform"])}
     flag = result.model.flag_of(row["feature"])
     values["name"] += "" if flag is None else f" (missing: {flag:+.3f})"
     values |= {"loss": _loss(result, row), **dict(zip(SUBSTITUTE, instead, strict=True))}
@@ -57,12 +57,9 @@ def _feature(result: SelectionResult, row: Row) -> Row:
     return {name: values[name] for name in FEATURE if name in values}
 
 
-def _shaped(feature: str, transform: str) -> str:
-    """A feature as it enters the model: curve(log(name))."""
-    if transform == NONE:
-        return feature
-    outer, _, inner = transform.removesuffix(")").partition("(")
-    return f"{outer}({inner}({feature}))" if inner else f"{outer}({feature})"
+def _transformed(feature: str, transform: str) -> str:
+    """A feature as it enters the model: log(name)."""
+    return feature if transform == NONE else f"{transform}({feature})"
 
 
 def _loss(result: SelectionResult, row: Row) -> float | None:

@@ -44,7 +44,7 @@ from sparserank.selection.ablation import Ablation, ablates_sizes, ablation_of_s
 from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
-from sparserank.selection.menu import first_look, notes_of_curves, notes_of_steps, of_earlier, tasks_of
+from sparserank.selection.menu import first_look, notes_of_steps, of_earlier, tasks_of
 from sparserank.selection.notes import (
     notes_of_choice,
     notes_of_kept,
@@ -58,7 +58,6 @@ from sparserank.selection.statements import counted
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import FIRST_LOOK, Caution, change
 from sparserank.transforms import STEPS
-from sparserank.warmup import load_curve_kernels
 from sparserank.workdir.pieces import WorkStore, kept
 from sparserank.workdir.work import LaterWork, Progress
 
@@ -197,7 +196,6 @@ class SelectionJob:
             *notes_of_loss(plan, cv.data, self.problem.query_weight is not None, on_steps),
             *notes_of_rules(plan, cv.data),
             *([cv.first.transform.said] if cv.first.transform.said else []),
-            *notes_of_curves(plan, cv.data, cv.first.client),
             *notes_of_steps(plan, cv.data),
             *([Caution(short)] if short else []),
             *notes_of_choice(plan, choice),
@@ -235,7 +233,7 @@ class SelectionJob:
             },
             models=models,
             size_costs=size_costs,
-            paths={t: replace(candidate_set.path(t), blocks=None, values=None) for t in candidate_set.tasks},
+            paths={t: replace(candidate_set.path(t), values=None) for t in candidate_set.tasks},
             all_features=against_all_features(choice, strongest, choice.by_size),
             worth=worth,
             stability=stability,
@@ -256,8 +254,6 @@ class SelectionJob:
 
     def candidates(self, store: WorkStore | None = None, progress: Progress | None = None) -> CandidateSet:
         """All candidates; fits what is missing in `store`."""
-        if any(t.transform.knots.curved for t in self.tasks):
-            load_curve_kernels()
         relaxed = self.plan.relaxed and not self.plan.fast
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:

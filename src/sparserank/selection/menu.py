@@ -6,12 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms, logs_differ
 from sparserank.crossval.tasks import PathTask
-from sparserank.curves import Knots, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
 from sparserank.export import ENGINES
@@ -19,7 +16,6 @@ from sparserank.options import option
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.selection import (
     MAX_FEATURES_OF_STEPS,
-    MAX_VALUES_OF_CURVES,
     MIN_DOCS_OF_STEPS,
     MIN_QUERIES_OF_STEPS,
     MIN_QUERIES_OF_TEACHERS,
@@ -27,10 +23,9 @@ from sparserank.options.selection import (
 from sparserank.paths import PenaltyPath, SizedMaker, maker_of
 from sparserank.paths.boosting import MAX_CUTOFF, BoostedSteps
 from sparserank.paths.metric_search import MetricSearch
-from sparserank.penalties import MCP, Penalty, Ridge
-from sparserank.penalties.nested import like_l1
+from sparserank.penalties import Penalty, Ridge
 from sparserank.selection.plan import SelectionPlan
-from sparserank.transforms import AUTO, CURVES, DISTILLED, LOG, NONE, STEPS
+from sparserank.transforms import AUTO, DISTILLED, LOG, NONE, STEPS
 
 DENSE = "ridge"  # the label of the dense reference
 MANY_QUERIES = 1_000  # from which 100 rounds may underfit (docs/theory.md section 9)
@@ -48,30 +43,27 @@ def tasks_of(
     client: Any = None,
     transforms: Sequence[FeatureTransform] | None = None,
 ) -> list[PathTask]:
-    """The tasks, transform by transform: the penalties, then the dense reference, which curves and distilled
-    models do not have. If curves of logarithms are tried by default, penalties that support them are not tried on plain
-    logarithms.
+    """The tasks, transform by transform: the penalties, then the dense reference, which steps and distilled models do
+    not have. By default, concave penalties are tried under the last linear transform only.
     transforms: by default those that the plan names.
 
     Raises
-        ParameterError   curves with data that are not in memory, or with penalties of different signs; distilled models
-                         without a linear penalty
+        ParameterError   distilled models without a linear penalty
     """
     if any(p.label == DENSE for p in plan.penalties):
         raise ParameterError("penalties", f"cannot be called {DENSE}, which is the name of the dense reference.")
     by_default = (*steps_tried(plan, data), *searches_tried(plan, data, client)) if transforms is None else ()
     limited = _limited(plan, by_default, groups, data)
     if transforms is None:
-        names = transforms_tried(plan, data, client)
+        names = transforms_tried(plan, data)
         if any(p.on_steps for p in limited.values()):
             names.append(STEPS)
-        directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
-        first = plan.penalties[0]
-        transforms = feature_transforms(data, names, plan.n_knots, directions, first, plan.renamed(data))
-    unasked = plan.feature_transform == (AUTO,) and any(isinstance(t.knots, Knots) for t in transforms)
+        transforms = feature_transforms(data, names, plan.penalties[0], plan.renamed(data))
+    unasked = plan.with_steps and plan.feature_transform == (AUTO,)
+    linear = [t for t in transforms if t.teacher is None and not t.shape.stepped]
     steps = {label: p for label, p in limited.items() if p.on_steps}
     limited = {label: p for label, p in limited.items() if label not in steps}
-    straight = {label: p for label, p in limited.items() if not p.tried_on_curves}
+    convex = {label: p for label, p in limited.items() if not isinstance(p, Penalty) or p.is_convex}
     out: list[PathTask] = []
     for transform in transforms:
         if transform.name == STEPS:
@@ -83,11 +75,9 @@ def tasks_of(
             own = {n: p for n, p in limited.items() if asked or (isinstance(p, Penalty) and not p.is_convex)}
             own = {n: p for n, p in own.items() if not isinstance(p, MetricSearch)}  # its metric needs true labels
             out += _on(transform, own)
-        elif transform.knots.curved:
-            out += _on(transform, _for_curves(limited)) if limited else []
         else:
             dense = PenaltyPath(transform.limited(_dense(plan)), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
-            own = straight if unasked and transform.transform is not None else limited
+            own = convex if unasked and transform is not linear[-1] else limited
             out += [*_on(transform, own), PathTask(transform.label(DENSE), dense, transform)]
     return out
 
@@ -98,50 +88,22 @@ def first_look(tasks: Sequence[PathTask]) -> list[PathTask]:
     return [first, *(t for t in tasks if t.transform == first.transform and not t.maker.selects)]
 
 
-def transforms_tried(plan: SelectionPlan, data: RankingDataset, client: Any = None) -> list[str]:
-    """The names of the transforms that are tried, curves and distilled ones last.
-
-    Raises
-        ParameterError   curves were requested, and the data are not in memory
-    """
+def transforms_tried(plan: SelectionPlan, data: RankingDataset) -> list[str]:
+    """The names of the transforms that are tried, distilled ones last."""
     if plan.feature_transform != (AUTO,):
-        beside = CURVES | DISTILLED
-        others = [name for name in plan.feature_transform if name in beside]
-        if not CURVES.keys().isdisjoint(others) and not _in_memory(data, client):
-            raise ParameterError("feature_transform", not_in_memory())
-        linear = [name for name in plan.feature_transform if name not in beside]
-        return [*(linear or dict.fromkeys(beside[name] for name in others)), *others]
+        others = [name for name in plan.feature_transform if name in DISTILLED]
+        linear = [name for name in plan.feature_transform if name not in DISTILLED]
+        return [*(linear or dict.fromkeys(DISTILLED[name] for name in others)), *others]
     if plan.path_plan.scaling not in LINEAR_SCALINGS:
         return [NONE]
     differ = logs_differ(data)
-    if tries_curves(plan, data, client):
-        names = [NONE, LOG, "curves(log)"] if differ else [NONE, "curves"]
-    else:
-        names = [NONE, LOG] if differ else [NONE]
+    names = [NONE, LOG] if differ else [NONE]
     if not _could_be_steps(plan, data, MIN_QUERIES_OF_TEACHERS) or _too_large_for_steps(data):
         return names
     if not differ:
         return [*names, "distilled"]
     takes_logs = plan.engine is None or not ENGINES[plan.engine].lacks([LOG])
     return [*names, "distilled(log)", *([] if takes_logs else ["distilled"])]
-
-
-def tries_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> bool:
-    """True if curves are tried by default, because they cost little."""
-    return _could_be_curves(plan, data) and _in_memory(data, client) and _n_values(data) <= MAX_VALUES_OF_CURVES
-
-
-def notes_of_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> list[str]:
-    """Notes on why curves were not tried, if they are tried by default on other data."""
-    if not _could_be_curves(plan, data):
-        return []
-    if not _in_memory(data, client):
-        return ["curves were not tried: they need features in memory."]
-    n = _n_values(data)
-    if n <= MAX_VALUES_OF_CURVES:
-        return []
-    asked = option("feature_transform", "curves(log)" if logs_differ(data) else "curves")
-    return [f"curves were not tried, because the data have {n / 1e6:.3g} million values; {asked} tries them."]
 
 
 def steps_tried(plan: SelectionPlan, data: RankingDataset) -> tuple[BoostedSteps, ...]:
@@ -184,18 +146,6 @@ def _too_large_for_steps(data: RankingDataset) -> bool:
     return data.n_features > MAX_FEATURES_OF_STEPS or _n_values(data) > MAX_VALUES_OF_STEPS
 
 
-def _could_be_curves(plan: SelectionPlan, data: RankingDataset) -> bool:
-    """True if no other option excludes curves, and at least one penalty supports them."""
-    return (
-        plan.feature_transform == (AUTO,)
-        and plan.path_plan.round is None
-        and plan.path_plan.scaling in LINEAR_SCALINGS
-        and len(_signs(plan, data.n_features)) == 1
-        and any(p.tried_on_curves for p in plan.penalties)
-        and (plan.engine is None or not ENGINES[plan.engine].lacks(curves=True))
-    )
-
-
 def _in_memory(data: RankingDataset, client: Any) -> bool:
     return not data.is_stored and client is None
 
@@ -213,16 +163,6 @@ def _dense(plan: SelectionPlan) -> Ridge:
     """The dense reference, under the rules that all penalties share, so that it is an admissible rival."""
     monotone = {p.monotone for p in plan.penalties}
     return Ridge(monotone=monotone.pop() if len(monotone) == 1 else None, drop=tuple(sorted(plan.never)))
-
-
-def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty | SizedMaker]:
-    """The requested penalties that support curves, or else l1 and MCP under the rules of the first penalty."""
-    known = {label: p for label, p in labelled.items() if p.tried_on_curves}
-    if known:
-        return known
-    first = next(iter(labelled.values()))
-    l1 = like_l1(first)
-    return {"l1": l1, "mcp": MCP().with_rules_of(l1)}
 
 
 def _limited(
@@ -257,18 +197,3 @@ def of_earlier(plan: SelectionPlan, tasks: Sequence[PathTask], data: RankingData
     """The labels of the tasks that use only features of the run that is preferred, and those that are kept anyway."""
     others = plan.prefer.others(data) if plan.prefer else frozenset()
     return [t.label for t in tasks if others.issubset({*t.maker.rules.drop, *t.maker.rules.keep})]
-
-
-def _signs(plan: SelectionPlan, n_features: int) -> set[tuple[float, ...]]:
-    """The different sign rules of the penalties, one sign for each feature."""
-    return {tuple(p.feature_signs(n_features).tolist()) for p in plan.penalties}
-
-
-def _directions(plan: SelectionPlan, n_features: int) -> np.ndarray:
-    """(n_features,) directions of curves: the sign rules that all penalties must share."""
-    monotone = _signs(plan, n_features)
-    if len(monotone) > 1:
-        raise ParameterError(
-            "feature_transform", "curves need the same monotone rule for all penalties; pass monotone as an option."
-        )
-    return np.array(monotone.pop())

@@ -28,7 +28,7 @@ from sparserank.paths import BestK, PathPlan, SizedMaker, maker_of, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import brief
-from sparserank.transforms import AUTO, CURVES, DISTILLED, LOG, NONE
+from sparserank.transforms import AUTO, DISTILLED, LOG, NONE
 from sparserank.workdir.pieces import code_hash, foreign_code
 
 
@@ -64,7 +64,7 @@ class SelectionPlan:
                'holdout': paths on train, choice on validation alone (the papers' protocol)
     margin     largest estimated loss of the chosen model, relative to the best of all
     guarantee  largest bound on that loss; takes the place of margin
-    feature_transform  transforms to try, by their names in `transforms.parse_transform`; curves have n_knots knots
+    feature_transform  transforms to try, by their names in `transforms.parse_transform`
     engine     engine that will run the model; only models that it can run are tried; None: all models
     half_samples  number of half-samples of the queries on which the selection is repeated, for stability; even, or 0
     fast       only the tasks of the first look are tried (`menu.first_look`), without rivals, ablation and half-samples
@@ -98,7 +98,6 @@ class SelectionPlan:
     relaxed: bool = of_selection.REFITS.default
     with_steps: bool = False
     feature_transform: tuple[str, ...] = of_selection.TRANSFORM.default
-    n_knots: int = of_paths.N_KNOTS.default
     engine: str | None = None
     half_samples: int = of_selection.HALF_SAMPLES.default
     fast: bool = of_selection.FAST.default
@@ -133,9 +132,9 @@ class SelectionPlan:
         if not {AUTO, NONE}.issuperset(named) and self.path_plan.scaling not in LINEAR_SCALINGS:
             scaling = option("scaling", self.path_plan.scaling)
             raise ParameterError("feature_transform", f"cannot be combined with {scaling}.")
-        curved = [name for name in named if name in CURVES] + [p.label for p in self.penalties if p.on_steps]
-        if self.path_plan.round is not None and (curved or self.path_plan.scaling not in LINEAR_SCALINGS):
-            other = curved[0] if curved else option("scaling", self.path_plan.scaling)
+        stepped = [p.label for p in self.penalties if p.on_steps]
+        if self.path_plan.round is not None and (stepped or self.path_plan.scaling not in LINEAR_SCALINGS):
+            other = stepped[0] if stepped else option("scaling", self.path_plan.scaling)
             raise ParameterError("round", f"cannot be combined with {other}, which has no weights of features.")
         if self.engine is not None:
             self._refuse_what_the_engine_lacks(ENGINES[self.engine])
@@ -149,17 +148,12 @@ class SelectionPlan:
             raise ParameterError("guarantee", f"cannot be combined with {option('margin', self.margin)}.")
 
     def _refuse_what_the_engine_lacks(self, engine: Engine) -> None:
-        """Raise ParameterError for a requested transform, curve or scaling that the engine cannot run."""
+        """Raise ParameterError for a requested transform or scaling that the engine cannot run."""
         if engine.name in of_selection.TREES and not all(p.on_steps for p in self.penalties):
             raise ParameterError("engine", f"{engine.name} takes steps only; add {option('penalties', 'steps')}.")
         scaling = FeatureScaling(self.path_plan.scaling)
         asked = [
-            (
-                "feature_transform",
-                name,
-                engine.lacks([(CURVES | DISTILLED).get(name, name)], curves=name in CURVES),
-            )
-            for name in self.feature_transform
+            ("feature_transform", name, engine.lacks([DISTILLED.get(name, name)])) for name in self.feature_transform
         ]
         asked.append(
             ("scaling", scaling.method, engine.lacks([LOG] if scaling.logarithmic else [], lists=scaling.per_query))

@@ -281,7 +281,7 @@ class SelectionResult:
     def table(self) -> Any:
         """The selected features, largest weight first.
 
-        Columns: feature, weight (of the scaled feature; for a curve its size), transform (for example 'curve(log)'),
+        Columns: feature, weight (of the scaled feature; for steps half their range), transform (such as 'log'),
         selection_frequency (share of half-samples that select it), share (of the nearly equal models that use it),
         folds (number of folds whose model uses it), substitute, substitute_difference (mean metric after the exchange
         minus before) and substitute_correlation (within queries). For each metric: the ablation cost out of fold, with

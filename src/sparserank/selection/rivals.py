@@ -64,7 +64,7 @@ class ComparedRival:
 
 @dataclass(frozen=True)
 class RivalReport:
-    """compared: the rivals that finished; left_out: rivals that were not compared, and why; straight: no curves were
+    """compared: the rivals that finished; left_out: rivals that were not compared, and why; straight: no steps were
     tried, so that they remain an option."""
 
     compared: tuple[ComparedRival, ...] = ()
@@ -101,8 +101,8 @@ class RivalReport:
         if not r.for_model:
             return ""
         bends = self.straight and (r.on_chosen is None or r.chosen_mean is None or r.on_chosen > r.chosen_mean)
-        curves = f"{option('feature_transform', 'curves')} may close the gap; " if bends else ""
-        return f"{curves}to choose features for it, use {option('for_model', r.for_model)}"
+        steps = f"{option('penalties', 'steps')} may close the gap; " if bends else ""
+        return f"{steps}to choose features for it, use {option('for_model', r.for_model)}"
 
     def with_chosen_features(self, name: str, on_chosen: float, chosen_mean: float) -> RivalReport:
         """The report with the mean of the trees of this name on the features of the chosen model."""

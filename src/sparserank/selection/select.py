@@ -201,7 +201,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     takes_zero = engine is not None and engine.takes_zero
     clauses = None if request is None else request.listed
     refuse_unusable(chosen["out"], "select")
-    with warming_up(curves=True):
+    with warming_up():
         parts, beside = read_weighted_sources(
             sources,
             {

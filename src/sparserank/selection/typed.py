@@ -24,7 +24,6 @@ class ModelOptions(RowOptions, total=False):
     scaling: str
     tol: float
     loss: str | PairwiseLoss
-    n_knots: int
     monotone: Mapping[str, str | int] | None
     keep: Sequence[str] | None
     drop: Sequence[str] | None

@@ -1,4 +1,4 @@
-"""The value of the features of a selection, their curves for plots, and the features that could replace them."""
+"""The value of the features of a selection, their steps for plots, and the features that could replace them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,18 @@ MAX_NAMED = 3  # substitutes that a sentence names
 
 
 def drawn(model: RankingModel, data: RankingDataset, j: int) -> dict[str, Any] | None:
-    """The curve of feature j for plots, None if it has none: knots and values (what the curve adds to the score there);
-    counts (BINS,) of the training values between edges (BINS + 1,) from the first knot to the last, with values beyond
-    counted at the ends. All are on the scale of the transformed feature.
+    """The steps of feature j for plots, None if it has none: the corners `at` and values (what is added to the score
+    there); counts (BINS,) of the training values between edges (BINS + 1,) from the first corner to the last, with
+    values beyond counted at the ends.
     """
-    if j not in model.curves:
+    if j not in model.steps:
         return None
-    curve = model.curves[j]
     x = column(data.X, j).astype(np.float64)
-    if model.transform is not None:
-        x = model.transform.take(np.array([j]))(x[:, None])[:, 0]
-    knots, values = curve.outline(float(x.min()), float(x.max()))
-    edges = np.linspace(knots[0], knots[-1], BINS + 1)
+    at, values = model.steps[j].outline(float(x.min()), float(x.max()))
+    edges = np.linspace(at[0], at[-1], BINS + 1)
     counts, _ = np.histogram(np.clip(x, edges[0], edges[-1]), edges)
     return {
-        "knots": knots.tolist(),
+        "at": at.tolist(),
         "values": (model.coef[j] * values).tolist(),
         "edges": edges.tolist(),
         "counts": counts.tolist(),

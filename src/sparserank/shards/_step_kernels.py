@@ -16,7 +16,6 @@ import numpy as np
 
 from sparserank._kernel_cache import kernel
 from sparserank.shards._instructions import add_at
-from sparserank.shards._shaped_kernels import heights
 
 BINS = 64  # of a feature, at most
 SUMS = 4  # by bin: gradient, curvature, number of documents; and one that stays 0, so that they are one vector
@@ -24,6 +23,23 @@ BELOW = 20  # a pair counts if one of its documents ranks within the cut-off or 
 NEAR = 0.01  # added to the difference of scores by which the weight of a pair is divided
 MAX_INSERTED = 32  # documents of a list that is sorted by insertion
 MIN_EXPONENT = -300.0  # scores further below the first count as this far, so that no exponential is 0
+
+
+@kernel
+def heights(w, m, used, out):
+    """For the features with a weight, write their numbers to `used` and the heights (m + 1) of their bins to `out`;
+    return the number of these features."""
+    n = 0
+    for j in range(len(w) // m):
+        any_weight = False
+        for b in range(m):
+            any_weight |= w[j * m + b] != 0.0
+        if any_weight:
+            used[n], out[n, 0] = j, 0.0
+            for b in range(m):
+                out[n, b + 1] = out[n, b] + w[j * m + b]
+            n += 1
+    return n
 
 
 @kernel

@@ -1,5 +1,4 @@
-"""Maps from solvers' coefficients to the columns of a shard: identity, division by scales,
-or mixing within each feature."""
+"""Maps from solvers' coefficients to the columns of a shard: identity, or division by scales."""
 
 from __future__ import annotations
 
@@ -57,30 +56,6 @@ class Scaled:
         return np.asarray(self.inverse[k][columns])
 
 
-@dataclass(frozen=True, eq=False)
-class Mixed:
-    """Coefficients of combinations of the columns of each feature:
-    blocks (K, n_features, columns of a feature, its coefficients)."""
-
-    blocks: np.ndarray
-
-    def raw(self, W: np.ndarray, ks: Sequence[int]) -> np.ndarray:
-        return np.array([mixed(self.blocks[k], w) for k, w in zip(ks, W, strict=True)])
-
-    def pulled_back(self, G: np.ndarray, ks: Sequence[int]) -> np.ndarray:
-        return np.array([mixed(self.blocks[k].transpose(0, 2, 1), g) for k, g in zip(ks, G, strict=True)])
-
-    def on(self, k: int, columns: np.ndarray) -> np.ndarray | None:
-        return np.asarray(self.blocks[k])
-
-
-def mixed(blocks: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The product of a block-diagonal matrix (n, a, b) with a vector (n * b,)."""
-    return np.asarray(np.matmul(blocks, v.reshape(len(blocks), -1, 1)).ravel())
-
-
 def coordinates_of(maps: np.ndarray | None) -> Coordinates:
-    """The map for `Shard.set_weights`: from None, (K, n_columns) column factors, or the blocks of `Mixed`."""
-    if maps is None:
-        return Plain()
-    return Scaled(maps) if maps.ndim == 2 else Mixed(maps)
+    """The map for `Shard.set_weights`: from None, or (K, n_columns) column factors."""
+    return Plain() if maps is None else Scaled(maps)

@@ -86,7 +86,7 @@ def shards_on(
     client: Any, data: RankingDataset, relevance: np.ndarray, loss: PairwiseLoss, shape: Any = None
 ) -> DaskShards:
     """The shards of `placed` data with these labels (n_docs,) on the workers of a dask.distributed Client. shape: how
-    values become columns (a `curves.Shape`), by default one column each.
+    values become columns (a `bins.Shape`), by default one column each.
 
     Raises
         DataError   document weights differ from those in the store; there is no worker

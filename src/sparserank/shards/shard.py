@@ -21,13 +21,11 @@ from sparserank.shards.moments import alike, coarse_unit, moment_sums
 from sparserank.shards.pair_norms import lists_between, pair_norms
 from sparserank.shards.passes import Pass, Sums, run_passes
 from sparserank.shards.rows import ALONE, Rows, documents_of, read_only, row_bytes
-from sparserank.shards.shaped import ShapedRows
 from sparserank.shards.steps import StepRows
 
 # Size of a block of gathered columns, at most a sixteenth of X: two (X_A, W X_A) fit into a second-level cache.
 HESSIAN_BLOCK_BYTES = 2 << 20
 MIN_HESSIAN_BLOCK_BYTES = 1 << 17  # smaller blocks cost more in overhead than in arithmetic
-FEATURES_AT_ONCE = 8  # features whose Gram matrices a thread computes together
 
 
 class ShardFacts(NamedTuple):
@@ -230,16 +228,6 @@ class Shard:
             out[:, ks] *= inverse[ks] / unit
             out[0, ks] *= inverse[ks] / unit
         return out[0], out[1], out[2]
-
-    def pair_grams(self, scale: np.ndarray) -> np.ndarray:
-        """(K, n_features, m, m) of shaped rows: sums over pairs of scale (K, n_queries) times the outer product of the
-        ramp differences of a feature."""
-        assert isinstance(self.rows, ShapedRows)
-        rows, d = self.rows, self.rows.n_features
-        weight = np.where((self._facts.pair_weight > 0) & (self._lists.n_levels > 1), scale, 0.0)
-        cuts = np.arange(0, d + FEATURES_AT_ONCE, FEATURES_AT_ONCE).clip(max=d)
-        parts = self.executor.map(lambda i: rows.pair_grams(self._lists, weight, cuts[i], cuts[i + 1]), len(cuts) - 1)
-        return np.concatenate(parts, axis=1)
 
     def _norms_in(self, scale: np.ndarray, unit: np.ndarray) -> np.ndarray:
         """(3, K, n_columns) norms, largest deviations and offsets of the columns times unit."""

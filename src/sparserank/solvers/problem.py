@@ -49,8 +49,7 @@ class Penalised:
     def __post_init__(self) -> None:
         if self.penalty.feature_groups is not None and not self.penalty.blockwise:
             raise DataError(
-                "a problem with a grouped penalty cannot be solved directly; use "
-                "`paths.on_coefficients(penalty, objective)`."
+                "a problem with a grouped penalty cannot be solved directly; use `paths.on_groups(penalty, objective)`."
             )
 
     @property

@@ -3,8 +3,6 @@ solves; accelerated prox steps for other penalties that couple columns."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -34,7 +32,7 @@ def minimise_model(
     Correlated features make coordinate descent slow. Once the non-zero coordinates are known, a Newton step on them
     (exact for piecewise quadratic penalties) goes up to the first coordinate that would change sign.
     """
-    # Groups and curves are solved by blocks (theory.md section 7), other penalties that couple columns by prox steps.
+    # Groups are solved by blocks (theory.md section 7), other penalties that couple columns by prox steps.
     if isinstance(part, BlockPart):
         return _block_descent(H, gradient, w, part, tol)
     if not isinstance(part, SeparablePart):
@@ -55,34 +53,26 @@ def minimise_model(
 
 
 def _block_descent(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: BlockPart, tol: float) -> np.ndarray:
-    """`minimise_model` for groups and curves: sweeps over blocks, alternating with Newton steps on the non-zero
-    coordinates."""
+    """`minimise_model` for groups: sweeps over blocks, alternating with Newton steps on the non-zero coordinates."""
     # Permute the model so that the columns of each block are adjacent, as the kernel requires.
     order = part.order
     H = np.ascontiguousarray(H[np.ix_(order, order)])
     u = w[order].astype(np.float64)
     residual = gradient[order].astype(np.float64)
-    blocks = [slice(a, b) for a, b in pairwise(part.starts.tolist())]
     # A prox step on a block has length 1 / h, h the largest eigenvalue of H on the block (theory.md section 7, Prox).
-    largest_h = np.array([float(np.linalg.eigvalsh(H[b, b])[-1]) for b in blocks])
-    curves = np.searchsorted(part.first, part.starts)  # index of the first curve of each block
+    largest_h = np.array([float(np.linalg.eigvalsh(H[b, b])[-1]) for b in part.blocks])
     for _ in range(MAX_BLOCK_ROUNDS):
         _, largest = descend_blocks(
             H,
             residual,
             u,
             part.starts,
-            part.whole,
-            curves,
-            part.first,
-            part.behind,
-            part.curve_price,
+            part.prices,
             part.monotone,
             largest_h,
             part.kind,
             part.shape1,
             part.shape2,
-            part.ridge,
             tol,
             SWEEPS_BETWEEN_DIRECT,
         )

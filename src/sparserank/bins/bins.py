@@ -1,4 +1,5 @@
-"""Bins of steps: intervals of the values of each feature, learned without labels (docs/theory.md section 9)."""
+"""How values become columns: one column per feature, or the steps between bins of its values, which are learned
+without labels (docs/theory.md section 9)."""
 
 from __future__ import annotations
 
@@ -7,27 +8,45 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves.basis import StepCurve
-from sparserank.curves.knots import Knots, Straight, refuse_large_sparse
+from sparserank.bins.step_function import StepFunction
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.matrices import as_dense, by_columns, column
+from sparserank.data.matrices import as_dense, by_columns, column, n_stored
 from sparserank.data.transformed import sample_rows
+from sparserank.errors import DataError
 from sparserank.shards import Rows, as_rows
 from sparserank.shards._step_kernels import BINS
 from sparserank.shards.steps import StepRows
 
 ROWS_AT_ONCE = 1 << 14
+MAX_SPARSE_BYTES = 2 << 30  # for the bins of sparse features, which are stored densely
+
+
+@dataclass(frozen=True)
+class Straight:
+    """Each feature is one column with one coefficient. It has the same interface as `Bins`."""
+
+    stepped = False
+    m = 1
+
+    def rows(self, X: Any) -> Rows | list[Rows]:
+        return as_rows(X)
+
+    def scaling(self, method: str) -> str:
+        return method
+
+
+STRAIGHT = Straight()
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """edges: of each feature, rising; a value is in the bin of the number of edges below it. It has the same interface
-    as `Knots`: each feature has BINS - 1 columns and coefficients, the steps at its edges."""
+    """edges: of each feature, rising; a value is in the bin of the number of edges below it. Each feature has BINS - 1
+    columns and coefficients, the steps at its edges."""
 
     edges: tuple[np.ndarray, ...]
 
-    curved = True
-    m = n_coordinates = BINS - 1
+    stepped = True
+    m = BINS - 1
 
     @property
     def used_columns(self) -> np.ndarray:
@@ -35,25 +54,17 @@ class Bins:
         found: np.ndarray = np.arange(self.m) < np.array([len(e) for e in self.edges])[:, None]
         return found.ravel()
 
-    def width(self, n_coefficients: int) -> int:
-        return self.m
-
-    def monotone(self, given: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        return given
-
     def scaling(self, method: str) -> str:
+        """Scaling of columns: none, because edges refer to the values."""
         return "none"
 
-    def bends(self, curvature: np.ndarray) -> tuple[()]:
-        return ()
-
-    def curves(self, jumps: np.ndarray) -> dict[int, StepCurve]:
-        """The curves of features with jumps (n_features, BINS - 1), centred on the middle of the range."""
+    def functions(self, jumps: np.ndarray) -> dict[int, StepFunction]:
+        """Those of features with jumps (n_features, BINS - 1), centred on the middle of the range."""
         out = {}
         for j in np.flatnonzero(jumps.any(axis=1)).tolist():
             at = np.flatnonzero(jumps[j])
             values = np.concatenate([[0.0], np.cumsum(jumps[j, at])])
-            out[j] = StepCurve(self.edges[j][at], values - 0.5 * (values.min() + values.max()))
+            out[j] = StepFunction(self.edges[j][at], values - 0.5 * (values.min() + values.max()))
         return out
 
     def rows(self, X: Any) -> StepRows | list[StepRows]:
@@ -62,7 +73,7 @@ class Bins:
         Raises
             DataError   sparse features would need too much memory, because their bins are dense
         """
-        refuse_large_sparse(X, "steps", 1)
+        _refuse_large_sparse(X)
         raw = as_rows(X)
         if not isinstance(raw, Rows):
             return [self._rows(part, rows) for part, rows in zip(X.parts, raw, strict=True)]
@@ -112,4 +123,14 @@ def edges_of(values: np.ndarray) -> np.ndarray:
     return np.where((below <= middle) & (middle < above), middle, below)
 
 
-Shape = Straight | Knots | Bins  # how the values of features become columns
+def _refuse_large_sparse(X: Any) -> None:
+    """Raise DataError if sparse X would need too much memory, because zeros are stored too."""
+    n, d = X.shape
+    if n_stored(X) < n * d and n * d > MAX_SPARSE_BYTES:
+        raise DataError(
+            f"steps of {n} x {d} sparse values would take {n * d / 2**30:.3g} GB, because zeros are stored too. "
+            "Reduce the features with a linear selection first."
+        )
+
+
+Shape = Straight | Bins  # how the values of features become columns
