@@ -110,9 +110,9 @@ def during(*made: Callable[[], AbstractContextManager[None]], **options: Any) ->
     return changed
 
 
-# Selections in this process train no trees beside and try no curves, unless a test asks for them; files are not
+# Selections in this process train no trees beside, unless a test asks for them; files are not
 # synchronised.
-no_rivals = during(shortcuts.no_rivals, shortcuts.no_curves, shortcuts.no_syncs, autouse=True, scope="session")
+no_rivals = during(shortcuts.no_rivals, shortcuts.no_syncs, autouse=True, scope="session")
 # Modules that test the draws, or whose tests look at pictures, override these with fixtures that do nothing; a single
 # test asks for `pictures`.
 few_draws = during(shortcuts.few_draws, autouse=True, scope="module")

@@ -12,13 +12,12 @@ import pytest
 from sparserank.crossval import fitting, tree_rivals
 from sparserank.evaluation import loss_bounds, rival_intervals
 from sparserank.report import page, size_picture
-from sparserank.selection import fusion_plan, menu, plan, select
+from sparserank.selection import fusion_plan, plan, select
 from sparserank.selection.plan import SelectionPlan
 from sparserank.workdir import work
 from sparserank.workdir.processes import run_pieces
 
-TRIES_CURVES = menu.tries_curves
-DRAWN_ON_PAGES = ("coefficient_path", "kept_by_halves", "worth_of_features", "curve_picture")
+DRAWN_ON_PAGES = ("coefficient_path", "kept_by_halves", "worth_of_features", "steps_picture")
 FIGURES = {(page, name): getattr(page, name) for name in DRAWN_ON_PAGES}
 FIGURES |= {(size_picture, "quality_against_size"): size_picture.quality_against_size}
 
@@ -57,16 +56,6 @@ def few_draws() -> Change:
 def no_rivals() -> Change:
     """Trees are compared only where they are asked for, as where LightGBM is not installed."""
     return changed((tree_rivals, "is_installed", lambda: False))
-
-
-def no_curves() -> Change:
-    """Curves are tried only where they are asked for, as on large data."""
-    return changed((menu, "tries_curves", lambda plan, data, client: False))
-
-
-def curves() -> Change:
-    """Inside `no_curves`: they are tried as users have them."""
-    return changed((menu, "tries_curves", TRIES_CURVES))
 
 
 def short_selections() -> Change:
