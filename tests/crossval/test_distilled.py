@@ -10,11 +10,11 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
+from sparserank.bins import fit_bins
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms
 from sparserank.crossval.tasks import FINAL, PathTask
-from sparserank.curves import fit_bins
 from sparserank.data.reading import Reading
 from sparserank.errors import ParameterError
 from sparserank.metrics import parse_metric
@@ -68,11 +68,11 @@ def fold_of(data: sr.RankingDataset) -> np.ndarray:
 def taught(data: sr.RankingDataset, used: np.ndarray) -> sr.RankingDataset:
     """These queries with the grades of a teacher of theirs, from its parts."""
     bins = fit_bins(data)
-    objective = PairwiseObjective(data, knots=bins, query_weight=used.astype(np.float64))
+    objective = PairwiseObjective(data, shape=bins, query_weight=used.astype(np.float64))
     every = sp.csr_array(np.ones((1, objective.n_features)))
     (path,) = run_all([StepsOn(BoostedSteps(draws=1), every).path(objective, PathPlan())])
     names, unscaled = tuple(data.feature_names), FeatureScaling("none")
-    scores = FeatureTransform("", knots=bins).model(path.scaled_coefs[0], names, unscaled).predict(data.X)
+    scores = FeatureTransform("", shape=bins).model(path.scaled_coefs[0], names, unscaled).predict(data.X)
     grades = grades_of_loops(np.round(scores, 9), data.query_ptr)
     qid = np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr))
     return sr.RankingDataset(data.X, grades, qid).take_queries(np.flatnonzero(used))

@@ -13,9 +13,9 @@ from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.model.size_models import load_model
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import BestK, PathPlan, fit_path_on, on_coefficients, parse_maker
+from sparserank.paths import BestK, PathPlan, fit_path_on, on_groups, parse_maker
 from sparserank.penalties import L1, MCP, SCAD, Log, Penalty, parse_penalty
-from sparserank.penalties.nested import nested
+from sparserank.penalties.groups import grouped
 from sparserank.solvers import ProxNewton, Reweighted, solve
 from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.lockstep import run
@@ -31,7 +31,7 @@ PRICES = [1.0 * np.sqrt(3), 3.0 * np.sqrt(2), 0.5]
 SIGNS = (0, 1, -1, 0, 0, 1)
 
 
-def grouped(of: type[Penalty] = L1, **rules) -> Penalty:
+def of_groups(of: type[Penalty] = L1, **rules) -> Penalty:
     return of(feature_groups=GROUPS, weights=COSTS, **rules)
 
 
@@ -49,7 +49,7 @@ def explicit(data):
 @pytest.mark.parametrize("monotone", [None, SIGNS])
 def test_value_and_prox_are_those_of_groups(seed, monotone):
     v = np.random.default_rng(seed).standard_normal(6)
-    penalty = nested(grouped(alpha=0.4, monotone=monotone))
+    penalty = grouped(of_groups(alpha=0.4, monotone=monotone))
     own = np.where(np.array(monotone or [0] * 6) * v < 0, 0.0, v)
     assert penalty.value(own) == pytest.approx(0.4 * oracle.value(own, COLUMNS, PRICES))
     found = penalty.prox(v, 0.5)
@@ -63,31 +63,11 @@ def test_value_and_prox_are_those_of_groups(seed, monotone):
     assert np.abs(alone - found).max() > 0.02
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_curves_in_groups_shrink_bends_first(seed):
-    """Six features of 3 coefficients: a linear part and two bends."""
-    v = np.random.default_rng(seed).standard_normal(18)
-    kappa = np.array([0.5, 1.0, 2.0, 0.3, 0.1, 1.5])
-    penalty = nested(grouped(alpha=0.4), 3, kappa)
-    feature_groups = [[3 * j + c for j in own for c in range(3)] for own in COLUMNS]
-    curves, bends = [[3 * j + 1, 3 * j + 2] for j in range(6)], list(np.array(COSTS) * kappa)
-    assert penalty.value(v) == pytest.approx(0.4 * oracle.value(v, feature_groups, PRICES, curves, bends))
-    scaled = [[0.2 * p for p in own] for own in (PRICES, bends)]
-    found = penalty.prox(v, 0.5)
-    np.testing.assert_allclose(found, oracle.prox(v, feature_groups, scaled[0], curves, scaled[1]), atol=1e-12)
-    searched = oracle.prox_by_search(v, feature_groups, scaled[0], curves, scaled[1])
-    paid = [oracle.value(u, feature_groups, scaled[0], curves, scaled[1]) for u in (found, searched)]
-    values = [0.5 * ((u - v) ** 2).sum() + own for u, own in zip((found, searched), paid, strict=True)]
-    assert values[0] <= values[1] + 1e-9
-    smallest = oracle.smallest_strength(v, feature_groups, PRICES, curves, bends)
-    assert penalty.alpha_max(v) == pytest.approx(smallest, rel=1e-9)
-
-
 @pytest.mark.parametrize("monotone", [None, SIGNS])
 @pytest.mark.parametrize("seed", range(5))
 def test_alpha_max_is_the_smallest_strength_that_holds_every_group(seed, monotone):
     v = np.random.default_rng(seed).standard_normal(6)
-    penalty = nested(grouped(monotone=monotone))
+    penalty = grouped(of_groups(monotone=monotone))
     expected = oracle.smallest_strength(v, COLUMNS, PRICES, monotone=monotone)
     assert penalty.alpha_max(v) == pytest.approx(expected, rel=1e-9)
     assert not penalty.with_alpha(1.001 * expected).subdiff_distance(np.zeros(6), v).any()
@@ -98,7 +78,7 @@ def test_alpha_max_is_the_smallest_strength_that_holds_every_group(seed, monoton
 def test_convex_paths_reach_the_minimum_over_explicit_pairs(data, monotone):
     K, root = explicit(data)
     objective = PairwiseObjective(data)
-    path = fit_path_on(objective, grouped(monotone=monotone), n_alphas=6, alpha_min_ratio=0.05, tol=1e-9)
+    path = fit_path_on(objective, of_groups(monotone=monotone), n_alphas=6, alpha_min_ratio=0.05, tol=1e-9)
     assert path.penalty.label == "l1"
     assert set(path.statuses) == {"optimal"}
     assert path.gaps.max() < 1e-7
@@ -116,7 +96,7 @@ def test_convex_paths_reach_the_minimum_over_explicit_pairs(data, monotone):
 
 def test_screening_discards_no_group_in_use(data):
     objective = PairwiseObjective(data)
-    penalty = on_coefficients(grouped(), objective)
+    penalty = on_groups(of_groups(), objective)
     top = penalty.alpha_max(objective.gradient_at_zero)
     discarded = 0
     for share in (0.8, 0.5, 0.2):
@@ -132,12 +112,12 @@ def test_screening_discards_no_group_in_use(data):
 @pytest.mark.parametrize("of", [MCP, SCAD, Log], ids=lambda p: p.name)
 def test_concave_paths_are_stationary_and_take_groups_whole(data, of):
     objective = PairwiseObjective(data)
-    path = fit_path_on(objective, grouped(of), n_alphas=10, alpha_min_ratio=0.02)
+    path = fit_path_on(objective, of_groups(of), n_alphas=10, alpha_min_ratio=0.02)
     assert set(path.statuses) == {"stationary"}
     rng = np.random.default_rng(0)
     for i in range(len(path.alphas)):
         w = path.scaled_coef(i)
-        penalty = on_coefficients(path.penalty.with_alpha(path.alphas[i]), objective)
+        penalty = on_groups(path.penalty.with_alpha(path.alphas[i]), objective)
         here = iterate_at(objective, penalty, w)
         assert here.value == pytest.approx(path.objectives[i])
         assert all(len(set((w != 0)[own])) == 1 for own in COLUMNS)
@@ -149,7 +129,7 @@ def test_concave_paths_are_stationary_and_take_groups_whole(data, of):
 def test_rules_of_features_hold_within_groups(data):
     """A dropped feature leaves its group and its size, a kept one pays for all of its group."""
     objective = PairwiseObjective(data)
-    dropped = fit_path_on(objective, grouped(drop=(2,)), n_alphas=5, alpha_min_ratio=0.01, tol=1e-9)
+    dropped = fit_path_on(objective, of_groups(drop=(2,)), n_alphas=5, alpha_min_ratio=0.01, tol=1e-9)
     assert not dropped.scaled_coefs[:, 2].any()
     assert dropped.scaled_coefs[-1, [0, 5]].all()
     K, root = explicit(data)
@@ -157,7 +137,7 @@ def test_rules_of_features_hold_within_groups(data):
     without = np.delete(K, 2, axis=1)
     best, _ = oracle.minimum(without, root, [[0, 4], [1, 3], [2]], smaller, steps=4000)
     assert dropped.objectives[-1] == pytest.approx(best, abs=1e-7)
-    kept = fit_path_on(objective, grouped(keep=(1,)), n_alphas=5, alpha_min_ratio=0.01, tol=1e-9)
+    kept = fit_path_on(objective, of_groups(keep=(1,)), n_alphas=5, alpha_min_ratio=0.01, tol=1e-9)
     assert kept.scaled_coefs[0, [1, 4]].all()
     assert not kept.scaled_coefs[0, [0, 2, 3, 5]].any()
 
@@ -187,27 +167,27 @@ def test_what_does_not_vary_is_no_part_of_a_group(data):
 
 
 def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data):
-    penalty = grouped(MCP)
+    penalty = of_groups(MCP)
     assert parse_penalty(repr(penalty)) == penalty
     with pytest.raises(DataError, match="a problem with a grouped penalty cannot be solved directly; use"):
         solve(ProxNewton(), PairwiseObjective(data), penalty)
-    with pytest.raises(DataError, match="groups and curves support the penalties l1, mcp, scad, log; got lp"):
+    with pytest.raises(DataError, match="groups support the penalties l1, mcp, scad, log; got lp"):
         sr.fit_path(data, sr.penalties.Lp(feature_groups=GROUPS))
     with pytest.raises(DataError, match="feature_groups must contain 6 values; got 2"):
         sr.fit_path(data, L1(feature_groups=(0, 0)))
     with pytest.raises(DataError, match="its features must have the same weight; feature f1 has the weight 1"):
         sr.fit_path(data, L1(feature_groups=(0, 0, 1, 1, 2, 2), weights=(1.0, 2.0, 1.0, 1.0, 1.0, 1.0)))
     with pytest.raises(DataError, match="Reweighted needs a penalty that is a sum over features"):
-        solve(Reweighted(), PairwiseObjective(data), on_coefficients(penalty, PairwiseObjective(data)))
+        solve(Reweighted(), PairwiseObjective(data), on_groups(penalty, PairwiseObjective(data)))
     for bad in ((0.5, 1), "ab", (-1, 0)):
         with pytest.raises(DataError, match="feature_groups"):
             L1(feature_groups=bad)
 
 
-@pytest.mark.parametrize("options", [{"alpha_ratio": 0.2}, {"k": 4}, {"feature_transform": "curves"}, {"cv": 3}])
+@pytest.mark.parametrize("options", [{"alpha_ratio": 0.2}, {"k": 4}, {"cv": 3}])
 def test_estimators_take_groups(data, options):
     estimator = sr.SparseRankerCV if "cv" in options else sr.SparseRanker
-    ranker = estimator(penalty=grouped(MCP), **options).fit_dataset(data)
+    ranker = estimator(penalty=of_groups(MCP), **options).fit_dataset(data)
     assert "cv" in options or ranker.penalty_.feature_groups == GROUPS
     used = ranker.scaled_coef_ != 0
     assert used.any()

@@ -299,11 +299,11 @@ def test_where_trees_are_shown_better_the_headline_has_a_remedy(bent, monkeypatc
     best = result.rivals.better
     assert best is not None
     assert best.high < 0
-    remedy = "feature_transform='curves' may close the gap; to choose features for it, use "
+    remedy = "penalties='steps' may close the gap; to choose features for it, use "
     assert f"on 4 features is shown to be better; {remedy}" in result.headline
-    curved = sr.select(bent, **{**QUICK, "feature_transform": "curves"})
-    assert "feature_transform='curves'" not in curved.sentence
-    assert curved.best.mean > result.best.mean + 0.1
+    stepped = sr.select(bent, **{**QUICK, "penalties": "steps"})
+    assert "penalties='steps'" not in stepped.sentence
+    assert stepped.best.mean > result.best.mean + 0.1
     assert "for_model='lightgbm'" in result.sentence
     assert best.on_chosen is not None
     assert best.chosen_mean == result.chosen.mean

@@ -1,5 +1,5 @@
 """A kind of shard: each feature is a segment number and a fraction, and two columns,
-the ramps of a curve with two segments."""
+the ramps of two segments."""
 
 from __future__ import annotations
 

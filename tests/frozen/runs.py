@@ -34,7 +34,7 @@ QUICK: dict[str, Any] = {
     "half_samples": 0,
     "feature_transform": "none",
 }
-LOGS = ("none", "log", "curves(log)")
+LOGS = ("none", "log")
 GROUPS = {f"f{j}": f"g{j // 4}" for j in range(1, 31)}  # of `generated`
 GROUP_COSTS = {f"g{j}": 1.0 + j % 3 for j in range(8)}
 
@@ -91,9 +91,9 @@ def of_path(path: Any) -> Arrays:
 
 def of_model(model: Any) -> Arrays:
     out = {"coef": model.coef}
-    for j in model.support.tolist():
-        if j in model.curves:
-            out[f"curve {j}"] = np.concatenate([model.curves[j].knots, model.curves[j].values])
+    steps = model.steps if hasattr(model, "steps") else model.curves  # as sparserank 0.3.0 calls them
+    for j, function in steps.items():
+        out[f"steps {j}"] = np.concatenate([function.edges, function.values])
     return out
 
 
@@ -187,19 +187,6 @@ def select_on_logs(data: Path, folder: Path) -> Arrays:
 @run
 def select_on_asinh(data: Path, folder: Path) -> Arrays:
     return selected(mslr(data), penalties=["l1", "best_k(k_max=4)"], feature_transform="asinh")
-
-
-@run
-def select_curves(data: Path, folder: Path) -> Arrays:
-    curved = sr.datasets.make_curved_ranking(60, random_state=5).data
-    penalties = ["l1", "mcp", "scad", "best_k(k_max=3)"]
-    return selected(curved, penalties=penalties, feature_transform="curves", n_alphas=8)
-
-
-@run
-def select_curves_of_logs(data: Path, folder: Path) -> Arrays:
-    transforms = ("none", "log", "curves(log)")
-    return selected(lightgbm_example(data), n_knots=5, feature_transform=transforms, n_alphas=4)
 
 
 @run
@@ -335,22 +322,21 @@ def fuse_rank_columns(data: Path, folder: Path) -> Arrays:
 
 
 @run
-def fit_under_rules_and_curves(data: Path, folder: Path) -> Arrays:
+def fit_under_rules(data: Path, folder: Path) -> Arrays:
     made: Mapping[str, Any] = {
         "rules": {"penalty": "mcp", "k": 6, "monotone": {"f1": "+", "f2": "-"}, "keep": ["f3"], "drop": ["f4"]},
         "groups": {"penalty": "l1", "alpha_ratio": 0.1, "feature_groups": GROUPS},
-        "curves": {"penalty": "l1", "k": 5, "feature_transform": "curves", "n_knots": 4},
     }
     fitted = {name: fit_model(generated(), **given).model for name, given in made.items()}
     return {f"{n} {k}": v for n, model in fitted.items() for k, v in of_model(model).items()}
 
 
 @run
-def export_two_models(data: Path, folder: Path) -> Arrays:
+def export_models(data: Path, folder: Path) -> Arrays:
     linear = fit_model(mq2008(data, "S1"), penalty="mcp", k=5, feature_transform="log").model
-    curved = fit_model(generated(), penalty="l1", k=4, feature_transform="curves").model
+    stepped = fit_model(generated(), penalty="steps", k=4).model
     return {
-        name: np.array(list(model.export("sql").values())) for name, model in (("linear", linear), ("curved", curved))
+        name: np.array(list(model.export("sql").values())) for name, model in (("linear", linear), ("steps", stepped))
     }
 
 

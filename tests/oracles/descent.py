@@ -133,51 +133,33 @@ def descend(H, gradient, w, prices, monotone, p, tol, max_sweeps, wrong=""):
 
 @dataclass(frozen=True)
 class Block:
-    """Columns that pay p(|u|; price) together, some of them in curves that pay p(|u|; price) besides."""
+    """Columns that pay p(|u|; price) together."""
 
     columns: Sequence[int]
     price: float
-    curves: Sequence[tuple[Sequence[int], float]] = ()
 
 
 def size_of(u: Sequence[float], columns: Sequence[int]) -> float:
     return math.sqrt(math.fsum(u[c] * u[c] for c in columns))
 
 
-def shrunk(v, block, slopes, monotone, h, p, ridge, wrong=""):
-    """(argmin over u of h/2 |u - v|^2 + p(|u|; price) + ridge |u|^2 / 2 + sum over curves of slope |u of the curve|,
-    under monotone; what was found of |u|).
+def shrunk(v, block, monotone, h, p, wrong=""):
+    """(argmin over u of h/2 |u - v|^2 + p(|u|; price), under monotone; what was found of |u|).
 
-    Signs first, then each curve is shortened by slope / h, then the whole to the minimiser of its size. Wrong variants:
-    "whole first", "no ridge".
+    Signs first, then the whole is shortened to the minimiser of its size. Wrong variant: "signs last".
     """
-    u = {c: 0.0 if monotone[c] * x < 0 else x for c, x in v.items()}
-    ridge = 0.0 if wrong == "no ridge" else ridge
-
-    def shorten_curves() -> None:
-        for (columns, _), slope in zip(block.curves, slopes, strict=True):
-            size = math.sqrt(math.fsum(u[c] ** 2 for c in columns))
-            left = 0.0 if size <= slope / h else 1 - slope / (h * size)
-            for c in columns:
-                u[c] *= left
-
-    if wrong != "whole first":
-        shorten_curves()
+    u = {c: 0.0 if monotone[c] * x < 0 and wrong != "signs last" else x for c, x in v.items()}
     size = math.sqrt(math.fsum(x * x for x in u.values()))
-    found = minimiser(p, h * size / (h + ridge), h + ridge, block.price)
+    found = minimiser(p, size, h, block.price)
     for c in u:
         u[c] *= found.x / size if size > 0 else 0.0
-    if wrong == "whole first":
-        shorten_curves()
-    return u, found
+    return {c: 0.0 if monotone[c] * x < 0 else x for c, x in u.items()}, found
 
 
-def descend_blocks(H, gradient, w, blocks, monotone, largest_h, p, ridge, tol, max_sweeps, wrong=""):
-    """Block after block a few prox steps with its largest curvature, the price of bending replaced by its tangent at
-    the present curve; otherwise as `descend`.
+def descend_blocks(H, gradient, w, blocks, monotone, largest_h, p, tol, max_sweeps, wrong=""):
+    """Block after block a few prox steps with its largest curvature; otherwise as `descend`.
 
-    Wrong variants, besides those of `shrunk`: "stale", "one step" at each visit, "tangent at 0", and "mean curvature"
-    for the largest.
+    Wrong variants, besides those of `shrunk`: "stale", "one step" at each visit, and "mean curvature" for the largest.
     """
     n = range(len(w))
     model, trace = Model(H, gradient, w, [block.columns for block in blocks]), Trace()
@@ -196,16 +178,9 @@ def descend_blocks(H, gradient, w, blocks, monotone, largest_h, p, ridge, tol, m
                 v = {c: model.w[c] - r[c] / h for c in columns}
                 around = [model.noise(c, but=b) / h + 2 * U * (abs(r[c]) / h + abs(v[c])) for c in columns]
                 off = math.sqrt(math.fsum(x * x for x in around)) + (model.off[b] if len(columns) > 1 else 0.0)
-                slopes = []
-                for curve, price in block.curves:
-                    bends = 0.0 if wrong == "tangent at 0" else size_of(model.w, curve)
-                    slopes.append(INF if price == INF else p.slope(bends, price))
-                    if price < INF:
-                        off_bends = model.off[b] + 8 * U * bends
-                        off += (abs(p.bend(bends, price)) * off_bends + ROUNDINGS * U * slopes[-1]) / h
                 length = math.sqrt(math.fsum(x * x for x in v.values()))
                 off += (len(columns) + ROUNDINGS) * U * length
-                u, found = shrunk(v, block, slopes, monotone, h, p, ridge, wrong)
+                u, found = shrunk(v, block, monotone, h, p, wrong)
                 trace.doubtful |= off > 0 and 2 * off >= found.safe
                 before_off, model.off[b] = model.off[b], found.stretch * off + found.added
                 most = off_most = 0.0
@@ -249,11 +224,8 @@ def distance(r: float, u: float, price: float, sign: int, p: Scalar) -> float:
     return max(low - -r, -r - high, 0.0)
 
 
-def block_distance(
-    r: Sequence[float], u: Sequence[float], block: Block, monotone: Sequence[int], p: Scalar, ridge: float
-) -> float:
-    """How far -r is on a block from the subdifferential of p(|u|) + ridge |u|^2 / 2 + sum over its curves of p(|u|),
-    under signs."""
+def block_distance(r: Sequence[float], u: Sequence[float], block: Block, monotone: Sequence[int], p: Scalar) -> float:
+    """How far -r is on a block from the subdifferential of p(|u|), under signs."""
     if block.price == INF:
         return INF if any(u[c] for c in block.columns) else 0.0
     if any(monotone[c] * u[c] < 0 for c in block.columns):
@@ -261,22 +233,8 @@ def block_distance(
     size = size_of(u, block.columns)
     rest = {}
     for c in block.columns:
-        rest[c] = -r[c] - ridge * u[c] - (p.slope(size, block.price) * u[c] / size if size else 0.0)
+        rest[c] = -r[c] - (p.slope(size, block.price) * u[c] / size if size else 0.0)
         if u[c] == 0 and monotone[c] * rest[c] < 0:
             rest[c] = 0.0  # the sign holds it back
-    for curve, price in block.curves:
-        bends = size_of(u, curve)
-        if price == INF:
-            if bends:
-                return INF
-            rest.update(dict.fromkeys(curve, 0.0))
-        elif bends:
-            for c in curve:
-                without = rest[c] - p.slope(bends, price) * u[c] / bends
-                rest[c] = 0.0 if u[c] == 0 and monotone[c] * without < 0 else without
-        else:
-            pull = math.sqrt(math.fsum(rest[c] ** 2 for c in curve))
-            left = max(1 - p.slope(0.0, price) / pull, 0.0) if pull else 0.0
-            rest.update({c: left * rest[c] for c in curve})
     length = math.sqrt(math.fsum(x * x for x in rest.values()))
     return length if size else max(length - p.slope(0.0, block.price), 0.0)

@@ -1,25 +1,23 @@
-"""Groups of features, some of them curves, with every pair written out:
-loops and brute force, nothing from the package."""
+"""Groups of features, with every pair written out: loops and brute force, nothing from the package."""
 
 import numpy as np
 
 
-def value(u, feature_groups, prices, curves=(), bend_prices=()):
-    """sum of price * |u_G| over groups (lists of columns) plus the same over the bends of curves (lists of columns
-    within groups)."""
+def value(u, feature_groups, prices):
+    """sum of price * |u_G| over groups (lists of columns)."""
     paid = 0.0
-    for columns, price in [*zip(feature_groups, prices, strict=True), *zip(curves, bend_prices, strict=True)]:
+    for columns, price in zip(feature_groups, prices, strict=True):
         paid += price * np.sqrt(sum(u[c] ** 2 for c in columns))
     return paid
 
 
-def prox_by_search(v, feature_groups, prices, curves=(), bend_prices=(), monotone=None):
+def prox_by_search(v, feature_groups, prices, monotone=None):
     """argmin of |u - v|^2 / 2 + value(u), u of these signs: the best point of finer and finer clouds around the best so
     far."""
     rng = np.random.default_rng(0)
 
     def objective(u):
-        return 0.5 * ((u - v) ** 2).sum() + value(u, feature_groups, prices, curves, bend_prices)
+        return 0.5 * ((u - v) ** 2).sum() + value(u, feature_groups, prices)
 
     def allowed(u):
         return u if monotone is None else np.where(np.array(monotone) * u < 0, 0.0, u)
@@ -32,30 +30,29 @@ def prox_by_search(v, feature_groups, prices, curves=(), bend_prices=(), monoton
     best, spread = min((np.zeros(len(v)), allowed(v.copy())), key=objective), 1.0 + np.abs(v).max()
     for _ in range(80):
         trials = [best + spread * rng.standard_normal(len(v)) for _ in range(100)]
-        trials += [without(best, c) for c in [*feature_groups, *curves]]
+        trials += [without(best, c) for c in feature_groups]
         best = min([best, *(allowed(t) for t in trials)], key=objective)
         spread *= 0.8
     return best
 
 
-def prox(v, feature_groups, prices, curves=(), bend_prices=(), monotone=None):
-    """The closed form, which `prox_by_search` finds by search: signs, then bends, then groups."""
+def prox(v, feature_groups, prices, monotone=None):
+    """The closed form, which `prox_by_search` finds by search: signs, then groups."""
     u = v.copy() if monotone is None else np.where(np.array(monotone) * v < 0, 0.0, v)
-    for columns, price in [*zip(curves, bend_prices, strict=True), *zip(feature_groups, prices, strict=True)]:
+    for columns, price in zip(feature_groups, prices, strict=True):
         size = np.sqrt(sum(u[c] ** 2 for c in columns))
         for c in columns:
             u[c] *= max(1.0 - price / size, 0.0) if size > 0 else 0.0
     return u
 
 
-def smallest_strength(v, feature_groups, prices, curves=(), bend_prices=(), monotone=None):
+def smallest_strength(v, feature_groups, prices, monotone=None):
     """The smallest alpha at which a gradient of v is held at 0, by bisection on the prox of -v:
     0 is stationary where the prox of -v is 0."""
     low, high = 0.0, 1e3 * (1.0 + np.abs(v).sum())
     for _ in range(100):
         middle = 0.5 * (low + high)
-        scaled = [[middle * p for p in own] for own in (prices, bend_prices)]
-        held = not prox(-v, feature_groups, scaled[0], curves, scaled[1], monotone).any()
+        held = not prox(-v, feature_groups, [middle * p for p in prices], monotone).any()
         low, high = (low, middle) if held else (middle, high)
     return high
 

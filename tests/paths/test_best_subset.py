@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.curves import fit_knots
-from sparserank.datasets import make_curved_ranking, make_ranking
+from sparserank.datasets import make_ranking
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import BestK, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path, fit_path_on
@@ -139,15 +138,6 @@ def test_known_points_and_lockstep_change_no_bit():
         np.testing.assert_array_equal(again.scaled_coefs, whole.scaled_coefs)
 
 
-def test_curves_are_chosen_whole():
-    made = make_curved_ranking(80, 10, 12, n_curved=3, noise=0.3, random_state=4)
-    knots = fit_knots(made.data, 6)
-    objective = PairwiseObjective(made.data, knots=knots)
-    path = run(BestK(k_max=4).path(objective, PathPlan(tol=1e-6)))
-    assert path.nnz.tolist() == [1, 2, 3, 4]
-    assert path.support(2).tolist() == made.support.tolist()
-
-
 def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
     made = make_ranking(60, (8, 12), 15, n_informative=3, n_redundant=3, random_state=6)
     few = {"n_alphas": 6, "cv": 2}
@@ -155,8 +145,6 @@ def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
     result = sr.select(made.data, **both, out=tmp_path / "run", **few)
     assert {c.penalty for c in result.choice.candidates} >= {"best_k", "l1"}
     assert sorted(c.k for c in result.choice.candidates if c.penalty == "best_k")[:3] == [1, 2, 3]
-    bent = sr.select(made.data, penalties="best_k(k_max=2)", half_samples=0, feature_transform="curves", **few)
-    assert any("curves" in c.penalty for c in bent.choice.candidates)
     path = fit_path(made.data, "best_k(k_max=5)")
     assert path.nnz.tolist() == [1, 2, 3, 4, 5]
     assert len(path.to_table()) == 5

@@ -13,7 +13,7 @@ import pytest
 from numba import njit
 
 import sparserank as sr
-from sparserank.curves import STRAIGHT, fit_knots
+from sparserank.bins import STRAIGHT, fit_bins
 from sparserank.objective import PairwiseObjective
 from sparserank.selection.fuse import return_freed_memory
 from sparserank.shards._instructions import add_at, prefetch
@@ -63,11 +63,11 @@ def test_asking_for_memory_changes_nothing(dtype: type) -> None:
 KERNELS_AS_PYTHON = """
 import numpy as np
 import sparserank as sr
-from sparserank.curves import STRAIGHT, fit_knots
+from sparserank.bins import STRAIGHT, fit_bins
 from sparserank.objective import PairwiseObjective
 data = sr.datasets.make_ranking(6, (3, 9), 5, n_informative=2, n_redundant=1, noise=0.5, random_state=0).data
-for shape in (STRAIGHT, fit_knots(data, 4)):
-    objective = PairwiseObjective(data.replace_features(data.X.astype(np.float32)), knots=shape)
+for shape in (STRAIGHT, fit_bins(data)):
+    objective = PairwiseObjective(data.replace_features(data.X.astype(np.float32)), shape=shape)
     value, gradient = objective.value_and_gradient(np.linspace(-1.0, 1.0, objective.n_features))
     print(repr(float(value)), *map(repr, gradient.tolist()))
 """
@@ -82,8 +82,8 @@ def test_kernels_run_as_python_too() -> None:
         check=True,
     )
     data = sr.datasets.make_ranking(6, (3, 9), 5, n_informative=2, n_redundant=1, noise=0.5, random_state=0).data
-    for shape, line in zip((STRAIGHT, fit_knots(data, 4)), ran.stdout.splitlines(), strict=True):
-        objective = PairwiseObjective(data.replace_features(data.X.astype(np.float32)), knots=shape)
+    for shape, line in zip((STRAIGHT, fit_bins(data)), ran.stdout.splitlines(), strict=True):
+        objective = PairwiseObjective(data.replace_features(data.X.astype(np.float32)), shape=shape)
         value, gradient = objective.value_and_gradient(np.linspace(-1.0, 1.0, objective.n_features))
         np.testing.assert_allclose([float(x) for x in line.split()], [value, *gradient], rtol=1e-6)
 

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
+from sparserank.bins import StepFunction, fit_bins
+from sparserank.bins.bins import edges_of
 from sparserank.crossval.feature_groups import each_alone
-from sparserank.curves import StepCurve, fit_bins
-from sparserank.curves.bins import edges_of
 from sparserank.data.reading import Reading
 from sparserank.errors import DataError
 from sparserank.metrics import parse_metric
@@ -27,7 +27,6 @@ from sparserank.solvers.lockstep import run_all
 from sparserank.weighting import Weighting
 from tests.oracles.boosted_steps import best_step as best_of_loops
 from tests.oracles.boosted_steps import gradients_of_query
-from tests.support import shortcuts
 
 N_FEATURES = 5
 
@@ -62,7 +61,7 @@ def test_the_sums_and_the_step_of_a_round_are_those_of_loops(data, pair_weights,
     data = sr.RankingDataset(data.X, data.relevance - lower, qid_of(data), doc_weight=data.doc_weight)
     weights = np.random.default_rng(0).choice([0.0, 1.0, 3.0], data.n_queries)
     bins = fit_bins(data)
-    objective = PairwiseObjective(data, knots=bins, query_weight=weights, pair_weights=pair_weights, n_threads=2)
+    objective = PairwiseObjective(data, shape=bins, query_weight=weights, pair_weights=pair_weights, n_threads=2)
     w = np.zeros((N_FEATURES, BINS - 1))
     for j in range(n_used):
         w[j + 1, [3, 20]] = 0.7, -0.2
@@ -140,8 +139,8 @@ def test_models_have_every_size_and_rank_well() -> None:
     assert set(path.statuses) == {"not certified"}
     ranker = sr.SparseRanker(penalty="steps", k=3).fit(data.X, data.relevance, qid=qid_of(data))
     assert ranker.get_support().sum() == 3
-    assert all(isinstance(c, StepCurve) for c in ranker.curves_.values())
-    with pytest.raises(AttributeError, match="fits curves"):
+    assert all(isinstance(f, StepFunction) for f in ranker.steps_.values())
+    with pytest.raises(AttributeError, match="fits steps"):
         _ = ranker.coef_
     linear = sr.SparseRanker(penalty="mcp", k=3).fit(data.X, data.relevance, qid=qid_of(data))
     mean = {
@@ -168,12 +167,12 @@ def test_rules_hold_in_every_model(data: sr.RankingDataset) -> None:
 
 def test_bits_depend_on_no_thread_and_no_other_path(data: sr.RankingDataset) -> None:
     bins, maker = fit_bins(data), BoostedSteps(rounds=10, draws=2)
-    alone = [fit_path_on(PairwiseObjective(data, knots=bins, n_threads=n), maker).scaled_coefs for n in (1, 3)]
+    alone = [fit_path_on(PairwiseObjective(data, shape=bins, n_threads=n), maker).scaled_coefs for n in (1, 3)]
     assert np.array_equal(*alone)
-    objective = PairwiseObjective(data, knots=bins)
+    objective = PairwiseObjective(data, shape=bins)
     left_out = np.ones((2, data.n_queries))
     left_out[1, ::3] = 0.0
-    weighting = Weighting(objective.shards, left_out, knots=bins)
+    weighting = Weighting(objective.shards, left_out, shape=bins)
     paths = run_all([maker.path(o, sr.paths.PathPlan()) for o in objectives_of(weighting)])
     assert np.array_equal(paths[0].scaled_coefs, alone[0])
     assert not np.array_equal(paths[1].scaled_coefs, alone[0])
@@ -189,7 +188,7 @@ def test_a_store_changes_no_bit(data: sr.RankingDataset, sparse: bool, tmp_path,
     maker = BoostedSteps(rounds=10, draws=1)
     paths = []
     for own in (stored, here):
-        objective = PairwiseObjective(own, knots=fit_bins(own))
+        objective = PairwiseObjective(own, shape=fit_bins(own))
         assert len(objective.shards.shards) > 2
         paths.append(fit_path_on(objective, maker))
     assert np.array_equal(paths[0].scaled_coefs, paths[1].scaled_coefs)
@@ -198,7 +197,7 @@ def test_a_store_changes_no_bit(data: sr.RankingDataset, sparse: bool, tmp_path,
 
 
 def test_a_path_goes_on_and_does_not_depend_on_units(data: sr.RankingDataset) -> None:
-    objective = PairwiseObjective(data, knots=fit_bins(data))
+    objective = PairwiseObjective(data, shape=fit_bins(data))
     maker, points = BoostedSteps(rounds=5), []
     whole = run_all([maker.path(objective, sr.paths.PathPlan(keep=lambda p, n: points.append(p)))])[0]
     later: list = []
@@ -264,15 +263,8 @@ def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) 
     assert "l1 within a cost of 3" not in labels
     # Steps take the place of no penalty on another transform.
     curved = sr.datasets.make_curved_ranking(210, random_state=0).data
-    for most in (1, 10**9):  # logarithms, or curves
-        monkeypatch.setattr(menu, "MAX_VALUES_OF_CURVES", most)
-        with shortcuts.curves():
-            without, tried = (
-                [t.label for t in menu.tasks_of(p, curved, each_alone(curved.feature_names))]
-                for p in (replace(plan, with_steps=False), plan)
-            )
-        assert any("curves" in label for label in tried) == (most > 1)
-        assert [label for label in tried if not label.startswith(("steps", "distilled"))] == without
+    tried = [t.label for t in menu.tasks_of(plan, curved, each_alone(curved.feature_names))]
+    assert tried == ["l1", "ridge", "l1 on log", "mcp on log", "ridge on log", "distilled mcp on log", "steps"]
 
 
 def test_an_engine_that_cannot_run_steps_leaves_them_out_and_knows_their_cost(tmp_path) -> None:
@@ -289,7 +281,7 @@ def test_an_engine_that_cannot_run_steps_leaves_them_out_and_knows_their_cost(tm
 
 
 def test_the_ablation_learns_again(data: sr.RankingDataset) -> None:
-    objective, maker = PairwiseObjective(data, knots=fit_bins(data)), BoostedSteps(rounds=20, draws=2)
+    objective, maker = PairwiseObjective(data, shape=fit_bins(data)), BoostedSteps(rounds=20, draws=2)
     rows = np.zeros((3, N_FEATURES, BINS - 1))
     rows[0, [0, 1, 4], 3], rows[1, [0, 4], 5] = 1.0, 1.0
     rows = sp.csr_array(rows.reshape(3, -1))
@@ -304,12 +296,12 @@ def test_the_ablation_learns_again(data: sr.RankingDataset) -> None:
 
 
 def test_the_picture_of_steps_is_cut_off_where_a_tail_would_hide_them() -> None:
-    curve = StepCurve(np.array([1.0, 3.0, 5.0]), np.array([0.0, 1.0, 4.0, 2.0]))
+    steps = StepFunction(np.array([1.0, 3.0, 5.0]), np.array([0.0, 1.0, 4.0, 2.0]))
     for low, high, ends in ((0.5, 5.5, (0.5, 5.5)), (-1e6, 1e6, (0.0, 6.0)), (2.0, 4.0, (1.0, 5.0))):
-        x, y = curve.outline(low, high)
+        x, y = steps.outline(low, high)
         assert (x[0], x[-1]) == ends
         np.testing.assert_array_equal(x[1:-1], [1, 1, 3, 3, 5, 5])
         np.testing.assert_array_equal(y, [0, 0, 1, 1, 4, 4, 2, 2])
     for edge, high, last in ((0.5, 1e6, 1.0), (0.0, 8.0, 8.0)):  # one step
-        x, _ = StepCurve(np.array([edge]), np.array([0.0, 1.0])).outline(0.0, high)
+        x, _ = StepFunction(np.array([edge]), np.array([0.0, 1.0])).outline(0.0, high)
         assert (x[0], x[-1]) == (0.0, last)

@@ -79,7 +79,7 @@ def test_booleans_are_never_transformed(kind: str, matrix: Any) -> None:
     assert t.constants[[0, 3, 6, 9]].tolist() == [1.0] * 4
 
 
-@pytest.mark.parametrize("transform", ["log", "asinh", "curves", "curves(log)", "curves(asinh)"])
+@pytest.mark.parametrize("transform", ["log", "asinh"])
 def test_booleans_enter_every_model_unchanged(transform: str, tmp_path: Path) -> None:
     data = HEAVY.replace_features(BOOLEAN)
     result = sr.select(data, feature_transform=(transform,), keep=[data.feature_names[0]], **QUICK)
@@ -87,12 +87,12 @@ def test_booleans_enter_every_model_unchanged(transform: str, tmp_path: Path) ->
     booleans = [data.feature_names[j] for j in (0, 3, 6, 9) if data.feature_names[j] in of]
     assert data.feature_names[0] in booleans
     assert {of[name]["transform"] for name in booleans} == {"none"}
-    assert all(of[name]["curve"] is None for name in booleans)
+    assert all(of[name]["steps"] is None for name in booleans)
     assert any(row["transform"] != "none" for row in of.values())
     # The score grows by the weight, divided by the scale, where the value goes from 0 to 1.
     model, rows = result.model, np.array(BOOLEAN[:20])
     off, on = (np.where(np.arange(10) == 0, value, rows) for value in (0.0, 1.0))
-    rise = model.coef[0] / model.scaling.scale[0]  # which is 1 for curves
+    rise = model.coef[0] / model.scaling.scale[0]
     np.testing.assert_allclose(model.predict(on) - model.predict(off), rise, rtol=1e-9)
     model.save(tmp_path / "model.json")
     np.testing.assert_array_equal(sr.load_model(tmp_path / "model.json").predict(rows), model.predict(rows))
@@ -125,13 +125,13 @@ def test_logs_are_left_out_where_they_change_nothing_whatever_the_labels() -> No
 @pytest.mark.parametrize(
     ("asked", "tried"),
     [
-        ("curves", ["none", "curves"]),
-        ("curves(log)", ["log", "curves(log)"]),
-        (("curves(log)", "none"), ["none", "curves(log)"]),
+        ("distilled", ["none", "distilled"]),
+        ("distilled(log)", ["log", "distilled(log)"]),
+        (("distilled(log)", "none"), ["none", "distilled(log)"]),
         (("log", "log", "asinh"), ["log", "asinh"]),
     ],
 )
-def test_what_is_asked_for_is_tried_and_curves_bring_what_is_straight(asked: Any, tried: list[str]) -> None:
+def test_what_is_asked_for_is_tried_and_distilled_models_bring_their_transform(asked: Any, tried: list[str]) -> None:
     plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), feature_transform=asked)
     assert transforms_tried(plan, HEAVY) == tried
 
@@ -265,8 +265,6 @@ def test_transforms_of_wide_sparse_data_are_quick() -> None:
     [
         ({"feature_transform": "exp"}, "a transform must be one of auto, none, log"),
         ({"feature_transform": "log", "scaling": "query-min-max"}, "cannot be combined with scaling='query-min-max'"),
-        ({"feature_transform": "curves", "scaling": "query-min-max"}, "cannot be combined with"),
-        ({"feature_transform": "curves", "n_knots": 2}, "n_knots"),
         ({"monotone": {"no such": "+"}}, "is not a feature"),
         ({"monotone": {PLAIN.feature_names[0]: "up"}}, r"must give '\+' or '-'"),
     ],
@@ -282,9 +280,8 @@ def test_misuse_is_refused_by_name(options: dict[str, Any], message: str, cli_he
         assert not Path("m").exists()
 
 
-@pytest.mark.parametrize("name", ["query-log", "curves(query-log)"])
-def test_a_transform_that_was_removed_is_named_with_what_replaces_it(name: str, tmp_path: Path) -> None:
-    of = name.replace("query-log", "log")
+@pytest.mark.parametrize(("name", "of"), [("query-log", "log"), ("curves(log)", "the penalty steps")])
+def test_a_transform_that_was_removed_is_named_with_what_replaces_it(name: str, of: str, tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=re.escape(f"{name} was removed; use {of} (sparserank 0.3.0 is the last")):
         sr.select(HEAVY, feature_transform=name, **QUICK)
     model = sr.SparseRanker(feature_transform="log", k=2).fit_dataset(HEAVY).to_model()

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 import sparserank as sr
 import sparserank.solvers.curvature as module
 from sparserank.crossval.path_files import save_points, stored_points
-from sparserank.curves import STRAIGHT, fit_knots
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import PathPlan, Point
 from sparserank.paths.follow import following
@@ -146,13 +145,12 @@ def test_a_place_at_zero_differs_from_none(tmp_path: Path) -> None:
     assert [p.ahead for p in known[1]] == [None]
 
 
-@pytest.mark.slow_but("csr", "curves")
-@pytest.mark.parametrize("kind", ["csr", "curves", "logistic"])
+@pytest.mark.slow_but("csr")
+@pytest.mark.parametrize("kind", ["csr", "logistic"])
 def test_where_a_second_place_costs_a_pass_none_is_evaluated(kind: str, reads: list[int]) -> None:
     X = sp.csr_array(DATA.X) if kind == "csr" else DATA.X
-    knots = fit_knots(DATA, 4) if kind == "curves" else STRAIGHT
     loss = PairwiseLogistic() if kind == "logistic" else "squared_hinge"
-    objective = PairwiseObjective(X, DATA.relevance, DATA.query_ptr, knots=knots, loss=loss)
+    objective = PairwiseObjective(X, DATA.relevance, DATA.query_ptr, loss=loss)
     assert not objective.shares_reads
     run(following(objective, sr.penalties.L1(), PathPlan(n_alphas=6, tol=1e-3)))
     assert set(reads) == {1}

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from sparserank.penalties import _scalar_prox
-from sparserank.penalties.nested import OF_NORMS
+from sparserank.penalties.groups import OF_NORMS
 from sparserank.solvers._descent_kernels import STEPS, descend, descend_blocks
 from tests.oracles import descent as oracle
 from tests.oracles import scalars
-from tests.support.penalty_kinds import NESTED, PENALTIES, TOL, Kind, says_nothing
+from tests.support.penalty_kinds import OF_GROUPS, PENALTIES, TOL, Kind, says_nothing
 
 SWEEPS = 8
 MAX_SWEEPS = 500
@@ -255,8 +255,8 @@ BLOCK_SWEEPS = 5
 BLOCKS_STRAYED = MAX_SWEEPS * 11 * 3 * 3 * 10 * scalars.U
 
 
-def test_every_nested_penalty_that_the_kernel_knows_is_compared() -> None:
-    assert {PENALTIES[name].number for name in NESTED} == {cls.kind for cls in OF_NORMS}
+def test_every_group_penalty_that_the_kernel_knows_is_compared() -> None:
+    assert {PENALTIES[name].number for name in OF_GROUPS} == {cls.kind for cls in OF_NORMS}
     assert STEPS == oracle.BLOCK_STEPS
 
 
@@ -270,7 +270,6 @@ class BlockCase:
     w: np.ndarray
     blocks: tuple[oracle.Block, ...]
     monotone: np.ndarray
-    ridge: float = 0.0
 
     @property
     def largest_h(self) -> np.ndarray:
@@ -279,19 +278,15 @@ class BlockCase:
     def run(self, kernel: Callable, kind: Kind, sweeps: int, tol: float = TOL) -> tuple:
         """(w, residual, sweeps, largest step)"""
         w, residual = self.w.copy(), self.gradient.copy()
-        curves = [c for b in self.blocks for c in b.curves]
         starts = np.cumsum([0, *(len(b.columns) for b in self.blocks)])
-        of_block = np.cumsum([0, *(len(b.curves) for b in self.blocks)])
-        first, behind = (np.array([at(c) for c, _ in curves], dtype=np.int64) for at in (min, lambda c: max(c) + 1))
-        blocks = (starts, np.array([b.price for b in self.blocks], dtype=float), of_block)
-        bends = (first, behind, np.array([price for _, price in curves], dtype=float))
-        rules = (self.monotone, self.largest_h, kind.number, *kind.shape, self.ridge)
-        done = kernel(self.H, residual, w, *blocks, *bends, *rules, tol, sweeps)
+        blocks = (starts, np.array([b.price for b in self.blocks], dtype=float))
+        rules = (self.monotone, self.largest_h, kind.number, *kind.shape)
+        done = kernel(self.H, residual, w, *blocks, *rules, tol, sweeps)
         return w, residual, int(done[0]), float(done[1])
 
     def trace(self, kind: Kind, tol: float = TOL, **wrong: str) -> oracle.Trace:
         model = (self.H.tolist(), self.gradient.tolist(), self.w.tolist(), self.blocks)
-        rules = (self.monotone.tolist(), self.largest_h.tolist(), kind.scalar, self.ridge)
+        rules = (self.monotone.tolist(), self.largest_h.tolist(), kind.scalar)
         return oracle.descend_blocks(*model, *rules, tol, BLOCK_SWEEPS, **wrong)
 
     def agrees_with(self, trace: oracle.Trace, kind: Kind) -> bool | None:
@@ -301,45 +296,40 @@ class BlockCase:
         return all(trace.agrees(m, *self.run(descend_blocks, kind, m)) for m in range(1, BLOCK_SWEEPS + 1))
 
     def value(self, kind: Kind, u: np.ndarray) -> float:
-        """The objective: model, ridge, and what blocks and curves pay; of blocks without curvature, which stay,
-        nothing."""
+        """The objective: model, and what blocks pay; of blocks without curvature, which stay, nothing."""
         step = u - self.w
-        total = float(self.gradient @ step + 0.5 * step @ self.H @ step) + 0.5 * self.ridge * float(u @ u)
+        total = float(self.gradient @ step + 0.5 * step @ self.H @ step)
         for block, h in zip(self.blocks, self.largest_h, strict=True):
             if h <= 0:
                 continue
             if any(u[c] * self.monotone[c] < 0 for c in block.columns):
                 return math.inf
-            for columns, price in ((block.columns, block.price), *block.curves):
-                size = oracle.size_of(u.tolist(), columns)
-                total += (kind.scalar.value(size, price) if price < math.inf else math.inf) if size > 0 else 0.0
+            size, price = oracle.size_of(u.tolist(), block.columns), block.price
+            total += (kind.scalar.value(size, price) if price < math.inf else math.inf) if size > 0 else 0.0
         return total
 
 
-LAYOUTS: dict[str, tuple[tuple[int, tuple[tuple[int, int], ...]], ...]] = {
-    "single columns": ((1, ()), (1, ()), (1, ())),
-    "groups": ((1, ()), (3, ()), (2, ())),
-    "one curve": ((4, ((1, 4),)),),
-    "curves and groups of them": ((1, ()), (3, ((1, 3),)), (5, ((1, 3), (4, 5))), (2, ((1, 2),))),
-}  # of each block its length, and its curves as (first, behind) within it
+LAYOUTS = {  # the length of each block
+    "single columns": (1, 1, 1),
+    "groups": (1, 3, 2),
+    "one group": (4,),
+    "large groups": (1, 3, 5, 2),
+}
 
 
-def random_blocks(seed: int, layout: str, *, ridge: float = 0.0, definite: bool = False) -> BlockCase:
-    """Columns of size about 1, a little correlated, with free and infinite prices of blocks and curves; a block of
-    zeros, or of which one column is zeros."""
+def random_blocks(seed: int, layout: str, *, definite: bool = False) -> BlockCase:
+    """Columns of size about 1, a little correlated, with free and infinite prices of blocks; a block of zeros, or of
+    which one column is zeros."""
     rng = np.random.default_rng([seed, 77])
-    k = sum(n for n, _ in LAYOUTS[layout])
+    k = sum(LAYOUTS[layout])
     X = rng.standard_normal((10 * k, k)) + 0.2 * rng.standard_normal((10 * k, 1))
     if not definite:
         X[:, rng.integers(k)] = 0.0
     blocks, at = [], 0
-    for n, curves in LAYOUTS[layout]:
-        m = 1 + len(curves)
-        free_or_barred, priced = rng.random(m) < 0.15, (rng.choice([0.0, np.inf], m), 0.3 * rng.random(m) + 0.02)
-        price, *bends = np.where(free_or_barred, *priced).tolist()
-        bends = [np.inf if price == np.inf else b for b in bends]
-        of_block = tuple((tuple(range(at + a, at + b)), p) for (a, b), p in zip(curves, bends, strict=True))
-        blocks.append(oracle.Block(tuple(range(at, at + n)), price, of_block))
+    for n in LAYOUTS[layout]:
+        free_or_barred, priced = rng.random() < 0.15, 0.3 * rng.random() + 0.02
+        price = float(rng.choice([0.0, np.inf])) if free_or_barred else priced
+        blocks.append(oracle.Block(tuple(range(at, at + n)), price))
         if not definite and rng.random() < 0.1:
             X[:, at : at + n] = 0.0
         at += n
@@ -347,37 +337,36 @@ def random_blocks(seed: int, layout: str, *, ridge: float = 0.0, definite: bool 
     w = rng.standard_normal(k) * rng.integers(0, 2, k)
     H = X.T @ X / len(X) + (0.8 * np.eye(k) if definite else 0.0)
     monotone = np.repeat(rng.choice([0, 0, 1, -1], len(blocks)), [len(b.columns) for b in blocks])
-    return BlockCase(0.5 * (H + H.T), X.T @ (X @ w - y) / len(X), w, tuple(blocks), monotone.astype(np.int64), ridge)
+    return BlockCase(0.5 * (H + H.T), X.T @ (X @ w - y) / len(X), w, tuple(blocks), monotone.astype(np.int64))
 
 
-nested_penalty = pytest.mark.parametrize("name", NESTED)
+group_penalty = pytest.mark.parametrize("name", OF_GROUPS)
 every_layout = pytest.mark.parametrize("layout", LAYOUTS)
 
 
-@nested_penalty
+@group_penalty
 @every_layout
 def test_block_descent_is_where_plain_loops_are_after_every_sweep(name: str, layout: str) -> None:
-    kind, cases = PENALTIES[name], [random_blocks(s, layout, ridge=0.05 * (s % 2)) for s in range(8)]
+    kind, cases = PENALTIES[name], [random_blocks(s, layout) for s in range(8)]
     verdicts = [case.agrees_with(case.trace(kind), kind) for case in cases]
     assert verdicts.count(True) >= 3
     assert False not in verdicts
 
 
-WRONG_BLOCKS = ("stale", "one step", "tangent at 0", "mean curvature", "whole first", "no ridge", "monotone")
+WRONG_BLOCKS = ("stale", "one step", "mean curvature", "signs last", "monotone")
 
 
 @pytest.mark.parametrize("wrong", WRONG_BLOCKS)
 @pytest.mark.parametrize("name", ["l1", "mcp", "log"])
 def test_wrong_block_descents_are_rejected(wrong: str, name: str) -> None:
-    """Residuals of the beginning of the sweep, one step at each visit, a concave price of bending as at 0, steps of the
-    mean curvature, the whole shortened before its curves, ridge or signs forgotten."""
+    """Residuals of the beginning of the sweep, one step at each visit, steps of the mean curvature, the whole shortened
+    before signs, signs forgotten."""
     verdicts = []
     for seed in range(8):
-        case = random_blocks(seed, "curves and groups of them", ridge=0.05)
+        case = random_blocks(seed, "large groups")
         changed = replace(case, monotone=0 * case.monotone) if wrong == "monotone" else case
         verdicts.append(case.agrees_with(changed.trace(PENALTIES[name], wrong=wrong), PENALTIES[name]))
-    never_differs = wrong == "tangent at 0" and name == "l1"  # whose price is the same everywhere
-    assert (False in verdicts) != never_differs
+    assert False in verdicts
 
 
 def block_case(H: Any, gradient: list[float], w: list[float], *blocks: oracle.Block, sign: int = 0) -> BlockCase:
@@ -394,7 +383,7 @@ BLOCK_DEGENERATE = {
         np.diag([0, 0, 1]), [0.0, 0.0, -2.0], [1.0, -1.0, 0.0], Block((0, 1), 0.5), Block((2,), 0.5)
     ),
     "one column of zeros within": block_case(
-        np.diag([1, 0, 1]), [-2.0, 0.0, -1.0], [0.0, 1.0, 0.0], Block((0, 1, 2), 0.5, (((1, 2), 0.25),))
+        np.diag([1, 0, 1]), [-2.0, 0.0, -1.0], [0.0, 1.0, 0.0], Block((0, 1, 2), 0.5)
     ),
     "equal columns in two blocks": block_case(
         np.ones((4, 4)), [-2.0] * 4, [0.0] * 4, Block((0, 1), 0.5), Block((2, 3), 0.5)
@@ -402,17 +391,14 @@ BLOCK_DEGENERATE = {
     "barred, but not at 0": block_case(
         np.eye(3), [0.5, 1.0, -2.0], [1.0, 2.0, 0.0], Block((0, 1), np.inf), Block((2,), 0.5)
     ),
-    "a barred curve of a free block": block_case(
-        np.eye(3), [-0.5, 1.0, -2.0], [1.0, 2.0, 0.0], Block((0, 1, 2), 0.0, (((1, 2), np.inf),))
-    ),
     "signs that hold everything back": block_case(
-        np.eye(3), [0.5, 1.0, 2.0], [0.0, 0.0, 0.0], Block((0, 1, 2), 0.25, (((1, 2), 0.25),)), sign=1
+        np.eye(3), [0.5, 1.0, 2.0], [0.0, 0.0, 0.0], Block((0, 1, 2), 0.25), sign=1
     ),
     "starts of the wrong sign": block_case(np.eye(2), [-0.5, 1.0], [1.0, 2.0], Block((0, 1), 0.25), sign=-1),
 }
 
 
-@nested_penalty
+@group_penalty
 @pytest.mark.parametrize("what", BLOCK_DEGENERATE)
 def test_block_descent_on_degenerate_models(what: str, name: str) -> None:
     case, kind = BLOCK_DEGENERATE[what], PENALTIES[name]
@@ -433,40 +419,36 @@ def test_block_descent_on_degenerate_models(what: str, name: str) -> None:
                     assert not found[0][at].any() or block.price < np.inf
 
 
-def block_slack(case: BlockCase, kind: Kind, tol: float) -> np.ndarray:
+def block_slack(case: BlockCase, tol: float) -> np.ndarray:
     """(n_blocks,) what is left of the optimality conditions of each block where a sweep ends: the last step of each
-    column is at most tol / h, which moves the residual, the point where the penalty is looked at and the tangent of a
-    concave one; and rounding, BLOCKS_STRAYED in the residual."""
+    column is at most tol / h, which moves the residual and the point where the penalty is looked at; and rounding,
+    BLOCKS_STRAYED in the residual."""
     h_of = np.repeat(case.largest_h, [len(b.columns) for b in case.blocks])
     moved = (np.abs(case.H)[:, h_of > 0] / h_of[h_of > 0]).sum(axis=1)
-    out = []
-    for block, h in zip(case.blocks, case.largest_h, strict=True):
-        n, at = len(block.columns), list(block.columns)
-        bend = max((kind.concavity(p) for _, p in block.curves if 0 < p < np.inf), default=0.0) / h if h > 0 else 0.0
-        out.append(tol * (np.linalg.norm(moved[at]) + (1 + bend) * np.sqrt(n)) + BLOCKS_STRAYED)
-    return np.array(out)
+    sizes = np.array([np.linalg.norm(moved[list(b.columns)]) + np.sqrt(len(b.columns)) for b in case.blocks])
+    return tol * sizes + BLOCKS_STRAYED
 
 
 def blocks_missed(case: BlockCase, kind: Kind, u: np.ndarray, tol: float) -> float:
     """By how much the gradient at u misses the subdifferential on some block with curvature, more than `block_slack`
     allows."""
     r = oracle.residual_at(case.H.tolist(), case.gradient.tolist(), case.w.tolist(), u.tolist())
-    left = block_slack(case, kind, tol)
+    left = block_slack(case, tol)
     return max(
-        oracle.block_distance(r, u.tolist(), b, case.monotone.tolist(), kind.scalar, case.ridge) - slack
+        oracle.block_distance(r, u.tolist(), b, case.monotone.tolist(), kind.scalar) - slack
         for b, h, slack in zip(case.blocks, case.largest_h, left, strict=True)
         if h > 0
     )
 
 
-@nested_penalty
+@group_penalty
 @every_layout
 def test_block_descent_falls_and_ends_at_the_optimum(name: str, layout: str) -> None:
-    """The objective, tangents and all, never rises; at the end the gradient is in the subdifferential, which where the
-    whole is convex makes it the optimum. Other prices, signs forgotten or no ridge end elsewhere."""
+    """The objective never rises; at the end the gradient is in the subdifferential, which where the whole is convex
+    makes it the optimum. Other prices and signs forgotten end elsewhere."""
     kind, tol, wrong = PENALTIES[name], 1e-10, []
     for seed in range(8):
-        case = random_blocks(seed, layout, ridge=0.05)
+        case = random_blocks(seed, layout, definite=True)
         values = [case.value(kind, case.run(descend_blocks, kind, m, tol)[0]) for m in range(1, 30)]
         # A sum of at most 40 terms, none larger than what it starts from.
         assert np.diff(values).max() <= 100 * scalars.U * (1 + abs(values[0]))
@@ -475,9 +457,8 @@ def test_block_descent_falls_and_ends_at_the_optimum(name: str, layout: str) -> 
         assert largest <= tol
         np.testing.assert_allclose(residual, case.gradient + case.H @ (w - case.w), rtol=0, atol=BLOCKS_STRAYED)
         assert blocks_missed(case, kind, w, tol) <= 0
-        bends = [tuple((c, 10 + p) for c, p in b.curves) for b in case.blocks]
-        dearer = tuple(replace(b, price=10 + b.price, curves=c) for b, c in zip(case.blocks, bends, strict=True))
-        others = (replace(case, blocks=dearer), replace(case, monotone=0 * case.monotone), replace(case, ridge=0.0))
+        dearer = tuple(replace(b, price=10 + b.price) for b in case.blocks)
+        others = (replace(case, blocks=dearer), replace(case, monotone=0 * case.monotone))
         ends = [other.run(descend_blocks, kind, MAX_SWEEPS, tol)[0] for other in others]
         wrong.append([blocks_missed(case, kind, u, tol) for u in ends])
     assert np.max(wrong, axis=0).min() > 1e-3

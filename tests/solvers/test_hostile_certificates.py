@@ -319,19 +319,6 @@ def test_the_certificate_of_the_path_is_not_that_of_its_refits(tmp_path: Path) -
         assert true > 100 * TOL * top
 
 
-@pytest.mark.slow
-def test_certificates_of_curves_name_their_own_problem(tmp_path: Path) -> None:
-    found = sr.select(MADE, penalties="l1", cv=3, n_alphas=8, n_knots=4, feature_transform="curves", half_samples=0)
-    candidate_set = SelectionJob(found.plan, Problem(MADE), n_threads=1).candidates()
-    on_curves = [c for c in candidate_set.sparse if "curves" in c.penalty]
-    assert {c.relax for c in on_curves} == {0.0, 0.5, 1.0}
-    for c in on_curves:
-        claim = candidate_set.certificate(c)
-        assert claim.problem is None if c.relax == 0.5 else str(claim.problem).endswith("on the coefficients of curves")
-    fitted = sr.SparseRanker(feature_transform="curves", n_knots=4).fit(MADE.X, MADE.relevance, qid=MADE.qid)
-    assert str(fitted.certificate_.problem).endswith("on the coefficients of curves")
-
-
 def test_the_result_and_the_model_file_have_one_certificate(tmp_path: Path) -> None:
     for k in (4, 6):
         few = {"penalties": "l1", "cv": 3, "n_alphas": 12, "feature_transform": "none", "half_samples": 0}

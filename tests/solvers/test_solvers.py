@@ -12,7 +12,7 @@ from sparserank.datasets import make_ranking
 from sparserank.errors import ConvergenceWarning
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1, MCP, SCAD, ElasticNet, Log, Lp, Penalty, Ridge
-from sparserank.penalties.nested import nested
+from sparserank.penalties.groups import grouped
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, quadratic, solve
 from sparserank.solvers.certificates import dual_scale, duality_gap
 from sparserank.solvers.fista import published_lipschitz, tight_lipschitz
@@ -175,7 +175,7 @@ OF_MODELS = {
     "l1": L1(0.2),
     "signs": L1(0.2, monotone=SIGNS),
     "elastic net": ElasticNet(0.2, l1_ratio=0.5),
-    "groups": nested(L1(0.2, feature_groups=GROUPS)),
+    "groups": grouped(L1(0.2, feature_groups=GROUPS)),
 }
 
 

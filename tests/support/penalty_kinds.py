@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparserank.penalties._scalar_prox import ELASTIC, LOG, LP, MCP, SCAD, SMOOTHED_LP
-from sparserank.penalties.nested import OF_NORMS
+from sparserank.penalties.groups import OF_NORMS
 from tests.oracles import scalars
 from tests.oracles.descent import Trace
 
@@ -52,9 +52,9 @@ SHAPE_PARAMETERS: dict[str, Callable[[Any], tuple[float, float]]] = {
     "mcp": lambda p: (p.gamma, 0),
     "scad": lambda p: (p.a, p.threshold_scale),
 }
-# Elastic nets are on no groups and curves.
+# Elastic nets are on no groups.
 NUMBERS = {cls.kind for cls in OF_NORMS}
-NESTED = [name for name, kind in PENALTIES.items() if kind.number in NUMBERS and name != "elastic net"]
+OF_GROUPS = [name for name, kind in PENALTIES.items() if kind.number in NUMBERS and name != "elastic net"]
 
 
 def says_nothing(trace: Trace) -> bool:
