@@ -447,7 +447,7 @@ def test_block_descent_falls_and_ends_at_the_optimum(name: str, layout: str) -> 
     """The objective never rises; at the end the gradient is in the subdifferential, which where the whole is convex
     makes it the optimum. Other prices and signs forgotten end elsewhere."""
     kind, tol, wrong = PENALTIES[name], 1e-10, []
-    for seed in range(8):
+    for seed in range(20):
         case = random_blocks(seed, layout, definite=True)
         values = [case.value(kind, case.run(descend_blocks, kind, m, tol)[0]) for m in range(1, 30)]
         # A sum of at most 40 terms, none larger than what it starts from.
