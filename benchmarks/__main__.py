@@ -29,7 +29,6 @@ CASES = (
     "cluster",
     "coverage",
     "random_labels",
-    "curves",
 )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 INTRO = (
     "Written by `python -m benchmarks.frontier docs/frontier.md` (part of `make evidence`). Every system is evaluated "
     'on the same folds, on queries that it has not seen. "Trees" are LightGBM (150 x 0.05), 150 trees of 7 leaves. '
-    '"Ours" are l1, MCP and splicing (best_k) on unchanged features, on logarithms where these differ, and on curves; '
+    '"Ours" are l1, MCP and splicing (best_k) on unchanged features, and on logarithms where these differ; '
     "the same distilled from boosted steps; and boosted steps. Greedy RankRLS is forward selection by leave-query-out "
     "error (Pahikkala 2010) on unchanged features. Inside each "
     "fold it uses the ridge parameter with the lowest leave-query-out error on all features. The CSV file next to this "
@@ -199,9 +199,7 @@ def _compared(data: Any, repeats: int, work: Path) -> Any:
             metric=METRIC.default,
             report_metrics=(),
             convention="default",
-            feature_transform=("none", "log", "curves(log)", "distilled(log)")
-            if logs_differ(data)
-            else ("none", "curves", "distilled"),
+            feature_transform=("none", "log", "distilled(log)") if logs_differ(data) else ("none", "distilled"),
         ),
         repeats=repeats,
     )
