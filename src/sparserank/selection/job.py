@@ -285,20 +285,19 @@ class SelectionJob:
             choice = self.plan.choose(found.sparse, found.dense)
         except DataError:
             return ""
-        transform = self.first[0].transform
         n_all = self.plan.count(range(len(self.names)))
         of = f"{FIRST_LOOK}{choice.chosen.n_features} of {counted(n_all, self.plan.noun)}"
-        tasks = [t for t in self.tasks if t.maker.selects and t.label != self.first[0].label]
-        more = dict.fromkeys(t.label if t.transform == transform else t.transform.name for t in tasks)
+        more = [t.label for t in self.tasks if t.maker.selects and t not in self.first]
         later = [*more, *self.rivals.for_model, *(["half-samples"] if self.plan.half_samples else [])]
         against = f"{self.plan.metric!r} {change(choice.chosen.mean, choice.reference.mean)} against all of them"
         return f"{of}, {against}{'; trying ' if later else ''}{', '.join(later)}"
 
     def _only_a_look(self) -> str:
         """The note of a first look."""
+        tried = ", ".join(t.label for t in self.first if t.maker.selects)
         return (
-            f"a first look: only {self.first[0].label} was tried, without rivals, ablation and half-samples; the same "
-            f"call without {option('fast', True)} does the rest."
+            f"a first look: only {tried} were tried, without rivals, ablation and half-samples; the same call without "
+            f"{option('fast', True)} does the rest."
         )
 
     def _after(self, n_paths: int, progress: Progress | None) -> Progress | None:

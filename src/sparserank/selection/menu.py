@@ -83,9 +83,12 @@ def tasks_of(
 
 
 def first_look(tasks: Sequence[PathTask]) -> list[PathTask]:
-    """The tasks of the first look: the first penalty, and the dense reference under its transform."""
-    first = next(t for t in tasks if t.maker.selects)
-    return [first, *(t for t in tasks if t.transform == first.transform and not t.maker.selects)]
+    """The tasks of the first look: weights that learn from labels, which take a small part of the time of all tasks; the
+    first task and its reference if there are none."""
+    weights = [t for t in tasks if isinstance(t.maker, PenaltyPath) and t.transform.teacher is None]
+    if any(t.maker.selects for t in weights):
+        return weights
+    return [next(t for t in tasks if t.maker.selects), *weights]
 
 
 def transforms_tried(plan: SelectionPlan, data: RankingDataset) -> list[str]:
