@@ -53,6 +53,27 @@ def test_among_equal_sizes_the_cheaper_then_the_better() -> None:
     assert choose([dear, cheap, better, best], rule=Rule(0.05)).chosen is better
 
 
+@pytest.mark.parametrize(
+    ("n_steps", "n_weights", "loss", "steps_chosen"),
+    [(4, 5, 0.002, True), (8, 10, 0.002, True), (5, 6, 0.002, False), (9, 8, 0.0, False), (7, 8, 0.02, True)],
+)
+def test_steps_are_chosen_if_they_have_a_fifth_fewer_features_or_no_weights_are_within_the_margin(
+    n_steps: int, n_weights: int, loss: float, steps_chosen: bool
+) -> None:
+    best = candidate(20, 0.0, 0.001)
+    steps = replace(candidate(n_steps, 0.003, 0.001), penalty="steps", on_steps=True)
+    weights = candidate(n_weights, loss, 0.001)
+    choice = choose([best, steps, weights])
+    assert choice.chosen is (steps if steps_chosen else weights)
+    fewer = not steps_chosen and n_steps < n_weights
+    assert choice.passed_over is (steps if fewer else None)
+    assert ("a step function counts as 1.25 weights" in " ".join(choice_sentences(choice, "ndcg@10", 30))) == fewer
+    # A limit asks for the best, whatever it is made of.
+    limited = choose([best, steps, weights], rule=Rule(k=max(n_steps, n_weights)))
+    assert limited.chosen is max((steps, weights), key=lambda c: c.mean)
+    assert limited.passed_over is None
+
+
 def test_not_significant_is_not_equal() -> None:
     """The trap: a noisy model whose loss is not significant passes neither as an estimate nor with a guarantee."""
     best, noisy = candidate(9, 0.0, 0.0), candidate(1, 0.01, 0.3)

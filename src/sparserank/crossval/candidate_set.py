@@ -179,7 +179,8 @@ class CandidateSet:
         label_of_point, index = where[FINAL]
         used = self.path(label_of_point).support(index)
         cost = self._groups.cost(used)
-        c = Candidate(label, k, relax, index, self._groups.count(used), cost, self._values(where, 0), formula)
+        on_steps, values = self.path(label).penalty.on_steps, self._values(where, 0)
+        c = Candidate(label, k, relax, index, self._groups.count(used), cost, values, formula, on_steps)
         self._where[c] = where
         return c
 

@@ -18,6 +18,7 @@ from sparserank.lazy import cached_property
 from sparserank.options import option
 from sparserank.options.selection import DEFAULT_MARGIN
 
+STEPS_COUNT = 1.25 * (1.0 - 1e-9)  # a step function in weights: steps are chosen if they have a fifth fewer features
 LEAD, LEAD_ALONE = 1.0, 1.5  # paired standard errors by which a choice must lead a named formula; a single feature
 MIN_NEW = 50  # queries on which an earlier run has not been trained, from which they alone judge its features
 ROUNDING = 1e-12  # relative to the best mean; differences of means are not known more exactly
@@ -35,6 +36,7 @@ class Candidate:
     n_features   of the final model; cost: total cost of these features
     values       (n_queries,) metric on queries that the scored model has not seen
     formula      name of a formula with fixed weights, which was not fitted; '' for others
+    on_steps     whether it is made of step functions, which are more to read and to run than weights
     """
 
     penalty: str
@@ -45,14 +47,18 @@ class Candidate:
     cost: float
     values: np.ndarray
     formula: str = ""
+    on_steps: bool = False
 
     @property
     def mean(self) -> float:
         return mean_of(self.values)
 
     def size(self, by_cost: bool) -> tuple[float, float]:
-        """Sort key for smaller: fewer features, then a lower cost, or a lower cost, then fewer features."""
-        return (self.cost, self.n_features) if by_cost else (self.n_features, self.cost)
+        """Sort key for smaller: fewer features, then a lower cost, or a lower cost, then fewer features. A step
+        function counts as STEPS_COUNT weights."""
+        each = STEPS_COUNT if self.on_steps else 1.0
+        cost, n_features = each * self.cost, each * self.n_features
+        return (cost, n_features) if by_cost else (n_features, cost)
 
     @property
     def label(self) -> str:
@@ -270,6 +276,15 @@ class Choice:
         within = [c for c in among if self.within_margin(c)]
         return min(within, key=lambda c: (*c.size(self.by_cost), -c.mean), default=None)
 
+    @cached_property
+    def passed_over(self) -> Candidate | None:
+        """The model of steps that has fewer features than the chosen weights, but not a fifth fewer; None if there is
+        none."""
+        if self.rule.limit is not None or self.chosen.on_steps:
+            return None
+        fewer = [c for c in self.sparse if c.on_steps and self._length(c) < self._length(self.chosen)]
+        return self.smallest([c for c in fewer if self._allowed[self._row[c]]])
+
     @property
     def is_corrected(self) -> bool:
         """True if there are resamples for a correction; a single query has none."""
@@ -446,7 +461,9 @@ def choose(
     alone = Choice(everyone, len(usable), means, bounds, best, contender, rule, seed, out_of_fold, formula, contender)
     # The contender is chosen if no formula is named, if the formula is outside the limits, or if k or a budget decides.
     if formula is None or rule.limit is not None or not allowed[everyone.index(formula)]:
-        return alone
+        if alone.passed_over is None:
+            return alone
+        return replace(alone, rule=replace(rule, whose=f"{rule.whose} (a step function counts as 1.25 weights)"))
     # Otherwise the rule chooses among the formula and the candidates that earn their place.
     row = everyone.index(formula)
     errors = np.array([LEAD_ALONE if c.n_features == 1 else LEAD for c in everyone])

@@ -83,8 +83,8 @@ def tasks_of(
 
 
 def first_look(tasks: Sequence[PathTask]) -> list[PathTask]:
-    """The tasks of the first look: weights that learn from labels, which take a small part of the time of all tasks; the
-    first task and its reference if there are none."""
+    """The tasks of the first look: weights that learn from labels, which take a small part of the time of all tasks;
+    if there are none, the first task and its reference."""
     weights = [t for t in tasks if isinstance(t.maker, PenaltyPath) and t.transform.teacher is None]
     if any(t.maker.selects for t in weights):
         return weights

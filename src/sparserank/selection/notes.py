@@ -19,8 +19,10 @@ from sparserank.options.paths import LOSS, PAIR_WEIGHTS
 from sparserank.options.selection import MARGIN
 from sparserank.selection.fusion import FusionFacts, FusionResult
 from sparserank.selection.plan import SelectionPlan
+from sparserank.selection.statements import counted
 from sparserank.selection.typed import AllFuseOptions
 from sparserank.text import Caution, brief
+from sparserank.transforms import STEPS
 
 JUDGED_AT = 10  # depth of judged shares if the metric has no cutoff
 MAX_NAMED = 3
@@ -42,6 +44,13 @@ def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:
         said.append(
             f"{option('margin', plan.margin)} limits the estimated loss; before version 0.3 it limited the bound, as "
             f"{option('guarantee', plan.margin)} does now."
+        )
+    steps = choice.passed_over
+    if steps is not None:
+        said.append(
+            f"{counted(steps.n_features, plan.noun)} as steps are within the margin too ({plan.metric!r} "
+            f"{steps.mean:.4f}, weights {choice.chosen.mean:.4f}), but are not a fifth fewer; "
+            f"{option('penalties', STEPS)} gives that model."
         )
     return said
 
