@@ -158,7 +158,9 @@ def test_what_only_missing_values_reach_is_not_told() -> None:
         assert "then lowers it" in in_words(replace(inside, steps={0: steps}))["price"]
     low = recorded([*OWN, 2.55], 10, -1.0)
     steps = StepFunction(np.array([-0.5, 0.2]), np.array([1.0, 0.0, 1.0]))
-    assert in_words(replace(low, steps={0: steps}))["price"].startswith("A larger price raises a document when it passes 0.2;")
+    assert in_words(replace(low, steps={0: steps}))["price"].startswith(
+        "A larger price raises a document when it passes 0.2;"
+    )
 
 
 def test_booleans_are_told_in_their_words() -> None:

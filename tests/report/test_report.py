@@ -333,7 +333,13 @@ def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str
     X = np.exp(np.array(TRAIN.X))
     curved = make_curved_ranking(30, n_features=8, n_curved=3, random_state=2).data
     data = curved if kind == "steps" else replace_features(TRAIN, X)
-    given = {"penalties": "steps" if kind == "steps" else "mcp", "metric": "ndcg@10", "report_metrics": (), "convention": "default", "cv": 2}
+    given = {
+        "penalties": "steps" if kind == "steps" else "mcp",
+        "metric": "ndcg@10",
+        "report_metrics": (),
+        "convention": "default",
+        "cv": 2,
+    }
     settings = PathPlan(n_alphas=8)
     plan = make_plan(**given, path_plan=settings, half_samples=0, feature_transform="none" if kind == "steps" else kind)  # type: ignore[arg-type]
     job = SelectionJob(plan, Problem(data), n_threads=1)

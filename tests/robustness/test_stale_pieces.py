@@ -222,8 +222,7 @@ CASES = {
 }
 # Choices among finished pieces and additions to them; all others are refused by select.
 CHOICES = (
-    "test feature_transform engine rival rival_time half_samples relaxed fast margin guarantee k budget "
-    "confidence"
+    "test feature_transform engine rival rival_time half_samples relaxed fast margin guarantee k budget confidence"
 )
 TAKEN = {
     *(f"select {n}" for n in (*CHOICES.split(), "sizes")),

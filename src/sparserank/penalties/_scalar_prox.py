@@ -132,22 +132,6 @@ def prox_smoothed_lp(z, h, alpha, p, eps):
 
 
 @kernel
-def slope_one(kind, x, alpha, first, second):
-    """The right-hand derivative; infinite alpha stays infinite."""
-    if alpha == float("inf") or alpha == 0.0:
-        return alpha
-    if kind == ELASTIC:
-        return alpha + first * x
-    if kind == MCP:
-        return max(alpha - x / first, 0.0)
-    if kind == LOG:
-        return alpha / (first + x)
-    if x <= second * alpha:
-        return alpha
-    return max((first * second * alpha - x) / ((first - 1.0) * second), 0.0)
-
-
-@kernel
 def prox_one(kind, z, h, alpha, sign, first, second):
     """argmin over x of h/2 (x - z)^2 + penalty(|x|), with x >= 0 (sign 1), x <= 0 (sign -1) or free (0).
 
