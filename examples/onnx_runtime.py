@@ -1,7 +1,7 @@
 """A model as an ONNX file: ONNX Runtime gives every document the score that `predict` gives.
 
-The model has a curve for each of its five features. The file contains these curves and nothing about the other 25
-features. ONNX Runtime computes in double precision as we do, so scores differ only in rounding and every list keeps
+The model has a step function for each of its five features. The file contains these steps and nothing about the other
+25 features. ONNX Runtime computes in double precision as we do, so scores differ only in rounding and every list keeps
 its order.
 """
 
@@ -15,7 +15,7 @@ import sparserank as sr
 
 data = sr.datasets.make_curved_ranking(n_queries=150, n_features=30, n_curved=5, random_state=0).data
 train, test = data.take_queries(np.arange(100)), data.take_queries(np.arange(100, 150))
-model = sr.SparseRanker(penalty="mcp", k=5, feature_transform="curves").fit_dataset(train).to_model()
+model = sr.SparseRanker(penalty="steps", k=5).fit_dataset(train).to_model()
 
 with TemporaryDirectory() as folder:
     file = Path(folder) / "model.onnx"

@@ -160,7 +160,7 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     assert len(features) <= 10
     assert sum(not name.startswith("noise") for name in features) >= 8
     assert rows[1]["system"] == f"sparserank, {k} features"
-    assert rows[1]["difference_low"] > 0  # curves are the truth here
+    assert rows[1]["difference_low"] > 0  # the truth is no straight line
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -79,12 +79,12 @@ def models() -> dict[str, tuple[sr.RankingModel, np.ndarray]]:
         "linear": (sr.SparseRanker(penalty="mcp", k=5), plain, X),
         "log": (sr.SparseRanker(k=6, feature_transform="log"), plain, X),
         "asinh": (sr.SparseRanker(k=6, feature_transform="asinh"), plain, X),
-        "curves": (sr.SparseRanker(penalty="mcp", k=6, feature_transform="curves"), curved, wild),
+        "steps": (sr.SparseRanker(penalty="steps", k=6), curved, wild),
     }
     return {name: (ranker.fit_dataset(data).to_model(), values) for name, (ranker, data, values) in makers.items()}
 
 
-@pytest.mark.parametrize("kind", ["linear", "log", "asinh", "curves", *REAL])
+@pytest.mark.parametrize("kind", ["linear", "log", "asinh", "steps", *REAL])
 def test_lucene_ranks_as_predict_does(program, models, tmp_path: Path, kind: str) -> None:
     model, X = models[kind] if kind in models else real_model(kind, data_folder_or_skip())
     expected = model.predict(X)
@@ -133,7 +133,7 @@ def as_derived(
     return np.array(done.stdout.split(), dtype=float)
 
 
-@pytest.mark.parametrize("kind", ["linear", "log", "asinh", "curves", *REAL])
+@pytest.mark.parametrize("kind", ["linear", "log", "asinh", "steps", *REAL])
 def test_lucene_computes_derived_features_as_predict_does(derived_features, models, tmp_path: Path, kind: str) -> None:
     model, X = models[kind] if kind in models else real_model(kind, data_folder_or_skip())
     expected = model.predict(X)
@@ -175,7 +175,7 @@ def as_functions(
 
 
 @pytest.mark.parametrize("of_fields", [True, False], ids=["fields", "queries"])
-@pytest.mark.parametrize("kind", ["log", "asinh", "curves", "MSLR, logarithms"])
+@pytest.mark.parametrize("kind", ["log", "asinh", "MSLR, logarithms"])
 def test_lucene_computes_functions_of_solr_as_predict_does(
     solr_functions, models, tmp_path: Path, kind: str, of_fields: bool
 ) -> None:

@@ -20,7 +20,7 @@ import sparserank as sr
 PHONE, DESK = 390, 1280
 LONG = "a_feature_whose_name_somebody_made_longer_than_any_column_" * 3
 HOSTILE = ("<script>throw 1</script>", "<img src=http://127.0.0.1:9/x>", "$x_1$ & \x1b[31m")
-PAGES = ("select", "curves", "fuse", "for_model")
+PAGES = ("select", "steps", "fuse", "for_model")
 RETRIEVERS = ("bm25", LONG[:90].replace("feature", "run"), "dense")
 
 
@@ -62,7 +62,7 @@ def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     quick = ("--folds", "2", "--seed", "1")
     commands = {
         "select": ("select", "train.parquet", "--test", "test.parquet", "--n-alphas", "15", *quick),
-        "curves": ("select", "train.parquet", "--transform", "curves", "--penalty", "mcp", "--n-alphas", "10", *quick),
+        "steps": ("select", "train.parquet", "--penalty", "steps", "--n-alphas", "10", *quick),
         "fuse": ("fuse", *(f"{name}.run" for name in RETRIEVERS), "--qrels", "judged.qrels", *quick),
         "for_model": (
             "select",
@@ -131,7 +131,7 @@ def test_the_first_screen_is_a_heading_of_one_line_few_sentences_and_a_picture(
     assert round(browser.value(lines)) == 1
     prose = browser.value(PROSE)
     assert 1 <= sum(prose) <= 5
-    if name in ("select", "curves", "fuse"):
+    if name in ("select", "steps", "fuse"):
         top = browser.value("document.querySelector('figure svg').getBoundingClientRect().top")
         assert top < 350
         # What is said of uncertainty is a table, closed at first.

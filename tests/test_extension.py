@@ -226,8 +226,9 @@ def test_a_path_maker_of_ones_own_goes_through_select_its_folds_its_rules_and_a_
     for rule, value in {"keep": [names[1]], "monotone": {names[1]: "+"}}.items():
         with pytest.raises(ParameterError, match=f"{rule}.* is not supported by gradient_sizes"):
             sr.select(DATA, penalties=[GradientSizes()], **{rule: value})
-    curved = sr.select(DATA, penalties=[GradientSizes()], feature_transform="curves", n_alphas=3, cv=2, half_samples=0)
-    assert {c.penalty.split(" on ")[0] for c in curved.choice.candidates} == {"gradient_sizes", "l1", "mcp", "ridge"}
+    quick = {"n_alphas": 3, "cv": 2, "half_samples": 0}
+    logs = sr.select(DATA, penalties=[GradientSizes()], feature_transform="log", **quick)
+    assert {c.penalty.split(" on ")[0] for c in logs.choice.candidates} == {"gradient_sizes", "ridge"}
     with pytest.raises(DataError, match="gradient_sizes works only with `select` and `fit_path`"):
         sr.SparseRanker(penalty=GradientSizes(), k=2).fit_dataset(DATA)
 

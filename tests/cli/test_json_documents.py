@@ -142,7 +142,7 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "a strength of almost nothing": (DONE, "fit twice.txt --out OUT/m.json --alpha 1e-12 --scaling none"),
     "more features than there are": (DONE, "fit train.txt --out OUT/m.json --k 100"),
     "missing values by the median": (DONE, "fit missing.txt --out OUT/m.json --missing median"),
-    "curves": (DONE, "fit train.txt --out OUT/m.json --transform curves --k 3"),
+    "steps": (DONE, "fit train.txt --out OUT/m.json --penalty steps --k 3"),
     "feature_groups": (DONE, "fit train.txt --out OUT/m.json --feature-groups groups.csv"),
     "verbose": (DONE, "fit train.txt --out OUT/m.json --verbose"),
     "select, verbose": (DONE, f"select train.txt --out OUT/run {FEW} --verbose"),
@@ -327,7 +327,7 @@ def results() -> dict[str, dict[str, Any]]:
     asked: dict[str, dict[str, Any]] = {
         "plain": {"half_samples": 0},
         "all": {"test": test, "half_samples": 4, "current": now, "feature_groups": of, "penalties": ["l1", "mcp"]},
-        "curves": {"half_samples": 0, "feature_transform": "curves(log)", "penalties": "mcp"},
+        "steps": {"half_samples": 0, "penalties": "steps"},
         "holdout": {"valid": test, "protocol": "holdout", "half_samples": 2, "k": 4},
     }
     return {
@@ -347,7 +347,7 @@ def test_a_fusion_follows_the_schema() -> None:
     assert found["fusion"] is not None
 
 
-@pytest.mark.parametrize("name", ["plain", "all", "curves", "holdout"])
+@pytest.mark.parametrize("name", ["plain", "all", "steps", "holdout"])
 def test_results_follow_the_schema(results: dict[str, dict[str, Any]], name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     jsonschema.validate(results[name], SCHEMA)

@@ -28,7 +28,7 @@ from sparserank.options.spelling import command_line, option, rendered
 from sparserank.paths.fit import PathOptions
 from sparserank.selection.fit import fit_model
 from sparserank.selection.typed import FitOptions, FuseOptions, SelectOptions
-from sparserank.transforms import CURVES, KINDS
+from sparserank.transforms import KINDS
 from tests.support.command_line import Cli, assert_refused
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
@@ -192,7 +192,7 @@ def test_the_page_of_options_is_that_of_the_declarations() -> None:
 def test_words_of_options_are_those_of_the_code() -> None:
     assert tuple(ENGINES) == selection.ENGINES + selection.TREES
     assert tuple(FUSION_ENGINES) == fusion.ENGINES
-    assert (*KINDS, *CURVES) == paths.TRANSFORMS
+    assert paths.TRANSFORMS == KINDS
 
 
 def test_written_defaults_are_the_declared_ones() -> None:
@@ -300,10 +300,27 @@ def test_what_was_renamed_or_has_moved_leads_to_its_name() -> None:
         sr.nothing  # noqa: B018
 
 
+def test_curves_were_removed_and_lead_to_steps(cli: Cli) -> None:
+    for name in ("curves", "curves(log)", "curves(asinh)"):
+        gone = f"the transform {name} was removed; use the penalty steps (sparserank 0.3.0 is the last with it)."
+        for given in (name, ["none", name]):
+            with pytest.raises(ParameterError, match=re.escape(gone)) as refused:
+                sr.select(DATA, feature_transform=given)
+            assert refused.value.parameter == "feature_transform"
+        done = cli("select", "absent.txt", "--out", "run", "--transform", name)
+        assert done.code == 2
+        assert f"Invalid value for --transform: cannot be parsed: {gone}" in " ".join(done.err.split())
+
+
 def test_options_that_were_removed_are_named_with_the_last_version_that_has_them(cli: Cli) -> None:
     with pytest.raises(ParameterError, match=r"metric_refits was removed; sparserank 0\.3\.0 is the last version"):
         sr.select(DATA, metric_refits=True)
-    for line, removed in (("select absent.txt --metric-refits", "--metric-refits"), ("compare absent.txt", "compare")):
+    lines = {
+        "select absent.txt --metric-refits": "--metric-refits",
+        "select absent.txt --n-knots 5": "--n-knots",
+        "compare absent.txt": "compare",
+    }
+    for line, removed in lines.items():
         done = cli(*line.split())
         assert done.code == 2
         assert done.err == f"error: {removed} was removed; sparserank 0.3.0 is the last version that has it.\n"

@@ -24,7 +24,7 @@ from sparserank.workdir.pieces import PieceStore, WorkStore, arrays_of_npz
 
 DATA = sr.datasets.make_ranking(30, 6, 5, n_informative=2, n_redundant=1, random_state=1).data
 OPTIONS: dict[str, Any] = {"penalties": ["mcp"], "n_alphas": 5, "cv": 2, "half_samples": 4, "n_threads": 1}
-OPTIONS |= {"rival": "none", "feature_transform": ["none", "curves"]}
+OPTIONS |= {"rival": "none", "feature_transform": ["none", "log"]}
 Damage = Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import sparserank as sr
-from sparserank.curves import StepCurve
+from sparserank.bins import StepFunction
 from sparserank.data.derived import Derived
 from sparserank.errors import DataError
 from sparserank.model import RankingModel
@@ -35,15 +35,15 @@ def model_of(kind: str) -> RankingModel:
     d = len(NAMES)
     fill = np.where([name == "rating" for name in NAMES], 3.5, np.nan)
     fill[0] = 1.0
-    curves, transform = {}, None
+    steps, transform = {}, None
     if kind == "log":
         transform = Transform(("log",) * d, np.ones(d))
     if kind == "steps":
-        curves = {j: StepCurve(np.array([0.5]), rng.normal(size=2)) for j in range(1, d)}
-        curves[0] = StepCurve(np.array([0.5, 2.0]), np.array([-1.0, 0.5, 1.0]))
+        steps = {j: StepFunction(np.array([0.5]), rng.normal(size=2)) for j in range(1, d)}
+        steps[0] = StepFunction(np.array([0.5, 2.0]), np.array([-1.0, 0.5, 1.0]))
     scaling = FeatureScaling("standard", rng.normal(size=d), rng.uniform(0.5, 2.0, d)) if kind != "steps" else None
     scaling = scaling or FeatureScaling("none", np.zeros(d), np.ones(d))
-    return RankingModel(rng.normal(size=d), NAMES, scaling, {}, {}, transform, curves, fill, derived=DERIVED)
+    return RankingModel(rng.normal(size=d), NAMES, scaling, {}, {}, transform, steps, fill, derived=DERIVED)
 
 
 def wild_rows(n: int = 1000) -> pd.DataFrame:
@@ -76,7 +76,7 @@ def expected(kind: str) -> np.ndarray:
     columns = [ROWS["bm25"], *oracle.indicators(list(ROWS["brand"]), LEVELS).values(), ROWS["rating"]]
     columns.append([float(oracle.missing(v)) for v in ROWS["rating"]])
     plain = RankingModel(
-        model.coef, model.feature_names, model.scaling, {}, {}, model.transform, model.curves, model.fill_values
+        model.coef, model.feature_names, model.scaling, {}, {}, model.transform, model.steps, model.fill_values
     )
     return plain.predict(np.column_stack(columns))
 

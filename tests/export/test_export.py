@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.curves import Curve
+from sparserank.bins import StepFunction
 from sparserank.datasets import make_curved_ranking, make_ranking
 from sparserank.errors import DataError
 from sparserank.export import ENGINES
@@ -49,11 +49,11 @@ def renamed(model: RankingModel) -> RankingModel:
     return replace(model, feature_names=tuple(f"f{j}" for j in range(model.n_features)))
 
 
-def made(coef, names=None, transform=None, curves=None, scaling="none", center=0.0, scale=1.0):
+def made(coef, names=None, transform=None, steps=None, scaling="none", center=0.0, scale=1.0):
     d = len(coef)
     own = FeatureScaling(scaling, np.full(d, center), np.full(d, scale))
     names = tuple(names or (f"f{j}" for j in range(d)))
-    return RankingModel(np.array(coef, dtype=float), names, own, transform=transform, curves=curves or {})
+    return RankingModel(np.array(coef, dtype=float), names, own, transform=transform, steps=steps or {})
 
 
 class Models(dict[str, tuple[RankingModel, np.ndarray]]):
@@ -80,12 +80,8 @@ def models() -> Models:
     for kind in ("log", "asinh"):
         ranker = sr.SparseRanker(k=6, feature_transform=kind)
         out[kind] = renamed(ranker.fit_dataset(plain).to_model()), X
-    bent = sr.SparseRanker(penalty="mcp", k=6, feature_transform="curves")
-    out["curves"] = renamed(bent.fit_dataset(curved).to_model()), wild
-    both = sr.SparseRanker(penalty="mcp", k=6, feature_transform="curves(log)")
-    out["curves of logs"] = renamed(both.fit_dataset(curved).to_model()), wild
     out["steps"] = renamed(sr.SparseRanker(penalty="steps", k=6).fit_dataset(curved).to_model()), wild
-    assert any(model.transform_of(j).startswith("curve") for model, _ in out.values() for j in model.support)
+    assert all(out["steps"][0].transform_of(j) == "steps" for j in out["steps"][0].support)
     return Models(out)
 
 
@@ -99,7 +95,7 @@ def assert_same(found: object, expected: np.ndarray, name: str = "") -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max(), err_msg=name)
 
 
-KINDS = ["linear", "standard", "log", "asinh", "curves", "curves of logs", "steps", *REAL]
+KINDS = ["linear", "standard", "log", "asinh", "steps", *REAL]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -122,8 +118,9 @@ def test_sigmoid_is_that_of_the_score(models):
         np.testing.assert_allclose(scores, expected, rtol=1e-9, err_msg=name)
 
 
-def test_python_code_needs_no_package(models, tmp_path: Path):
-    model, X = models["curves of logs"]
+@pytest.mark.parametrize("kind", ["log", "steps"])
+def test_python_code_needs_no_package(models, kind: str, tmp_path: Path):
+    model, X = models[kind]
     (text,) = model.export("python", offset=2.5).values()
     (tmp_path / "model.py").write_text(text)
     (tmp_path / "rows.json").write_text(json.dumps(rows_of(model, X)))
@@ -260,8 +257,8 @@ def test_a_feature_whose_name_a_format_cannot_have_is_exported_by_its_definition
 
 
 TWO, LOG = made([1.0, 2.0]), made([1.0], transform=Transform(("log",), np.ones(1)))
-CURVED = made([1.0], curves={0: Curve(np.array([0.0, 1.0]), np.array([0.0, 1.0]))})
-STEEP = made([1.0], curves={0: Curve(np.array([0.0, 1e-310]), np.array([0.0, 1.0]))})
+STEPPED = made([1.0], steps={0: StepFunction(np.array([0.5]), np.array([0.0, 1.0]))})
+WITHOUT_STEPS = r"cannot express steps\(f0\)\. Export to elasticsearch.* or train without steps \(penalty='mcp'\)"
 FAR, INFINITE = made([1e200], scaling="standard", center=1e200), made([np.inf])
 REMEDY = (
     r"cannot express .*\. Export to solr, elasticsearch, vespa, lucene, sql, onnx or python, or train with "
@@ -279,7 +276,8 @@ LANGUAGES, LETTERS = ("sql", "vespa", "lucene"), "name must consist of letters"
 LOG_TWICE = "applies logarithms in its scaling and also has transforms"
 ONE_EXPRESSION = "must be one expression without comments, with all brackets and quotes closed"
 REFUSED: list[tuple[RankingModel, str, dict[str, Any], str]] = [
-    *[(model, "ranklib", {}, REMEDY) for model in (LOG, CURVED)],
+    (LOG, "ranklib", {}, REMEDY),
+    *[(STEPPED, to, {}, WITHOUT_STEPS) for to in ("solr", "ranklib")],
     *[(TWO, "solr", option, NO_CONSTANT) for option in ({"offset": 1.0}, {"sigmoid": True})],
     *[(TWO, to, {"sigmoid": True}, NO_LINK) for to in ("elasticsearch", "opensearch")],
     *[(TWO, to, {"normalizers": True}, "normalizers cannot be written") for to in (*EXPRESSIONS, "ranklib")],
@@ -304,7 +302,7 @@ REFUSED: list[tuple[RankingModel, str, dict[str, Any], str]] = [
     *[(made([1.0], names=(name,)), "sql", {}, NO_COLUMN) for name in ("", "a\0b")],
     (made([1.0, 2.0], names=("price", "Price")), "sql", {}, "'price' and 'Price' differ only in case"),
     *[(made([1.0, 2.0], names=("a", name)), "onnx", {}, NO_INPUT) for name in ("score", "", "a\0b")],
-    *[(model, to, {}, "feature 'f0' cannot be exported") for model in (STEEP, FAR, INFINITE) for to in EXPRESSIONS[2:]],
+    *[(model, to, {}, "feature 'f0' cannot be exported") for model in (FAR, INFINITE) for to in EXPRESSIONS[2:]],
     *[(made([1e-50, 1.0]), to, {}, TOO_SMALL) for to in ("solr", "elasticsearch")],
     (replace(LOG, scaling=FeatureScaling("log-standard", np.zeros(1), np.ones(1))), "sql", {}, LOG_TWICE),
 ]
@@ -334,15 +332,12 @@ def test_transforms_keep_their_digits_near_and_far_from_zero(kind):
 
 
 @pytest.mark.parametrize("constant", [1e-320, 1e-6, 1.0, 1e305])
-@pytest.mark.parametrize("shape", ["weights", "curves"])
-def test_asinh_of_what_the_constant_makes_too_large_is_what_predict_gives(shape: str, constant: float):
+def test_asinh_of_what_the_constant_makes_too_large_is_what_predict_gives(constant: float):
     """x / constant is infinite from 1e302 on, for a constant of 1e-6; asinh is a few hundred."""
     numbers = (0.0, 0.5, 1e5, 1e300, 1e303, 1e307, 1.78e308)
     X = np.array([[s * v, 1.0] for v in numbers for s in (1.0, -1.0)])
     transform = Transform(("asinh", "none"), np.array([constant, 1.0]))
-    ends = np.sort(transform(np.array([[-1e306, 0.0], [1e303, 0.0], [1e307, 0.0]]))[:, 0])
-    curves = {0: Curve(ends, np.array([-0.5, 0.25, 1.5]))} if shape == "curves" else {}
-    model = made([1.0, 1.0], transform=transform, curves=curves)
+    model = made([1.0, 1.0], transform=transform)
     expected = model.predict(X)
     assert np.isfinite(expected).all()
     assert len(np.unique(expected)) > 3
@@ -358,9 +353,9 @@ def test_a_fill_value_that_the_constant_makes_too_large_is_exported():
 
 def test_integers_are_no_decimals():
     """DuckDB reads 0.447 as a decimal: times an integer column it overflows,
-    and knots were rounded to the column's type."""
-    curve = Curve(np.array([0.4, 2.6, 7.3]), np.array([0.0, 0.45, 0.5]))
-    for model in (made([0.4474134]), made([1.0], curves={0: curve})):
+    and edges were rounded to the column's type."""
+    steps = StepFunction(np.array([0.4, 4.6, 7.3]), np.array([0.0, 0.45, 0.5, 0.7]))
+    for model in (made([0.4474134]), made([1.0], steps={0: steps})):
         (text,) = model.export("sql").values()
         duck = duckdb.connect()
         for kind in ("integer", "hugeint"):
@@ -380,9 +375,9 @@ def test_many_features_are_no_deep_chain(tmp_path: Path):
     ((found,),) = lite.execute(f"select {text}").fetchall()
     assert found == pytest.approx(wide.predict(X)[0], rel=1e-9)
     python_score(made(rng.standard_normal(5000)))
-    curves = {j: Curve(np.sort(rng.standard_normal(9)), rng.standard_normal(9)) for j in range(150)}
-    bent = made(np.ones(150), curves=curves)
-    for name, found in everywhere(bent, rng.standard_normal((5, 150))).items():
+    steps = {j: StepFunction(np.sort(rng.standard_normal(9)), rng.standard_normal(10)) for j in range(150)}
+    stepped = made(np.ones(150), steps=steps)
+    for name, found in everywhere(stepped, rng.standard_normal((5, 150))).items():
         assert found.shape == (5,), name
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.curves import Curve
+from sparserank.bins import StepFunction
 from sparserank.datasets import make_curved_ranking, make_ranking
 from sparserank.errors import DataError
 from sparserank.export import ENGINES, offset_of
@@ -24,7 +25,7 @@ from tests.support.command_line import Cli, assert_refused
 from tests.support.exported_scores import python_score, rows_of
 
 PLUGIN = ("elasticsearch", "opensearch")
-SHAPES = ("log", "asinh", "curves", "curves of logs", "mixed", "standard log")
+SHAPES = ("log", "asinh", "mixed", "standard log")
 FIELD, QUERY = "org.apache.solr.ltr.feature.FieldValueFeature", "org.apache.solr.ltr.feature.SolrFeature"
 
 
@@ -34,19 +35,17 @@ def models() -> dict[str, tuple[RankingModel, np.ndarray]]:
     rng = np.random.default_rng(0)
     plain = make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=2, noise=0.5, random_state=1).data
     curved = make_curved_ranking(60, random_state=1).data
-    curves = {"penalty": "mcp", "k": 6}
     makers = {
         "log": (sr.SparseRanker(k=6, feature_transform="log"), plain),
         "asinh": (sr.SparseRanker(k=6, feature_transform="asinh"), plain),
-        "curves": (sr.SparseRanker(**curves, feature_transform="curves"), curved),
-        "curves of logs": (sr.SparseRanker(**curves, feature_transform="curves(log)"), curved),
+        "steps": (sr.SparseRanker(penalty="steps", k=6), curved),
     }
     out = {kind: ranker.fit_dataset(data).to_model() for kind, (ranker, data) in makers.items()}
     log = out["log"]
     kinds = tuple("log" if j % 2 else "none" for j in range(12))
     out["mixed"] = made(log.coef, kinds, scale=log.scaling.scale)
     out["standard log"] = made(log.coef, ("log",) * 12, scale=log.scaling.scale, center=rng.random(12))
-    assert any(out["curves"].transform_of(j) == "curve" for j in out["curves"].support)
+    assert all(out["steps"].transform_of(j) == "steps" for j in out["steps"].support)
     X = {}
     for kind, model in out.items():
         X[kind] = np.exp(2.0 * rng.standard_normal((100, model.n_features)))
@@ -55,12 +54,12 @@ def models() -> dict[str, tuple[RankingModel, np.ndarray]]:
     return {kind: (model, X[kind]) for kind, model in out.items()}
 
 
-def made(coef, kinds, *, names=None, scale=1.0, center=0.0, curves=None, **more):
+def made(coef, kinds, *, names=None, scale=1.0, center=0.0, steps=None, **more):
     d = len(kinds)
     scaling = FeatureScaling("standard", np.zeros(d) + center, np.ones(d) * scale)
     names = names or tuple(f"f{j}" for j in range(d))
     transform = Transform(kinds, np.full(d, 2.5))
-    return RankingModel(np.asarray(coef, float), names, scaling, transform=transform, curves=curves or {}, **more)
+    return RankingModel(np.asarray(coef, float), names, scaling, transform=transform, steps=steps or {}, **more)
 
 
 def templates(model: RankingModel) -> dict[str, Any]:
@@ -101,7 +100,7 @@ def assert_same(found: np.ndarray, expected: np.ndarray, shift: float | None = N
 @pytest.mark.slow_but("log-opensearch")
 @pytest.mark.parametrize("normalizers", [False, True])
 @pytest.mark.parametrize("to", PLUGIN)
-@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("kind", [*SHAPES, "steps"])
 def test_derived_features_score_as_predict_does(models, kind, to, normalizers):
     model, X = models[kind]
     files = model.export(to, features=templates(model), name="shop", normalizers=normalizers)
@@ -202,13 +201,14 @@ def test_names_are_data_in_both():
     rng = np.random.default_rng(0)
     d = len(NAMES)
     kinds = tuple(("log", "asinh", "none")[j % 3] for j in range(d))
-    curves = {0: Curve(np.array([0.1, 1.0, 2.0]), np.array([0.3, -0.2, 0.5]))}
-    model = made(rng.standard_normal(d), kinds, names=NAMES, curves=curves)
+    model = made(rng.standard_normal(d), kinds, names=NAMES)
+    steps = {2: StepFunction(np.array([0.1, 1.0, 2.0]), np.array([0.3, -0.2, 0.5, 0.1]))}
     X = np.exp(rng.standard_normal((20, d)))
     expected = model.predict(X)
     for to in PLUGIN:
-        files = model.export(to, features=templates(model), offset=1.0)
-        assert_same(in_plugin(files, rows_of(model, X)), expected, shift=1.0)
+        stepped = replace(model, steps=steps)
+        files = stepped.export(to, features=templates(model), offset=1.0)
+        assert_same(in_plugin(files, rows_of(model, X)), stepped.predict(X), shift=1.0)
         assert "\x1b" not in "".join(map(str, files.values()))
     given = {n: {"class": FIELD, "params": {"field": n or "empty"}} for n in NAMES}
     rows = [{**row, "empty": row[""]} for row in rows_of(model, X)]
@@ -247,10 +247,6 @@ def test_what_solr_cannot_express_is_refused():
             model.export("solr", features=given)
     with pytest.raises(DataError, match="Solr needs the definition of 'f0' to express log"):
         model.export("solr")
-    curves = {0: Curve(np.array([0.1, 1.0]), np.array([0.3, 0.5]))}
-    bent = made([1.0], ("none",), curves=curves)
-    with pytest.raises(DataError, match="is transformed by a curve, and its definition has fq"):
-        bent.export("solr", features={"f0": {"class": QUERY, "params": {"q": "x", "fq": ["y"]}}})
     kept = made([1.0], ("log",)).export("solr", features={"f0": {"class": QUERY, "params": {"q": "x", "fq": ["y"]}}})
     assert json.loads(kept["features.json"])[0]["params"]["fq"] == ["y"]
 
@@ -273,14 +269,19 @@ def test_engines_that_take_0_for_a_missing_value_are_refused_another_one(to):
 
 def test_every_engine_refuses_what_it_declares_not_to_run():
     models = {kind: made([1.0], (kind,)) for kind in KINDS}
-    curved = made([1.0], ("none",), curves={0: Curve(np.array([0.0, 1.0]), np.array([0.0, 1.0]))})
+    stepped = made([1.0], ("none",), steps={0: StepFunction(np.array([0.5]), np.array([0.0, 1.0]))})
     for name, engine in ENGINES.items():
         assert engine.name == name
-        given = {"solr": fields(curved), "vespa": {"f0": "attribute(a)"}}.get(name)
-        for kind, model in (*models.items(), ("curves", curved)):
-            runs = engine.curves if kind == "curves" else kind in engine.transforms
-            lacks = engine.lacks([] if kind == "curves" else [kind], curves=kind == "curves")
-            assert bool(lacks) != runs
+        given = {"solr": fields(stepped), "vespa": {"f0": "attribute(a)"}}.get(name)
+        assert bool(engine.lacks(steps=True)) != engine.steps
+        if engine.steps:
+            assert stepped.export(name, features=given)
+        else:
+            with pytest.raises(DataError, match=r"cannot express steps\(f0\)"):
+                stepped.export(name, features=given)
+        for kind, model in models.items():
+            runs = kind in engine.transforms
+            assert bool(engine.lacks([kind])) != runs
             if runs:
                 assert model.export(name, features=given)
             else:
@@ -288,7 +289,7 @@ def test_every_engine_refuses_what_it_declares_not_to_run():
                 with pytest.raises(DataError, match=f"takes {takes} only, and cannot express"):
                     model.export(name, features=given)
         assert engine.lacks(lists=True)
-    assert not ENGINES["ranklib"].curves
+    assert not ENGINES["ranklib"].steps
 
 
 def test_the_offset_is_found_from_what_the_model_knows():

@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sparserank.curves import Curve
+from sparserank.bins import StepFunction
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
 from tests.oracles import exported as oracle
 from tests.support.exported_scores import expression_of, python_score, session_of, sqlite
 
-KINDS = ("none", "log", "asinh", "curve")
+KINDS = ("none", "log", "asinh", "steps")
 NOT_THERE = (None, math.nan, math.inf, -math.inf, 1.79e308, 1.797e308, -1.797e308, 1.7976931348623157e308)
-THERE = (0.0, 3.25, -2.0, 1e300, 1.78e308)
+THERE = (0.0, 3.25, -2.0, -1.0, 4.0, 1e300, 1.78e308)
 FILL = 0.75
 
 
@@ -30,9 +30,9 @@ MODES = ("no fill value", "fill value", "median, not asked for", "median, asked 
 def model_of(kind: str, mode: str) -> tuple[RankingModel, dict[str, Any], float | None]:
     """(2 * t(a) + b, the options of its exports, what replaces a missing a)."""
     transform = Transform((kind, "none"), np.array([3.0, 1.0])) if kind in ("log", "asinh") else None
-    curves = {0: Curve(np.array([-1.0, 2.0, 4.0]), np.array([-0.5, 0.25, 1.5]))} if kind == "curve" else {}
+    steps = {0: StepFunction(np.array([-1.0, 0.5, 4.0]), np.array([-0.5, 0.25, 1.5, 0.0]))} if kind == "steps" else {}
     scaling = FeatureScaling("none", np.zeros(2), np.ones(2))
-    model = RankingModel(np.array([2.0, 1.0]), ("a", "b"), scaling, transform=transform, curves=curves)
+    model = RankingModel(np.array([2.0, 1.0]), ("a", "b"), scaling, transform=transform, steps=steps)
     if mode == "fill value":
         return replace(model, fill_values=np.array([FILL, np.nan])), {}, FILL
     if mode == "no fill value":
@@ -51,9 +51,8 @@ def expected(kind: str, fill: float | None, a: float | None) -> float | None:
         return 2.0 * math.copysign(math.log1p(abs(a)), a) + 5.0
     if kind == "asinh":
         return 2.0 * math.asinh(a / 3.0) + 5.0
-    if kind == "curve":
-        t = min(max(a, -1.0), 4.0)
-        return 2.0 * ((t + 1.0) * 0.25 - 0.5 if t <= 2.0 else 0.25 + (t - 2.0) * 0.625) + 5.0
+    if kind == "steps":
+        return 2.0 * (-0.5 if a <= -1.0 else 0.25 if a <= 0.5 else 1.5 if a <= 4.0 else 0.0) + 5.0
     return 2.0 * a + 5.0
 
 

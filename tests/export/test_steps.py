@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.curves import StepCurve
-from sparserank.curves.bins import edges_of
+from sparserank.bins import StepFunction
+from sparserank.bins.bins import edges_of
 from sparserank.data.derived import Derived
 from sparserank.errors import DataError, DataWarning, ModelFormatError, ParameterError
 from sparserank.options.selection import TREES
@@ -61,10 +61,10 @@ def test_derived_features_of_the_plugin(data: sr.RankingDataset, model: sr.Ranki
 def test_one_split_trees_of_lightgbm(data: sr.RankingDataset, model: sr.RankingModel) -> None:
     lightgbm = pytest.importorskip("lightgbm")
     trees = lightgbm.Booster(model_str=model.export("lightgbm", offset=2.0)["model.txt"])
-    assert trees.num_trees() == sum(len(c.edges) for c in model.curves.values())
+    assert trees.num_trees() == sum(len(steps.edges) for steps in model.steps.values())
     at_edges = np.zeros((40, N_FEATURES))
-    for j, curve in model.curves.items():
-        at_edges[:, j] = np.resize(curve.edges, 40)
+    for j, steps in model.steps.items():
+        at_edges[:, j] = np.resize(steps.edges, 40)
     for X in (data.X, at_edges):
         np.testing.assert_allclose(trees.predict(X), model.predict(X) + 2.0, rtol=1e-12, atol=1e-12)
 
@@ -92,10 +92,10 @@ def test_neighbours_of_single_precision_are_on_different_sides_in_solr_or_refuse
     below = np.random.default_rng(1).normal(size=200).astype(np.float32)
     above = np.nextafter(below, np.float32(np.inf))
     below, above = below[np.abs(below) > 0.1], above[np.abs(below) > 0.1]
-    refused, one = 0, next(iter(model.curves))
+    refused, one = 0, next(iter(model.steps))
     for low, high in zip(below, above, strict=True):
-        curve = StepCurve(edges_of(np.array([low, high], dtype=float)), np.array([0.0, 1.0]))
-        edge = replace(model, curves={one: curve}, coef=np.eye(N_FEATURES)[one])
+        steps = StepFunction(edges_of(np.array([low, high], dtype=float)), np.array([0.0, 1.0]))
+        edge = replace(model, steps={one: steps}, coef=np.eye(N_FEATURES)[one])
         try:
             (tree,) = json.loads(edge.export("solr-trees")["model.json"])["params"]["trees"]
         except DataError:
@@ -103,7 +103,7 @@ def test_neighbours_of_single_precision_are_on_different_sides_in_solr_or_refuse
             continue
         assert low <= np.float32(tree["root"]["threshold"]) + np.float32(1e-6) < high
     assert refused < len(below) / 4
-    tiny = replace(model, curves={j: StepCurve(np.array([1e-9]), np.array([0.0, 1.0])) for j in model.curves})
+    tiny = replace(model, steps={j: StepFunction(np.array([1e-9]), np.array([0.0, 1.0])) for j in model.steps})
     with pytest.raises(DataError, match="Solr adds 1e-06 to every threshold"):
         tiny.export("solr-trees")
 
@@ -145,9 +145,9 @@ def test_made_names_are_mapped_to_columns_levels_and_missing_values() -> None:
         names[1]: Derived("brand", ""),
         names[3]: Derived("rating", None),
     }
-    curves = {j: StepCurve(np.array([0.5]), np.array([0.0, 1.0])) for j in range(4)}
+    steps = {j: StepFunction(np.array([0.5]), np.array([0.0, 1.0])) for j in range(4)}
     none = FeatureScaling("none", np.zeros(4), np.ones(4))
-    made = sr.RankingModel(np.ones(4), names, none, curves=curves, derived=derived)
+    made = sr.RankingModel(np.ones(4), names, none, steps=steps, derived=derived)
     assert json.loads(made.export("lightgbm")["columns.json"]) == {
         "brand=New_Balance": {"column": "brand", "level": "New Balance"},
         "brand_is_missing": {"column": "brand", "missing": True},

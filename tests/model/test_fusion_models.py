@@ -170,7 +170,7 @@ RANKERS = {
     "linear": sr.SparseRanker(),
     "standard": sr.SparseRanker(scaling="standard"),
     "log": sr.SparseRanker(feature_transform="log"),
-    "curves": sr.SparseRanker(penalty="mcp", feature_transform="curves"),
+    "steps": sr.SparseRanker(penalty="steps", k=3),
 }
 
 

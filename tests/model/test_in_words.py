@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.curves import Curve, StepCurve
+from sparserank.bins import StepFunction
 from sparserank.data.derived import Derived
 from sparserank.model.in_words import EDGE, SMALL, in_words, parts_of
 from sparserank.model.training_record import with_training_record
@@ -29,21 +29,19 @@ def most_turns(heights: np.ndarray, least: float) -> int:
     return max(best.values())
 
 
-@pytest.mark.parametrize("steps", [True, False])
 @pytest.mark.parametrize("seed", range(20))
-def test_parts_are_the_swings_that_count(seed: int, steps: bool) -> None:
+def test_parts_are_the_swings_that_count(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 12))
     heights = np.round(np.cumsum(rng.standard_normal(n)), 1) if seed % 2 else rng.integers(0, 12, n).astype(float)
     at = np.cumsum(rng.uniform(0.1, 2.0, n))
-    if steps:
-        at[0] = -np.inf
+    at[0] = -np.inf
     range_ = float(np.ptp(heights))
-    parts = parts_of(at, heights, steps=steps)
+    parts = parts_of(at, heights)
     assert len(parts) == (most_turns(heights, SMALL * range_) if range_ else 0)
-    curve = StepCurve(at[1:], heights) if steps else Curve(at, heights)
+    steps = StepFunction(at[1:], heights)
     for part, later in zip(parts, [*parts[1:], None], strict=True):
-        low, high = curve(np.array([part.low, np.nextafter(part.high, np.inf)]))
+        low, high = steps(np.array([part.low, np.nextafter(part.high, np.inf)]))
         change = (high - low) * (1 if part.rises else -1)
         assert change >= (1 - 2 * EDGE) * SMALL * range_ * (1 - 1e-9)
         assert part.low <= part.high
@@ -63,9 +61,9 @@ def test_levels_and_missing_values_are_named() -> None:
     derived = {n: Derived(*known) for n, known in {**of, **{f"color={c}": ("color", c) for c in "abcdefg"}}.items()}
     d = len(names)
     none = FeatureScaling("none", np.zeros(d), np.ones(d))
-    steps = {3: StepCurve(np.array([0.5]), np.array([1.0, -1.0]))}
+    steps = {3: StepFunction(np.array([0.5]), np.array([1.0, -1.0]))}
     coef = np.array([20.0, -10.0, -9.0, -5.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, -0.1])
-    found = sr.RankingModel(coef, names, none, curves=steps, derived=derived)
+    found = sr.RankingModel(coef, names, none, steps=steps, derived=derived)
     assert in_words(found) == {
         "brand": "A document is raised if brand is acme, and lowered if brand is missing.",
         "clicks": "A larger clicks lowers a document. A missing value raises it, compared with the median.",
@@ -79,28 +77,25 @@ def test_sentences_name_directions_and_values_in_the_units_of_the_feature() -> N
         "age": "A larger age raises a document.",
         "price": "A larger price raises a document.",
     }
-    logs = Transform(("none", "log", "none", "log"), np.ones(4))
-    hump = Curve(np.log1p([0.0, 7.0, 200.0]), np.array([0.0, 1.0, -1.0]))
-    steps = StepCurve(np.array([2.0, 30.0, 31.0]), np.array([-1.0, 0.0, 0.02, 1.0]))
-    found = in_words(model(transform=logs, curves={3: hump, 0: steps}))
+    log = Transform(("none", "log", "none", "none"), np.ones(4))
+    hump = StepFunction(np.array([0.0, 7.0, 150.0, 200.0]), np.array([0.0, 0.5, 1.0, 0.0, -1.0]))
+    rising = StepFunction(np.array([2.0, 30.0, 31.0]), np.array([-1.0, 0.0, 0.02, 1.0]))
+    found = in_words(model(transform=log, steps={3: hump, 0: rising}))
     assert found["clicks"] == "A larger clicks lowers a document, by less the further it is from 0."
     assert found["age"] == (
-        "A larger age raises a document between 0 and 7, then lowers it between 7 and 200; elsewhere little changes."
+        "A larger age raises a document between 0 and 7, then lowers it between 150 and 200; elsewhere little changes."
     )
     assert found["price"] == "A larger price raises a document between 2 and 31; elsewhere little changes."
-    years = Curve(np.array([1990.0, 2003.5, 2024.0]), np.array([0.0, 1.0, 0.0]))
-    found = in_words(model(curves={0: years, 1: StepCurve(1.7e9 + np.array([0.0, 5e6]), np.array([0.0, -1.0, 1.0]))}))
-    assert "between 1990 and 2003.5, then lowers it between 2003.5 and 2024;" in found["price"]
+    years = StepFunction(np.array([1990.0, 2003.5, 2015.0, 2024.0]), np.array([0.0, 0.5, 1.0, 0.5, 0.0]))
+    found = in_words(model(steps={0: years, 1: StepFunction(1.7e9 + np.array([0.0, 5e6]), np.array([0.0, -1.0, 1.0]))}))
+    assert "between 1990 and 2003.5, then lowers it between 2015 and 2024;" in found["price"]
     assert "when it passes 1700000000, then lowers it when it passes 1705000000;" in found["clicks"]
-    flat = StepCurve(np.array([2.0]), np.array([1.0, 1.0]))
-    assert in_words(model(curves={0: flat}))["price"] == "price changes nothing."
-    once = StepCurve(np.array([6.5]), np.array([1.0, -1.0]))
-    assert in_words(model(curves={1: once}))["clicks"] == (
+    flat = StepFunction(np.array([2.0]), np.array([1.0, 1.0]))
+    assert in_words(model(steps={0: flat}))["price"] == "price changes nothing."
+    once = StepFunction(np.array([6.5]), np.array([1.0, -1.0]))
+    assert in_words(model(steps={1: once}))["clicks"] == (
         "A larger clicks raises a document when it passes 6.5; elsewhere little changes."
     )
-    ratio = Transform(("asinh", "none", "none", "none"), np.array([10.0, 1.0, 1.0, 1.0]))
-    line = Curve(np.arcsinh([-1.0, 4.0]), np.array([0.0, 1.0]))
-    assert "between -10 and 40" in in_words(model(transform=ratio, curves={0: line}))["price"]
 
 
 def test_the_command_says_it_without_data(cli_here: Cli, tmp_path: Path) -> None:
@@ -115,17 +110,17 @@ def test_the_command_says_it_without_data(cli_here: Cli, tmp_path: Path) -> None
 
 
 def test_explain_names_the_step_of_each_value() -> None:
-    curve = StepCurve(np.array([1.0, 4.0]), np.array([-1.0, 0.0, 2.0]))
+    steps = StepFunction(np.array([1.0, 4.0]), np.array([-1.0, 0.0, 2.0]))
     heights = {(None, 1.0): -1.0, (1.0, 4.0): 0.0, (4.0, None): 2.0}
     for x in (0.5, 1.0, 1.5, 4.0, 9.0):
-        assert heights[curve.step_of(x)] == curve(np.array([x]))[0]
+        assert heights[steps.step_of(x)] == steps(np.array([x]))[0]
     X = np.array([[0.5, 1.0, 0.0, 3.0], [9.0, 1.0, 0.0, 2.0]])
     data = sr.RankingDataset(
         X, [1.0, 0.0], [7, 7], docid=["a", "b"], feature_names=("price", "clicks", "unused", "age")
     )
-    found = sr.explain_query(model(curves={0: curve}), data, 7).pair("a", "b")
-    steps = {row["feature"]: (row["above_step"], row["below_step"]) for row in found}
-    assert steps == {"price": ((None, 1.0), (4.0, None)), "clicks": (None, None), "age": (None, None)}
+    found = sr.explain_query(model(steps={0: steps}), data, 7).pair("a", "b")
+    ends = {row["feature"]: (row["above_step"], row["below_step"]) for row in found}
+    assert ends == {"price": ((None, 1.0), (4.0, None)), "clicks": (None, None), "age": (None, None)}
 
 
 def recorded(own: list[float], n_missing: int, fill: float, *, known: bool = True) -> sr.RankingModel:
@@ -148,22 +143,24 @@ OWN = np.linspace(0.1, 0.9, 90).tolist()
 
 
 def test_what_only_missing_values_reach_is_not_told() -> None:
-    line = Curve(np.array([0.1, 0.9, 2.55]), np.array([0.0, 1.0, -1.0]))
-    steps = StepCurve(np.array([0.3, 1.7]), np.array([0.0, 1.0, -1.0]))
-    for curve, where in ((line, "between 0.1 and 0.9"), (steps, "when it passes 0.3")):
+    many = StepFunction(np.array([0.2, 0.8, 1.7]), np.array([0.0, 0.5, 1.0, -1.0]))
+    few = StepFunction(np.array([0.3, 1.7]), np.array([0.0, 1.0, -1.0]))
+    for steps, where in ((many, "between 0.2 and 0.8"), (few, "when it passes 0.3")):
         for known in (True, False):
-            filled = replace(recorded(OWN, 10, 2.55, known=known), curves={0: curve})
+            filled = replace(recorded(OWN, 10, 2.55, known=known), steps={0: steps})
             assert in_words(filled)["price"] == (
                 f"A larger price raises a document {where}; elsewhere little changes. A missing value lowers it, "
                 "compared with the median."
             )
         among_others = recorded([*OWN, 2.55], 10, 2.55)  # one value of 2.55 is its own
-        assert "then lowers it" in in_words(replace(among_others, curves={0: curve}))["price"]
+        assert "then lowers it" in in_words(replace(among_others, steps={0: steps}))["price"]
         inside = recorded([*OWN, 2.55], 10, 0.5)
-        assert "then lowers it" in in_words(replace(inside, curves={0: curve}))["price"]
+        assert "then lowers it" in in_words(replace(inside, steps={0: steps}))["price"]
     low = recorded([*OWN, 2.55], 10, -1.0)
-    curve = Curve(np.array([-1.0, 0.1, 2.55]), np.array([1.0, 0.0, 1.0]))
-    assert in_words(replace(low, curves={0: curve}))["price"].startswith("A larger price raises a document between 0.1")
+    steps = StepFunction(np.array([-0.5, 0.2]), np.array([1.0, 0.0, 1.0]))
+    assert in_words(replace(low, steps={0: steps}))["price"].startswith(
+        "A larger price raises a document when it passes 0.2;"
+    )
 
 
 def test_booleans_are_told_in_their_words() -> None:
@@ -174,7 +171,7 @@ def test_booleans_are_told_in_their_words() -> None:
     metadata = with_training_record([plain], data)[0].metadata
     found = sr.RankingModel(model().coef, names, model().scaling, metadata=metadata)
     assert in_words(found)["in_stock"] == "A document is raised if in stock."
-    stumped = replace(found, curves={0: StepCurve(np.array([0.5]), np.array([1.0, -1.0]))})
+    stumped = replace(found, steps={0: StepFunction(np.array([0.5]), np.array([1.0, -1.0]))})
     assert sr.in_words(stumped)["in_stock"] == "A document is lowered if in stock."
 
 

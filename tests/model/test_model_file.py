@@ -28,6 +28,13 @@ def entry(**changes: Any) -> dict[str, Any]:
     return {"index": 0, "name": "a", "coef": 1.0, "mean": 0.0, "scale": 1.0} | changes
 
 
+STEPS = {"edges": [0.5], "values": [0.0, 1.0]}
+CURVE = (
+    r"feature 'a' has a curve, and models of curves were removed \(sparserank 0\.3\.0 is the last with them\); "
+    r"restore it or train again\.$"
+)
+
+
 def nested(depth: int) -> list:
     out: list = []
     for _ in range(depth):
@@ -124,6 +131,8 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
         *[({"derived": v, "version": 9}, "derived must be an object") for v in (None, [])],
         *[({"derived": {"nothing": v}, "version": 9}, "an object for names of features") for v in ({}, 3)],
         ({"index_base": 0, "version": 6}, "has 'index_base', which version 6 does not support"),
+        ({"features": [entry(curve={"knots": [0.0, 1.0], "values": [0.0, 1.0]})]}, CURVE),
+        ({"features": [entry(transform="log", constant=1.0, steps=STEPS)], "version": 8}, "a transform and steps"),
         ({"index_base": 2, "version": 7}, "index_base must be 0 or 1; got 2"),
         ({"index_base": False, "version": 7}, "index_base must be an integer; got False"),
     ],

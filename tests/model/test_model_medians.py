@@ -94,8 +94,8 @@ def test_every_way_to_a_model_keeps_them(tmp_path: Path) -> None:
     small = {"k": 3, "n_threads": 1}
     models = [sr.SparseRanker(**small).fit(form, Y, qid=QID).to_model() for form in (X, sp.csr_matrix(X), FRAME)]
     models.append(sr.SparseRanker(**small).fit_dataset(sr.read(tmp_path / "store")).to_model())
-    bent = sr.SparseRanker(feature_transform="curves", **small).fit(X, Y, qid=QID)
-    models += [bent.to_model(), sr.papers.FSRank(k=3, n_threads=1).fit(X, Y, qid=QID).to_model()]
+    stepped = sr.SparseRanker(penalty="steps", **small).fit(X, Y, qid=QID)
+    models += [stepped.to_model(), sr.papers.FSRank(k=3, n_threads=1).fit(X, Y, qid=QID).to_model()]
     models.append(sr.select(labelled, cv=2, penalties=["l1"], k=3, half_samples=0, n_threads=1).model)
     for model in models:
         assert 0 < len(model.support) <= 3

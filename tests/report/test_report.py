@@ -328,14 +328,20 @@ def test_a_query_that_is_too_large_is_not_explained(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow_but("auto")
-@pytest.mark.parametrize("kind", ["none", "auto", "curves"])
+@pytest.mark.parametrize("kind", ["none", "auto", "steps"])
 def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str) -> None:
     X = np.exp(np.array(TRAIN.X))
     curved = make_curved_ranking(30, n_features=8, n_curved=3, random_state=2).data
-    data = curved if kind == "curves" else replace_features(TRAIN, X)
-    given = {"penalties": "mcp", "metric": "ndcg@10", "report_metrics": (), "convention": "default", "cv": 2}
+    data = curved if kind == "steps" else replace_features(TRAIN, X)
+    given = {
+        "penalties": "steps" if kind == "steps" else "mcp",
+        "metric": "ndcg@10",
+        "report_metrics": (),
+        "convention": "default",
+        "cv": 2,
+    }
     settings = PathPlan(n_alphas=8)
-    plan = make_plan(**given, path_plan=settings, half_samples=0, feature_transform=kind)  # type: ignore[arg-type]
+    plan = make_plan(**given, path_plan=settings, half_samples=0, feature_transform="none" if kind == "steps" else kind)  # type: ignore[arg-type]
     job = SelectionJob(plan, Problem(data), n_threads=1)
     candidate_set = job.candidates()
     sparse, dense = candidate_set.sparse, candidate_set.dense

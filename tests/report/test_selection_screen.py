@@ -34,7 +34,7 @@ CASES: dict[str, dict[str, Any]] = {
     "today": {"current": (DATA.feature_names or ("",))[0]},
     "a guarantee": {"guarantee": 0.02},
     "no half-samples": {"half_samples": 0},
-    "curves": {"train": CURVED, "feature_transform": "curves", "penalties": ["l1"]},
+    "steps": {"train": CURVED, "penalties": ["steps"]},
     "test": {"test": DATA, "allow_overlap": True},
     "validation": {"valid": DATA, "allow_overlap": True, "protocol": "holdout"},
     "few queries": {"train": FEW},
@@ -109,8 +109,8 @@ def test_its_figures_are_those_of_the_result(selected: tuple[str, sr.SelectionRe
     if name not in ("feature_groups", "a budget", "long names"):
         shown = [f for f in used if f in text]
         assert shown
-    if name == "curves":
-        assert re.search(r"^curve\(", text, flags=re.MULTILINE)
+    if name == "steps":
+        assert re.search(r"^steps\(", text, flags=re.MULTILINE)
     intervals = re.findall(r"([+-][\d.]+)% \(([+-][\d.]+) to ([+-][\d.]+)%\)", text)
     assert intervals or result.n_queries < 10 or result.all_features.mean == 0
     assert all(float(low) <= float(mean) + 0.051 <= float(high) + 0.102 for mean, low, high in intervals)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sparserank as sr
-from sparserank.curves import Curve, StepCurve
+from sparserank.bins import StepFunction
 from sparserank.data.derived import Derived
 from sparserank.errors import DataError, ModelFormatError, ParameterError
 from sparserank.model import RankingModel
@@ -232,19 +232,16 @@ def test_weights_are_shares_of_their_model_whatever_the_scale_of_its_scores() ->
     assert sr.diff(model({}), model({})).features == []
 
 
-@pytest.mark.parametrize("steps", [True, False])
-def test_the_shape_is_half_the_range_of_the_difference_of_two_curves(steps: bool) -> None:
+def test_the_shape_is_half_the_range_of_the_difference_of_two_step_functions() -> None:
     rng = np.random.default_rng(3)
 
-    def curved(weight: float) -> sr.RankingModel:
-        knots = np.sort(rng.uniform(-2.0, 2.0, 5))
-        values = rng.standard_normal(5 + steps)
-        curve = StepCurve(knots, values) if steps else Curve(knots, values)
-        return model({"a": weight, "b": 1.0}, curves={0: curve})
+    def stepped(weight: float) -> sr.RankingModel:
+        steps = StepFunction(np.sort(rng.uniform(-2.0, 2.0, 5)), rng.standard_normal(6))
+        return model({"a": weight, "b": 1.0}, steps={0: steps})
 
-    old, new = curved(2.0), curved(-0.5)
+    old, new = stepped(2.0), stepped(-0.5)
     x = np.linspace(-3.0, 3.0, 60_001)
-    drawn = [m.coef[0] * m.curves[0](x) / np.abs(m.coef).sum() for m in (old, new)]
+    drawn = [m.coef[0] * m.steps[0](x) / np.abs(m.coef).sum() for m in (old, new)]
     expected = 0.5 * np.ptp(drawn[1] - drawn[0])
     row = next(r for r in sr.diff(old, new).features if r["feature"] == "a")
     assert row["shape"] == pytest.approx(expected, rel=1e-3)
@@ -252,13 +249,13 @@ def test_the_shape_is_half_the_range_of_the_difference_of_two_curves(steps: bool
     assert next(r for r in sr.diff(old, old).features if r["feature"] == "a")["shape"] == 0.0
 
 
-def test_a_curve_has_no_shape_in_common_with_a_line_or_with_another_transform() -> None:
-    curves = {0: Curve(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 0.0]))}
-    plain, logged = model({"a": 1.0}, curves=curves), Transform(("log", *["none"] * 3), np.ones(4))
-    for other in (model({"a": 1.0}), model({"a": 1.0}, curves=curves, transform=logged)):
-        assert [row["shape"] for row in sr.diff(plain, other).features] == [None]
-    same = model({"a": 2.0}, curves=curves, transform=logged)
-    assert [row["shape"] for row in sr.diff(same, same).features] == [0.0]
+def test_steps_have_no_shape_in_common_with_a_line_or_a_transform() -> None:
+    stepped = model({"a": 1.0}, steps={0: StepFunction(np.array([0.0, 1.0]), np.array([0.0, 1.0, 0.0]))})
+    logged = model({"a": 1.0}, transform=Transform(("log", *["none"] * 3), np.ones(4)))
+    for other in (model({"a": 1.0}), logged):
+        assert [row["shape"] for row in sr.diff(stepped, other).features] == [None]
+        assert [row["shape"] for row in sr.diff(other, stepped).features] == [None]
+    assert [row["shape"] for row in sr.diff(stepped, stepped).features] == [0.0]
 
 
 # -- on data ----------------------------------------------------------------------------------------------------------

@@ -245,11 +245,14 @@ def test_the_result_lists_how_trees_take_missing_values(data, result):
 
 
 TWO = {"penalties": ["l1", "scad"], "feature_transform": ["none", "log"]}
-OF_SELECT_ALONE = {"n_knots": 4, "protocol": "holdout", "current": "f1", "doc_weight": np.ones(3)}
+OF_SELECT_ALONE = {"protocol": "holdout", "current": "f1", "doc_weight": np.ones(3)}
 REFUSED = [
     *[({"sizes": sizes}, "sizes") for sizes in ((), (0,), (1.5,), (True,), 5, "12")],
     ({"budget": 1.0}, "needs costs or feature_groups"),
-    *[({name: 1}, f"{name} was removed; sparserank 0.3.0 is the last") for name in ("n_seeds", "n_trees", "n_leaves")],
+    *[
+        ({name: 1}, f"{name} was removed; sparserank 0.3.0 is the last")
+        for name in ("n_knots", "n_seeds", "n_trees", "n_leaves")
+    ],
     *[({name: value}, f"{name} cannot be combined with for_model") for name, value in OF_SELECT_ALONE.items()],
     ({"for_model": None, "sizes": [1]}, "sizes needs for_model='lightgbm'"),
     ({"drop": 11}, "one feature varies and may be used"),

@@ -332,7 +332,7 @@ def test_weights_are_rounded_in_every_fold_before_they_are_judged():
     assert result.chosen.values.tolist() == c.values.tolist()
     assert c.values == pytest.approx(values, abs=1e-9)
     assert c.values != pytest.approx(plain, abs=1e-9)  # a wrong variant: judged before rounding
-    for odd in ({"feature_transform": "curves"}, {"penalties": "steps"}, {"scaling": "query-min-max"}):
+    for odd in ({"penalties": "steps"}, {"scaling": "query-min-max"}):
         with pytest.raises(ParameterError, match="round cannot be combined with"):
             sr.select(data, round=2, **odd)
 

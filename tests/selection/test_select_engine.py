@@ -49,7 +49,8 @@ def test_only_what_the_engine_can_run_is_tried(data, tmp_path: Path):
     alone = sr.select(data, feature_transform="none", **QUICK)
     assert linear.model.to_json()["features"] == alone.model.to_json()["features"]
     for name in ("solr", "elasticsearch", "opensearch", "vespa", "lucene", "sql", "onnx", "python"):
-        assert ENGINES[name].lacks(["log", "asinh"], curves=True) == ""
+        assert ENGINES[name].lacks(["log", "asinh"]) == ""
+        assert (ENGINES[name].lacks(steps=True) == "") == (name != "solr")
     same = sr.select(data, engine="elasticsearch", **QUICK)
     assert same.model.to_json()["features"] == every.model.to_json()["features"]
     assert "for elasticsearch: the plugin can run all models that were tried." in same.notes
@@ -96,15 +97,15 @@ def test_what_the_engine_cannot_run_is_refused_where_it_is_asked_for(data):
             "must be one of solr, elasticsearch, opensearch, elasticsearch-query, opensearch-query, solr-query, vespa",
         ),
         ({"feature_transform": "log"}, "feature_transform", "cannot be log with engine='ranklib': RankLib's text"),
-        ({"feature_transform": "curves"}, "feature_transform", "of raw features only, and cannot run curves"),
+        ({"penalties": "steps"}, "penalties", "of raw features only, and cannot run steps"),
         ({"scaling": "log-standard"}, "scaling", "cannot run log"),
         ({"engine": "vespa", "scaling": "query-min-max"}, "scaling", "cannot scale features within each query"),
     ):
         with pytest.raises(ParameterError, match=message) as refused:
             sr.select(data, **{**QUICK, "engine": "ranklib", **options})
         assert refused.value.parameter == parameter
-    curved = sr.select(data, engine="solr", feature_transform="curves", **QUICK)
-    assert any("curves" in label for label in curved.paths)
+    logs = sr.select(data, engine="solr", feature_transform="log", **QUICK)
+    assert all(label.endswith(" on log") for label in logs.paths)
 
 
 def with_gaps(data: RankingDataset) -> pd.DataFrame:

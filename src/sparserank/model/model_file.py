@@ -51,7 +51,7 @@ def read_model(path: StrPath, *, links: bool = True) -> RankingModel:
     try:
         return model_of_content(content)
     except ValueError as error:
-        raise ModelFormatError(f"{path}: damaged model file: {error}; restore it or save the model again.") from error
+        raise ModelFormatError(f"{path}: damaged model file: {error}; restore it or train again.") from error
 
 
 def read_content(path: StrPath, form: str, newest: int, expected: str, *, links: bool) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
         if "curve" in feature:
             raise ValueError(
                 f"feature {brief(name)} has a curve, and models of curves were removed (sparserank 0.3.0 is the last "
-                "with them); train again"
+                "with them)"
             )
         if "steps" in feature:
             given = _part(feature, "steps", OBJECT)

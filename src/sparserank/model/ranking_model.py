@@ -44,7 +44,7 @@ OF_MODEL = "model"  # the rule that replaces missing values by the training medi
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankingModel:
-    """A fitted model: score = sum over selected features of coef * (c(t(x)) - center) / scale.
+    """A fitted model: score = sum over selected features of coef * (t(x) - center) / scale.
 
     The larger the score, the better the rank.
 
@@ -61,7 +61,7 @@ class RankingModel:
     transform : Transform, optional
         The function t. None: features are not transformed.
     steps : mapping, optional
-        The function c: {number of a feature: StepFunction}.
+        {number of a feature: the StepFunction that is its t}.
     fill_values : ndarray of shape (n_features,), optional
         Replacements for a missing x (NaN, infinite or 1.797e308). NaN or None: a missing value is rejected.
     medians : ndarray of shape (n_features,), optional
@@ -109,6 +109,10 @@ class RankingModel:
                 f"a model needs one weight, center and scale for each of its {len(self.feature_names)} feature names; "
                 f"got arrays of shapes {shapes}."
             )
+        for j in self.steps:
+            if self.transform is not None and self.transform.kinds[j] != NONE:
+                name = brief(self.feature_names[j])
+                raise DataError(f"feature {name} has a transform and steps, which replace transforms; omit one.")
 
     @classmethod
     def from_pipeline(cls, pipeline: Any) -> RankingModel:

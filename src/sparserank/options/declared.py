@@ -76,7 +76,7 @@ NO_BOUNDS = (
 )
 AS_BOUNDS = "bound bounds max_boost max_boosts min_boost max_weight max_weights min_weight upper lower"
 ABSENT = {  # options that users ask for: what is said
-    **dict.fromkeys(("metric_refits", "n_trees", "n_leaves", "learning_rate", "n_seeds"), REMOVED),
+    **dict.fromkeys(("metric_refits", "n_knots", "n_trees", "n_leaves", "learning_rate", "n_seeds"), REMOVED),
     **dict.fromkeys(AS_BOUNDS.split(), NO_BOUNDS),
 }
 

@@ -40,7 +40,7 @@ PALETTE = {
 COLOURS = {light: name for name, (light, _) in PALETTE.items()} | {"#000000": "ink"}
 
 PAGE_SIZE = (5.4, 3.1)  # inches, without its legend: legible on a phone, where a picture is as wide as the page
-MAX_LABEL = 36  # characters of a feature's name under its curve
+MAX_LABEL = 36  # characters of a feature's name under its steps
 LEGEND_LINE = 66  # characters per line of the legend, six for each curve that it explains
 LEGEND_HEIGHT = 0.2  # inches of a line
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
