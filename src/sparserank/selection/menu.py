@@ -145,13 +145,13 @@ def notes_of_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> l
 
 
 def steps_tried(plan: SelectionPlan, data: RankingDataset) -> tuple[BoostedSteps, ...]:
-    """Boosted-step makers tried by default: one with few rounds and, from MANY_QUERIES queries, one with more. Both
-    follow the rules of the first penalty."""
+    """The boosted steps tried by default, if any, under the rules of the first penalty: from MANY_QUERIES queries,
+    one sequence of many steps."""
     if plan.path_plan.round is not None or not _could_be_steps(plan, data) or _too_large_for_steps(data):
         return ()
-    few = replace(BoostedSteps(), cutoff=min(plan.metric.cutoff or BoostedSteps.cutoff, MAX_CUTOFF))
-    many = (replace(few, **MANY_ROUNDS),) if data.n_queries >= MANY_QUERIES else ()
-    return tuple(maker.with_rules_of(plan.penalties[0]) for maker in (few, *many))
+    cutoff = min(plan.metric.cutoff or BoostedSteps.cutoff, MAX_CUTOFF)
+    kind = MANY_ROUNDS if data.n_queries >= MANY_QUERIES else {}
+    return (BoostedSteps(cutoff=cutoff, **kind).with_rules_of(plan.penalties[0]),)
 
 
 def searches_tried(plan: SelectionPlan, data: RankingDataset, client: Any) -> tuple[MetricSearch, ...]:
