@@ -93,8 +93,8 @@ class BoostedSteps(SizedMaker):
     def effort(self, n_docs: int, n_features: int) -> float:
         """Seconds of rounds on all and on at most LARGEST features, over those of an l1 path, as measured on one
         core."""
-        per_document = 2.8e-6 * n_features + 8.6e-6 * min(n_features, LARGEST)
-        return (0.2 + min(SHARE * n_docs, MOST_DOCS) * per_document) / l1_seconds(n_docs, n_features)
+        per_document = 8.8e-5 + 1.5e-7 * n_features + 2.5e-6 * min(n_features, LARGEST)
+        return (0.11 + min(SHARE * n_docs, MOST_DOCS) * per_document) / l1_seconds(n_docs, n_features)
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         boosting = _Boosting(self, objective)
