@@ -263,7 +263,7 @@ def test_a_store_changes_no_bit(data: sr.RankingDataset, sparse: bool, tmp_path,
     assert np.array_equal(paths[0].losses, paths[1].losses)
 
 
-def test_a_path_goes_on_and_does_not_depend_on_units(data: sr.RankingDataset) -> None:
+def test_a_path_goes_on_and_does_not_depend_on_units(data: sr.RankingDataset, monkeypatch) -> None:
     objective = PairwiseObjective(data, knots=fit_bins(data))
     maker, points = BoostedSteps(rounds=5), []
     whole = run_all([maker.path(objective, sr.paths.PathPlan(keep=lambda p, n: points.append(p)))])[0]
@@ -281,6 +281,8 @@ def test_a_path_goes_on_and_does_not_depend_on_units(data: sr.RankingDataset) ->
     assert sr.fit_path(few, BoostedSteps(rounds=40)).scaled_coefs[-1].any()
     kept = sr.fit_path(data, BoostedSteps(rounds=5, keep=(0, 1)))
     assert kept.nnz.min() == 2
+    monkeypatch.setattr(boosting_module, "LARGEST", 1)  # no bound for what is kept
+    assert sr.fit_path(data, BoostedSteps(rounds=5, keep=(0, 1))).nnz.tolist() == [2]
     with pytest.raises(DataError, match="exclude every feature that varies"):
         sr.fit_path(data, BoostedSteps(drop=(0, 1, 2, 3, 4)))
 

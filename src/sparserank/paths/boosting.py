@@ -88,7 +88,8 @@ class BoostedSteps(SizedMaker):
             )
 
     def n_points(self, plan: PathPlan) -> int:
-        return len(_ladder(min(LARGEST, len(plan.feature_names) or LARGEST), plan.k))
+        largest = max(LARGEST, len(self.keep))
+        return len(_ladder(min(largest, len(plan.feature_names) or largest), plan.k))
 
     def effort(self, n_docs: int, n_features: int) -> float:
         """Seconds of rounds on all and on at most LARGEST features, over those of an l1 path, as measured on one
@@ -182,7 +183,8 @@ class _Boosting:
 
     def ladder(self, k: int | None) -> Sequence[int]:
         """The sizes of the models, decreasing, without those that always-keep elements exceed."""
-        sizes = _ladder(min(LARGEST, len(self.elements)), k)
+        largest = max(LARGEST, len(self._kept))
+        sizes = _ladder(min(largest, len(self.elements)), k)
         return [s for s in sizes if s >= len(self._kept)] or sizes[:1]
 
     def best(self, elements: np.ndarray, gains: np.ndarray, size: int) -> np.ndarray:
