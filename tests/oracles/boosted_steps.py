@@ -35,14 +35,24 @@ def gradients_of_query(
     return g * factor, h * factor
 
 
-def best_step(
-    bins: np.ndarray, n_bins: int, g: np.ndarray, h: np.ndarray, counted: np.ndarray, ridge: float, least: int
-) -> tuple[float, int, int, float, float]:
-    """(gain, feature, last bin of the left side, left leaf, right leaf) of the best step, before shrinkage. Only
-    `counted` documents (n,) bool count, at least `least` on each side."""
+def best_steps(
+    bins: np.ndarray,
+    n_bins: int,
+    g: np.ndarray,
+    h: np.ndarray,
+    counted: np.ndarray,
+    ridge: float,
+    least: int,
+    most: int,
+    nearly: float,
+) -> list[tuple[float, int, int, float, float]]:
+    """(gain, feature, last bin of the left side, left leaf, right leaf), before shrinkage, of the best step of each of
+    at most `most` features whose gain is at least `nearly` of the largest, the best first. Only `counted` documents
+    (n,) bool count, at least `least` on each side."""
     total = ridge * sum(h[i] for i in range(len(h)) if counted[i])
-    best = (-math.inf, -1, -1, 0.0, 0.0)
+    found = []
     for j in range(bins.shape[1]):
+        best = (-math.inf, j, -1, 0.0, 0.0)
         for b in range(n_bins - 1):
             left = [i for i in range(len(g)) if counted[i] and bins[i, j] <= b]
             right = [i for i in range(len(g)) if counted[i] and bins[i, j] > b]
@@ -52,4 +62,6 @@ def best_step(
             gain = gl * gl / (hl + total) + gr * gr / (hr + total)
             if gain > best[0]:
                 best = (gain, j, b, -gl / (hl + total), -gr / (hr + total))
-    return best
+        found.append(best)
+    found.sort(key=lambda step: -step[0])
+    return [step for step in found[:most] if step[0] >= nearly * found[0][0]]

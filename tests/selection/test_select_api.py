@@ -166,9 +166,9 @@ def test_a_run_in_a_directory_goes_on_and_other_data_are_refused(expected: sr.Se
 
 
 def test_the_first_look_is_said_once_and_is_what_fast_stops_at(tmp_path: Path) -> None:
-    """The first look is l1 and all features, on unchanged features; a later run without `fast` goes on from there."""
-    few = {**QUICK, "rival": "none", "relaxed": False}
-    alone = sr.select(TRAIN, VALID, TEST, **{**few, "penalties": ["l1"], "feature_transform": "none"})
+    """The first look is l1, MCP and all features, without refits; a later run without `fast` goes on from there."""
+    few = {**QUICK, "rival": "none"}
+    alone = sr.select(TRAIN, VALID, TEST, **{**few, "penalties": ["l1", "mcp"], "relaxed": False})
     seen: list[tuple[int, str]] = []
     fast = sr.select(TRAIN, VALID, TEST, fast=True, out=tmp_path / "run", **{**QUICK, "half_samples": 0})
     measured = {name: value for name, value in alone.model.metadata.items() if name != "lost_without"}
@@ -178,7 +178,7 @@ def test_the_first_look_is_said_once_and_is_what_fast_stops_at(tmp_path: Path) -
     assert "change if left out" in str(alone)
     assert "change if left out" not in str(fast)
     assert fast.stability is None
-    assert sum(note.startswith("a first look: only l1 was tried, without rivals") for note in fast.notes) == 1
+    assert sum(note.startswith("a first look: only l1, mcp were tried, without rivals") for note in fast.notes) == 1
     assert fast.test is not None
     for place, first in ((tmp_path / "run", "resumed"), (tmp_path / "other", "start")):
         seen.clear()
@@ -187,11 +187,11 @@ def test_the_first_look_is_said_once_and_is_what_fast_stops_at(tmp_path: Path) -
         )
         assert seen[0][1] == first
         looks = [(done, what) for done, what in seen if what.startswith("first look: ")]
-        assert [done for done, _ in looks] == ([] if first == "resumed" else [6])  # l1 and ridge, on 2 folds and all
+        assert [done for done, _ in looks] == ([] if first == "resumed" else [9])  # l1, mcp and ridge, on 2 folds and all
     against = 100 * (alone.chosen.mean / alone.dense.mean - 1)
     assert looks[0][1] == (
         f"first look: {alone.chosen.n_features} of {TRAIN.n_features} features, ndcg@10 {against:+.1f}% against all of "
-        "them; trying mcp, half-samples"
+        "them; trying half-samples"
     )
     assert len(full.choice.candidates) > len(fast.choice.candidates)
     for options in ({"half_samples": 4}, {"rival": "lightgbm"}, {"for_model": "lightgbm"}):

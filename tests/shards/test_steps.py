@@ -17,15 +17,16 @@ from sparserank.errors import DataError
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import BoostedSteps, PathPlan, fit_path_on
-from sparserank.paths.boosting import RIDGE, StepsOn, best_step, drawn
+from sparserank.paths import boosting as boosting_module
+from sparserank.paths.boosting import NEARLY, OTHERS, RIDGE, StepsOn, _Boosting, best_steps, drawn
 from sparserank.selection import menu
 from sparserank.selection.menu import steps_tried
 from sparserank.selection.plan import make_plan
 from sparserank.shards import local
 from sparserank.shards._step_kernels import BINS, ranking
-from sparserank.solvers.lockstep import run_all
+from sparserank.solvers.lockstep import run, run_all
 from sparserank.weighting import Weighting
-from tests.oracles.boosted_steps import best_step as best_of_loops
+from tests.oracles.boosted_steps import best_steps as best_of_loops
 from tests.oracles.boosted_steps import gradients_of_query
 
 N_FEATURES = 5
@@ -54,6 +55,23 @@ def as_ranked(scores: np.ndarray, seed: int) -> np.ndarray:
     return np.argsort(order)
 
 
+def gradients_of_round(
+    data: sr.RankingDataset, scores: np.ndarray, seeds: np.ndarray, weights: np.ndarray, cutoff: int, in_file: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(n,) gradients, curvatures and whether a document counts, by loops; `in_file`: ranked by the order of the file
+    instead of the scores, which is wrong."""
+    g, h, counted = np.zeros(data.n_docs), np.zeros(data.n_docs), np.zeros(data.n_docs, dtype=bool)
+    for q in np.flatnonzero(seeds):
+        own = slice(*data.query_ptr[q : q + 2])
+        y = data.relevance[own]
+        if weights[q] == 0 or y.max() == y.min():
+            continue
+        rank = np.arange(len(y)) if in_file else as_ranked(scores[own], int(seeds[q]))
+        of_query = gradients_of_query(scores[own], y, rank, cutoff, data.doc_weight[own])
+        g[own], h[own], counted[own] = weights[q] * of_query[0], weights[q] * of_query[1], True
+    return g, h, counted
+
+
 @pytest.mark.parametrize(("cutoff", "lower"), [(1, 0.0), (10, 0.0), (10, 2.5)])
 @pytest.mark.parametrize("n_used", [0, 2])
 @pytest.mark.parametrize("pair_weights", ["pair", "query"])
@@ -70,18 +88,8 @@ def test_the_sums_and_the_step_of_a_round_are_those_of_loops(data, pair_weights,
     (sums,) = objective.weighting.bin_sums([(w.ravel(), features, 0, cutoff)], seeds[None])
     binned = bins.rows(data.X).bins
     scores = np.array([sum(w[j, : binned[i, j]].sum() for j in range(N_FEATURES)) for i in range(data.n_docs)])
-    g, h, wrong, counted = *np.zeros((3, data.n_docs)), np.zeros(data.n_docs, dtype=bool)
-    for q in np.flatnonzero(seeds):
-        own = slice(*data.query_ptr[q : q + 2])
-        y = data.relevance[own]
-        if weights[q] == 0 or y.max() == y.min():
-            continue
-        rank = as_ranked(scores[own], int(seeds[q]))
-        counted[own] = True
-        g[own], h[own] = gradients_of_query(scores[own], y, rank, cutoff, data.doc_weight[own])
-        g[own], h[own] = weights[q] * g[own], weights[q] * h[own]
-        in_file = np.arange(len(y))
-        wrong[own] = weights[q] * gradients_of_query(scores[own], y, in_file, cutoff, data.doc_weight[own])[0]
+    g, h, counted = gradients_of_round(data, scores, seeds, weights, cutoff, in_file=False)
+    wrong, _, _ = gradients_of_round(data, scores, seeds, weights, cutoff, in_file=True)
     factor = sums[0, :, 1].sum() / h.sum()  # gains and steps do not depend on the scale of all weights
     for u, j in enumerate(features):
         for b in range(BINS):
@@ -90,15 +98,73 @@ def test_the_sums_and_the_step_of_a_round_are_those_of_loops(data, pair_weights,
             np.testing.assert_allclose(sums[u, b], expected, rtol=1e-9, atol=1e-12 * np.abs(sums[..., 0]).sum())
     of_wrong = [factor * wrong[counted & (binned[:, 0] == b)].sum() for b in range(BINS)]
     assert not np.allclose(sums[0, :, 0], of_wrong, rtol=1e-3, atol=1e-3 * np.abs(sums[0, :, 0]).max())  # file order
-    gain, j, b, left, right = best_of_loops(binned[:, features], BINS, g, h, counted, RIDGE, 20)
-    step = best_step(sums, np.ones(3), np.zeros(3))
-    assert step is not None
-    assert (step.feature, step.bin) == (j, b)
-    np.testing.assert_allclose([step.jump, step.gain], [right - left, factor * gain], rtol=1e-9)
+    expected = best_of_loops(binned[:, features], BINS, g, h, counted, RIDGE, 20, 3, NEARLY)
+    for most in (1, 3):
+        steps = best_steps(sums, np.ones(3), np.zeros(3), most)
+        assert [(step.feature, step.bin) for step in steps] == [(j, b) for _, j, b, _, _ in expected[:most]]
+        found, by_loops = [], []
+        for step, (gain, _, _, left, right) in zip(steps, expected, strict=False):
+            found.append((step.jump, step.gain))
+            by_loops.append((right - left, factor * gain))
+        np.testing.assert_allclose(found, by_loops, rtol=1e-9)
     # Costs divide gains, and signs allow only some steps.
-    assert best_step(sums, np.array([1.0, 1.0, 1e-6]), np.zeros(3)).feature == 2
-    allowed = best_step(sums, np.ones(3), -np.sign(step.jump) * np.ones(3))
-    assert allowed is None or allowed.jump * step.jump < 0
+    assert best_steps(sums, np.array([1.0, 1.0, 1e-6]), np.zeros(3), 3)[0].feature == 2
+    allowed = best_steps(sums, np.ones(3), -np.sign(steps[0].jump) * np.ones(3), 3)
+    assert all(step.jump * steps[0].jump < 0 for step in allowed)
+
+
+def test_a_round_adds_the_best_step_of_each_of_a_few_features() -> None:
+    """Two steps of the first feature gain more than any of another; the wrong variant takes the best of all steps."""
+    gradients = np.zeros((4, 4, 3))
+    gradients[..., 1:] = 1.0, 100.0
+    for own, size in zip(gradients, (1.0, 0.8, 0.75, 0.1), strict=True):
+        own[:, 0] = size * np.array([-3.0, -1.0, 1.0, 3.0])
+
+    def taken(most: int, costs: np.ndarray | None = None) -> list[int]:
+        return [s.feature for s in best_steps(gradients, np.ones(4) if costs is None else costs, np.zeros(4), most)]
+
+    of_all_steps = sorted(
+        [(_gain(gradients[j], last), j) for j in range(2) for last in range(3)], key=lambda step: -step[0]
+    )
+    assert taken(2) == [0, 1]
+    assert [j for _, j in of_all_steps[:2]] == [0, 0]
+    # The third has 0.56 of the largest gain, the last one 0.01; costs divide gains before they are compared.
+    assert taken(4) == [0, 1, 2]
+    assert taken(4, np.array([1.0, 2.0, 1.0, 0.01])) == [0, 3, 2]
+
+
+def _gain(sums: np.ndarray, last: int) -> float:
+    """The gain of the step beyond bin `last` of one feature."""
+    merged = np.stack([sums[: last + 1].sum(axis=0), sums[last + 1 :].sum(axis=0)])
+    (step,) = best_steps(merged[None], np.ones(1), np.zeros(1), 1)
+    return step.gain
+
+
+def test_a_sequence_is_that_of_loops_and_counts_steps(data: sr.RankingDataset, monkeypatch) -> None:
+    """The wrong variants count rounds instead of steps, and the gains of all steps of a round alike."""
+    bins, rounds, most = fit_bins(data), 7, 2  # at most half as many steps a round as the features
+    objective, maker = PairwiseObjective(data, shape=bins), BoostedSteps(draws=1)
+    boosting, features = _Boosting(maker, objective), np.arange(N_FEATURES)
+    asked: list[int] = []
+    monkeypatch.setattr(boosting_module, "drawn", lambda seed, t, *of: asked.append(t) or drawn(seed, t, *of))
+    w, gains = run(boosting.learned(features, rounds))
+    binned, heights = bins.rows(data.X).bins, np.zeros((N_FEATURES, BINS))
+    of_all, of_best, n_steps, n_rounds = np.zeros(N_FEATURES), np.zeros(N_FEATURES), 0, 0
+    while n_steps < rounds:
+        seeds = drawn(maker.seed, n_rounds, data.n_queries, boosting._share)
+        scores = heights[features, binned].sum(axis=1)
+        round_ = gradients_of_round(data, scores, seeds, np.ones(data.n_queries), maker.cutoff, in_file=False)
+        steps = best_of_loops(binned, BINS, *round_, RIDGE, 20, min(most, rounds - n_steps), NEARLY)
+        for i, (gain, j, b, left, right) in enumerate(steps):
+            heights[j, b + 1 :] += maker.rate * (right - left)
+            of_all[j] += gain
+            of_best[j] += gain if i == 0 else OTHERS * gain
+        n_steps, n_rounds = n_steps + len(steps), n_rounds + 1
+    np.testing.assert_allclose(np.cumsum(w.reshape(N_FEATURES, -1), axis=1), heights[:, 1:], rtol=1e-9, atol=1e-12)
+    assert asked == list(range(n_rounds))
+    assert n_rounds < rounds
+    np.testing.assert_allclose(gains / gains.max(), of_best / of_best.max(), rtol=1e-9)
+    assert not np.allclose(gains / gains.max(), of_all / of_all.max(), rtol=0.01)
 
 
 def test_tied_scores_have_no_order_of_the_file() -> None:
@@ -196,7 +262,7 @@ def test_a_store_changes_no_bit(data: sr.RankingDataset, sparse: bool, tmp_path,
     assert np.array_equal(paths[0].losses, paths[1].losses)
 
 
-def test_a_path_goes_on_and_does_not_depend_on_units(data: sr.RankingDataset) -> None:
+def test_a_path_goes_on_and_does_not_depend_on_units(data: sr.RankingDataset, monkeypatch) -> None:
     objective = PairwiseObjective(data, shape=fit_bins(data))
     maker, points = BoostedSteps(rounds=5), []
     whole = run_all([maker.path(objective, sr.paths.PathPlan(keep=lambda p, n: points.append(p)))])[0]
@@ -214,6 +280,8 @@ def test_a_path_goes_on_and_does_not_depend_on_units(data: sr.RankingDataset) ->
     assert sr.fit_path(few, BoostedSteps(rounds=40)).scaled_coefs[-1].any()
     kept = sr.fit_path(data, BoostedSteps(rounds=5, keep=(0, 1)))
     assert kept.nnz.min() == 2
+    monkeypatch.setattr(boosting_module, "LARGEST", 1)  # no bound for what is kept
+    assert sr.fit_path(data, BoostedSteps(rounds=5, keep=(0, 1))).nnz.tolist() == [2]
     with pytest.raises(DataError, match="exclude every feature that varies"):
         sr.fit_path(data, BoostedSteps(drop=(0, 1, 2, 3, 4)))
 
@@ -244,7 +312,7 @@ def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) 
     assert [m.label for m in steps_tried(plan, many)] == ["steps(cutoff=5)"]
     monkeypatch.setattr(menu, "MANY_QUERIES", 100)
     plan = replace(plan, metric=parse_metric("map"))
-    assert [m.label for m in steps_tried(plan, many)] == ["steps", "steps(rounds=300, rate=0.3, draws=1)"]
+    assert [m.label for m in steps_tried(plan, many)] == ["steps(rounds=300, rate=0.3, draws=1)"]
     for other in (
         {"feature_transform": "none"},
         {"with_steps": False},

@@ -13,8 +13,7 @@ REQUESTS = ("elasticsearch-query", "opensearch-query")  # boosts of the clauses 
 BOOSTS = (*REQUESTS, "solr-query")
 ENGINES = ("solr", "elasticsearch", "opensearch", *BOOSTS, "vespa", "lucene", "ranklib", "onnx", "python", "sql")
 LINEAR = ("l1", "mcp")  # the penalties tried by default
-MIN_QUERIES_OF_TEACHERS = 50  # from which distilled models are tried by default
-MIN_QUERIES_OF_STEPS, MIN_DOCS_OF_STEPS, MAX_FEATURES_OF_STEPS = 200, 2_000, 2_000  # limits of steps by default
+MIN_QUERIES_OF_STEPS, MIN_DOCS_OF_STEPS, MAX_FEATURES_OF_STEPS = 50, 2_000, 2_000  # limits of steps by default
 TREES = ("lightgbm", "xgboost", "xgboost-dump", "solr-trees")  # formats of trees, for models of steps
 DEFAULT_MARGIN = 0.01  # largest acceptable estimated loss, relative to the best mean
 DEFAULT_CONFIDENCE = 0.95
@@ -145,7 +144,7 @@ TRANSFORM = replace(
     help="Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x "
     "divided by the median of |x|); distilled or distilled(log) (weights, learned from the order of a model of steps "
     "in place of the labels). auto tries none, and log where logarithms differ from the features, MCP only on the "
-    f"latter; from {MIN_QUERIES_OF_TEACHERS} queries and {MIN_DOCS_OF_STEPS:,} documents on also "
+    f"latter; from {MIN_QUERIES_OF_STEPS} queries and {MIN_DOCS_OF_STEPS:,} documents on also "
     "distilled(log) with MCP, unless a penalty is named.",
 )
 ENGINE = Option(

@@ -20,11 +20,14 @@ from sparserank.solvers.lockstep import BinSums, Evaluate, Seconds, Steps
 from sparserank.solvers.solution import Status
 
 LOSS = "lambdarank"  # its name in model files
-LARGEST = 60  # features of the first model after that of all features
+LARGEST = 30  # features of the first model after that of all features
 DROPPED = 0.2  # share of the features that an elimination leaves out
-GAIN_ROUNDS = 150  # rounds after which the gain of the features decides on the next elimination
+STEPS_A_ROUND = 8  # at most, and at most half as many as the round has features
+NEARLY = 0.5  # share of the gain of the best step that the others of its round must have
+GAIN_STEPS = 150  # steps after which the gain of the features decides on the next elimination
+OTHERS = 1e-9  # share of a gain that counts there for steps beside the best: it only orders features that never were
 SHARE = 0.7  # of the queries that a round learns from,
-MOST_DOCS = 20_000  # and about the largest number of their documents
+MOST_DOCS = 8_000  # and about the largest number of their documents
 LEAST_DOCS = 20  # documents on each side of a step, or a twentieth of very few documents
 MAX_CUTOFF = 100_000
 FIRST = 1e-9  # cost of an always-keep feature: the first steps are its own
@@ -33,11 +36,12 @@ RIDGE = 1e-2  # added to the curvature of a leaf, as a share of that of all docu
 
 @dataclass(frozen=True, repr=False)
 class BoostedSteps(SizedMaker):
-    """A path maker: models of step functions of at most 60 features. It learns from all features, keeps those of
+    """A path maker: models of step functions of at most 30 features. It learns from all features, keeps those of
     largest gain, learns again from these, and so on, a fifth fewer at a time, down to a single one.
 
-    Each round adds one step, a tree of one split, to the model: the one with the largest gain of a Newton step for the
-    logistic loss of pairs weighted by |delta NDCG| (docs/theory.md section 9). Rounds learn from random queries.
+    Each round adds steps, trees of one split, to the model: the best one of each of a few features, those with the
+    largest gains of a Newton step for the logistic loss of pairs weighted by |delta NDCG| (docs/theory.md section 9).
+    Rounds learn from random queries.
 
     Signs, drop, keep, groups and costs are respected. A path that was interrupted is computed from its beginning.
 
@@ -84,13 +88,14 @@ class BoostedSteps(SizedMaker):
             )
 
     def n_points(self, plan: PathPlan) -> int:
-        return len(_ladder(min(LARGEST, len(plan.feature_names) or LARGEST), plan.k))
+        largest = max(LARGEST, len(self.keep))
+        return len(_ladder(min(largest, len(plan.feature_names) or largest), plan.k))
 
     def effort(self, n_docs: int, n_features: int) -> float:
         """Seconds of rounds on all and on at most LARGEST features, over those of an l1 path, as measured on one
         core."""
-        per_document = 2.8e-6 * n_features + 8.6e-6 * min(n_features, LARGEST)
-        return (0.2 + min(SHARE * n_docs, MOST_DOCS) * per_document) / l1_seconds(n_docs, n_features)
+        per_document = 8.8e-5 + 1.5e-7 * n_features + 2.5e-6 * min(n_features, LARGEST)
+        return (0.11 + min(SHARE * n_docs, MOST_DOCS) * per_document) / l1_seconds(n_docs, n_features)
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         boosting = _Boosting(self, objective)
@@ -111,7 +116,7 @@ class BoostedSteps(SizedMaker):
     def _points(self, boosting: _Boosting, plan: PathPlan, n: int) -> Steps[list[Point]]:
         elements, points = boosting.elements, []
         began = yield Seconds()
-        _, gains = yield from boosting.learned(boosting.features_of(elements), GAIN_ROUNDS)
+        _, gains = yield from boosting.learned(boosting.features_of(elements), GAIN_STEPS)
         # From the largest size down: keep the features of largest gain, learn again from these only.
         for size in boosting.ladder(plan.k):
             elements = boosting.best(elements, gains, size)
@@ -178,7 +183,8 @@ class _Boosting:
 
     def ladder(self, k: int | None) -> Sequence[int]:
         """The sizes of the models, decreasing, without those that always-keep elements exceed."""
-        sizes = _ladder(min(LARGEST, len(self.elements)), k)
+        largest = max(LARGEST, len(self._kept))
+        sizes = _ladder(min(largest, len(self.elements)), k)
         return [s for s in sizes if s >= len(self._kept)] or sizes[:1]
 
     def best(self, elements: np.ndarray, gains: np.ndarray, size: int) -> np.ndarray:
@@ -193,7 +199,7 @@ class _Boosting:
 
     def learned(self, features: np.ndarray, rounds: int) -> Steps[tuple[np.ndarray, np.ndarray]]:
         """The jumps (n_columns,) of a model of some features, the mean of those of each seed; and the gain of every
-        element in the first GAIN_ROUNDS rounds."""
+        element in the first GAIN_STEPS steps."""
         found = []
         for seed in range(self._maker.seed, self._maker.seed + self._maker.draws):
             found.append((yield from self._learned(features, rounds, seed)))
@@ -203,19 +209,24 @@ class _Boosting:
         maker, m = self._maker, self._m
         w, gains = np.zeros(self.objective.n_features), np.zeros(len(self._price))
         unpaid = np.maximum(self._cost[features], FIRST)
+        most, n_steps = min(max(len(features) // 2, 1), STEPS_A_ROUND), 0
         for t in range(rounds if len(features) else 0):
             # Sum gradients and curvatures by bin, over queries drawn by seed, round and query.
             seeds = drawn(seed, t, self._n_queries, self._share)
             sums = yield BinSums(self.objective, w, features, seeds, maker.cutoff)
-            # Add the step with the largest gain; a feature or group that the model does not yet use costs.
-            step = best_step(sums, unpaid, self._signs[features])
-            if step is None:
-                continue  # no query was drawn, or none that allows a step
-            w[features[step.feature] * m + step.bin] += maker.rate * step.jump
-            own = self._of_feature[features[step.feature]]
-            if t < GAIN_ROUNDS:
-                gains[own] += step.gain
-            unpaid[self._of_feature[features] == own] = 1.0
+            # Add the best steps, of which there are none if no query was drawn, or none that allows a step.
+            found = best_steps(sums, unpaid, self._signs[features], min(most, rounds - n_steps))
+            for step in found:
+                w[features[step.feature] * m + step.bin] += maker.rate * step.jump
+                own = self._of_feature[features[step.feature]]
+                # The gains of the others do not know of the best step, which may do the same as they.
+                if n_steps < GAIN_STEPS:
+                    gains[own] += step.gain * (1.0 if step is found[0] else OTHERS)
+                # A feature or group costs until the model uses it.
+                unpaid[self._of_feature[features] == own] = 1.0
+            n_steps += len(found)
+            if n_steps == rounds:
+                break
         return w, gains
 
 
@@ -228,8 +239,9 @@ class Step(NamedTuple):
     gain: float
 
 
-def best_step(sums: np.ndarray, costs: np.ndarray, signs: np.ndarray) -> Step | None:
-    """The step with the largest gain, or None if there is none.
+def best_steps(sums: np.ndarray, costs: np.ndarray, signs: np.ndarray, most: int) -> list[Step]:
+    """The best step of each of at most `most` features whose gain for its cost is at least NEARLY of the largest, the
+    best first.
 
     sums (n_features, n_bins, 3): gradient, curvature and number of documents by bin; costs (n_features,) divide gains;
     signs (n_features,): 1 and -1 allow only jumps of this sign.
@@ -245,11 +257,11 @@ def best_step(sums: np.ndarray, costs: np.ndarray, signs: np.ndarray) -> Step | 
     jump = leaves[1] - leaves[0]
     least = min(LEAST_DOCS, total[..., 2].max(initial=0.0) / 20)
     allowed = (np.minimum(left[..., 2], right[..., 2]) >= max(least, 1.0)) & (jump * signs[:, None] >= 0) & (gain > 0)
-    if not allowed.any():
-        return None
-    at = np.argmax(np.where(allowed, gain / costs[:, None], 0.0))
-    j, b = np.unravel_index(at, gain.shape)
-    return Step(int(j), int(b), float(jump[j, b]), float(gain[j, b]))
+    worth = np.where(allowed, gain / costs[:, None], 0.0)
+    bins, best = worth.argmax(axis=1), worth.max(axis=1)
+    first = np.argsort(-best, kind="stable")[:most]
+    taken = first[(best[first] > 0) & (best[first] >= NEARLY * best.max())].tolist()
+    return [Step(j, int(bins[j]), float(jump[j, bins[j]]), float(gain[j, bins[j]])) for j in taken]
 
 
 def drawn(seed: int, t: int, n_queries: int, share: float) -> np.ndarray:

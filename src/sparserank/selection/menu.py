@@ -18,7 +18,6 @@ from sparserank.options.selection import (
     MAX_FEATURES_OF_STEPS,
     MIN_DOCS_OF_STEPS,
     MIN_QUERIES_OF_STEPS,
-    MIN_QUERIES_OF_TEACHERS,
 )
 from sparserank.paths import PenaltyPath, SizedMaker, maker_of
 from sparserank.paths.boosting import MAX_CUTOFF, BoostedSteps
@@ -101,7 +100,7 @@ def transforms_tried(plan: SelectionPlan, data: RankingDataset) -> list[str]:
         return [NONE]
     differ = logs_differ(data)
     names = [NONE, LOG] if differ else [NONE]
-    if not _could_be_steps(plan, data, MIN_QUERIES_OF_TEACHERS) or _too_large_for_steps(data):
+    if not _could_be_steps(plan, data) or _too_large_for_steps(data):
         return names
     if not differ:
         return [*names, "distilled"]
@@ -110,13 +109,13 @@ def transforms_tried(plan: SelectionPlan, data: RankingDataset) -> list[str]:
 
 
 def steps_tried(plan: SelectionPlan, data: RankingDataset) -> tuple[BoostedSteps, ...]:
-    """Boosted-step makers tried by default: one with few rounds and, from MANY_QUERIES queries, one with more. Both
-    follow the rules of the first penalty."""
+    """The boosted steps tried by default, if any, under the rules of the first penalty: from MANY_QUERIES queries,
+    one sequence of many steps."""
     if plan.path_plan.round is not None or not _could_be_steps(plan, data) or _too_large_for_steps(data):
         return ()
-    few = replace(BoostedSteps(), cutoff=min(plan.metric.cutoff or BoostedSteps.cutoff, MAX_CUTOFF))
-    many = (replace(few, **MANY_ROUNDS),) if data.n_queries >= MANY_QUERIES else ()
-    return tuple(maker.with_rules_of(plan.penalties[0]) for maker in (few, *many))
+    cutoff = min(plan.metric.cutoff or BoostedSteps.cutoff, MAX_CUTOFF)
+    kind = MANY_ROUNDS if data.n_queries >= MANY_QUERIES else {}
+    return (BoostedSteps(cutoff=cutoff, **kind).with_rules_of(plan.penalties[0]),)
 
 
 def searches_tried(plan: SelectionPlan, data: RankingDataset, client: Any) -> tuple[MetricSearch, ...]:
@@ -129,7 +128,7 @@ def searches_tried(plan: SelectionPlan, data: RankingDataset, client: Any) -> tu
 
 def notes_of_steps(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     """A note on why steps were not tried, if they are tried by default on smaller data."""
-    unasked = plan.path_plan.round is None and _could_be_steps(plan, data, MIN_QUERIES_OF_TEACHERS)
+    unasked = plan.path_plan.round is None and _could_be_steps(plan, data)
     if not unasked or not _too_large_for_steps(data):
         return []
     return [
@@ -139,10 +138,10 @@ def notes_of_steps(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     ]
 
 
-def _could_be_steps(plan: SelectionPlan, data: RankingDataset, n_queries: int = MIN_QUERIES_OF_STEPS) -> bool:
+def _could_be_steps(plan: SelectionPlan, data: RankingDataset) -> bool:
     """True if no option excludes steps, and there is enough to learn them."""
     unasked = plan.with_steps and plan.feature_transform == (AUTO,) and plan.path_plan.scaling in LINEAR_SCALINGS
-    return unasked and data.n_queries >= n_queries and data.n_docs >= MIN_DOCS_OF_STEPS
+    return unasked and data.n_queries >= MIN_QUERIES_OF_STEPS and data.n_docs >= MIN_DOCS_OF_STEPS
 
 
 def _too_large_for_steps(data: RankingDataset) -> bool:

@@ -20,6 +20,7 @@ from sparserank.shards._instructions import add_at
 BINS = 64  # of a feature, at most
 SUMS = 4  # by bin: gradient, curvature, number of documents; and one that stays 0, so that they are one vector
 BELOW = 20  # a pair counts if one of its documents ranks within the cut-off or BELOW ranks beyond
+FEATURES_AT_ONCE = 16  # whose sums fit into the first-level cache
 NEAR = 0.01  # added to the difference of scores by which the weight of a pair is divided
 MAX_INSERTED = 32  # documents of a list that is sorted by insertion
 MIN_EXPONENT = -300.0  # scores further below the first count as this far, so that no exponential is 0
@@ -216,13 +217,16 @@ def bin_sums(bins, features, used, height, gains, ideal, doc_weight, query_ptr, 
     for r in range(longest):
         discount[r] = 1.0 / math.log2(2.0 + r)
     order = np.empty(longest, dtype=np.int64)
-    S, G, H, work = np.empty(longest), np.empty(longest), np.empty(longest), np.empty((8, longest))
+    S, work = np.empty(longest), np.empty((8, longest))
+    # Gradients and curvatures of all documents of the queries that count.
+    n_rows, most = 0, query_ptr[hi] - query_ptr[lo]
+    rows, G, H = np.empty(most, dtype=np.int64), np.empty(most), np.empty(most)
     for q in range(lo, hi):
         first, last = query_ptr[q], query_ptr[q + 1]
         n = last - first
         if scale[q] == 0.0 or seeds[q] == 0 or ideal[q] == 0.0 or n < 2:
             continue
-        s, g, h = S[:n], G[:n], H[:n]
+        s, g, h = S[:n], G[n_rows : n_rows + n], H[n_rows : n_rows + n]
         for i in range(n):
             total = 0.0
             for u in range(len(used)):
@@ -234,9 +238,17 @@ def bin_sums(bins, features, used, height, gains, ideal, doc_weight, query_ptr, 
             factor *= dw.mean()
         pair_gradients(s, gains[first:last], order[:n], discount, ideal[q], cutoff, dw, g, h, work)
         for i in range(n):
-            gradient, curvature = factor * g[i], factor * h[i]
-            at = np.uint64(0)
-            for u in range(len(features)):
-                b = np.uint64(bins[first + i, features[u]])
-                add_at(out, at + b * np.uint64(SUMS), (gradient, curvature, 1.0, 0.0))
+            rows[n_rows + i] = first + i
+            g[i] *= factor
+            h[i] *= factor
+        n_rows += n
+    # Few features at a time, whose sums stay in the first-level cache.
+    for begin in range(0, len(features), FEATURES_AT_ONCE):
+        some = features[begin : begin + FEATURES_AT_ONCE]
+        for r in range(n_rows):
+            i, at = rows[r], np.uint64(begin * BINS * SUMS)
+            values = G[r], H[r], 1.0, 0.0
+            for u in range(len(some)):
+                b = np.uint64(bins[i, some[u]])
+                add_at(out, at + b * np.uint64(SUMS), values)
                 at += np.uint64(BINS * SUMS)
