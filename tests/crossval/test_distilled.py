@@ -147,7 +147,7 @@ def test_it_is_tried_by_default_where_there_is_enough_to_learn() -> None:
     assert menu.transforms_tried(plan, few) == ["none"]
     assert menu.transforms_tried(plan, many) == ["none", "distilled"]
     labels = [t.label for t in menu.tasks_of(plan, many, each_alone(many.feature_names))]
-    assert labels == ["l1", "mcp", "ridge", "distilled mcp"]
+    assert labels == ["l1", "mcp", "ridge", "distilled mcp", "steps(cutoff=5)"]
     assert menu.transforms_tried(plan, curved) == ["none", "log", "distilled(log)"]
     assert menu.transforms_tried(replace(plan, engine="ranklib"), curved)[2:] == ["distilled(log)", "distilled"]
     for other in ({"with_steps": False}, {"path_plan": PathPlan(scaling="query-min-max")}):

@@ -187,7 +187,8 @@ def test_the_first_look_is_said_once_and_is_what_fast_stops_at(tmp_path: Path) -
         )
         assert seen[0][1] == first
         looks = [(done, what) for done, what in seen if what.startswith("first look: ")]
-        assert [done for done, _ in looks] == ([] if first == "resumed" else [9])  # l1, mcp and ridge, on 2 folds and all
+        n_paths = 3 * 3  # l1, mcp and ridge, on 2 folds and all
+        assert [done for done, _ in looks] == ([] if first == "resumed" else [n_paths])
     against = 100 * (alone.chosen.mean / alone.dense.mean - 1)
     assert looks[0][1] == (
         f"first look: {alone.chosen.n_features} of {TRAIN.n_features} features, ndcg@10 {against:+.1f}% against all of "

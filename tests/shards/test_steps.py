@@ -306,11 +306,11 @@ def test_select_takes_steps_and_what_cannot_be_is_refused(data: sr.RankingDatase
 
 
 def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) -> None:
-    few, many = (sr.datasets.make_ranking(n, 20, 8, n_informative=3, random_state=0).data for n in (190, 210))
+    few, many = (sr.datasets.make_ranking(n, 45, 8, n_informative=3, random_state=0).data for n in (49, 51))
     plan = make_plan(penalties=None, metric="ndcg@5", report_metrics=(), convention="default")
     assert steps_tried(plan, few) == ()
     assert [m.label for m in steps_tried(plan, many)] == ["steps(cutoff=5)"]
-    monkeypatch.setattr(menu, "MANY_QUERIES", 100)
+    monkeypatch.setattr(menu, "MANY_QUERIES", 51)
     plan = replace(plan, metric=parse_metric("map"))
     assert [m.label for m in steps_tried(plan, many)] == ["steps(rounds=300, rate=0.3, draws=1)"]
     for other in (
@@ -322,7 +322,7 @@ def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) 
     monkeypatch.setattr(menu, "MAX_FEATURES_OF_STEPS", 7)
     assert steps_tried(plan, many) == ()
     (note,) = menu.notes_of_steps(plan, many)
-    assert "4200 documents x 8 features; penalties='steps' and feature_transform='distilled' try them" in note
+    assert "2295 documents x 8 features; penalties='steps' and feature_transform='distilled' try them" in note
     monkeypatch.undo()
     # What a budget cannot pay is left out of a path of its own.
     costs = each_alone(many.feature_names, [5.0] + 7 * [1.0])
