@@ -24,7 +24,7 @@ from sparserank.errors import DataFormatError, DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.search_query import SearchQuery, difference, read_search_query
 from sparserank.metrics import Metric
-from sparserank.metrics.ranking import rank_documents
+from sparserank.metrics.ranking import first_documents
 from sparserank.model import RankingModel
 from sparserank.number_checks import rounded
 from sparserank.options import option
@@ -97,7 +97,11 @@ class Answers:
         if metric.convention.zero_scores == "left_out":
             found = found & (after != 0)
         before = (self.today or self.run).known(data)
-        old, new = (_first(*ranking, data, metric, n) for ranking in (before, (after, found)))
+        lists = data.relevance, data.query_ptr, metric.convention.ties, data.docid
+        old, new = (
+            first_documents(n, np.where(retrieved, scores, -np.inf), *lists) & retrieved
+            for scores, retrieved in (before, (after, found))
+        )
         unjudged = np.array([pair not in self.judged for pair in pairs_of(data)])
         changed = np.logical_or.reduceat(old != new, data.query_ptr[:-1])
         shares = {"unjudged": unjudged[old], "unjudged_new": unjudged[new], "changed": changed}
@@ -126,16 +130,6 @@ class Answers:
         if plan.protocol == "holdout":
             return learned, judged_more, last, None
         return learned, more, last, concatenate([judged, judged_more], join_queries=False)
-
-
-def _first(scores: np.ndarray, retrieved: np.ndarray, data: RankingDataset, metric: Metric, n: int) -> np.ndarray:
-    """(n_docs,) bool: the first n retrieved documents of each query."""
-    known = np.where(retrieved, scores, -np.inf)
-    order = rank_documents(known, data.relevance, data.query_ptr, metric.convention.ties, data.docid)
-    place = np.arange(data.n_docs) - np.repeat(data.query_ptr[:-1], data.sizes)
-    first = np.zeros(data.n_docs, dtype=bool)
-    first[order[place < n]] = True
-    return first & retrieved
 
 
 def note_of_top(top: Mapping[str, float]) -> str:
