@@ -174,7 +174,12 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
         if known is not None:
             as_clause = f"{where}, clause {brief(name)} (in Solr, any value besides id and score; fl names them),"
             given = _score(listed_score, as_clause)
-            _refuse_impossible(given, known, f"{where}, clause {brief(name)},")
+            least, most = known[2:] or (0.0, LARGEST)
+            if not least * (1 - NOISE) <= given <= most * (1 + NOISE):
+                raise DataFormatError(
+                    f"{where}, clause {brief(name)}, has the score {given:.7g}, which its boost of {known[1]:g} cannot "
+                    "give: the responses are to another request; give the request that was sent."
+                )
             out[name] = given * known[0]
             total += out[name] * known[1]
     error = SINGLE * (len(out) + 1) * max(total, score)
@@ -197,16 +202,6 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
             "has a name: the responses are to another request."
         )
     return {**out, REST: score - total} if score - total > error else out
-
-
-def _refuse_impossible(score: float, known: tuple[float, ...], where: str) -> None:
-    """Refuse the score of a clause that its boost cannot give."""
-    least, most = known[2:] or (0.0, LARGEST)
-    if not least * (1 - NOISE) <= score <= most * (1 + NOISE):
-        raise DataFormatError(
-            f"{where} has the score {score:.7g}, which its boost of {known[1]:g} cannot give: the responses are to "
-            "another request; give the request that was sent."
-        )
 
 
 def _score(value: Any, where: str) -> float:

@@ -19,7 +19,7 @@ from sparserank.data.read import is_path, paths_of
 from sparserank.data.read_files import kind_of
 from sparserank.data.responses import NOISE, REQUEST, REST, Scored
 from sparserank.data.run_reader import asked_in, read_qrels
-from sparserank.data.runs import Qrels, Run, pairs_of
+from sparserank.data.runs import Qrels, Run, graded, pairs_of
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.search_query import SearchQuery, difference, read_search_query
@@ -79,13 +79,9 @@ class Answers:
         new = [pair for pair in more if pair not in held]
 
         def with_rows(pairs: Sequence[tuple[str, str]]) -> RankingDataset:
-            if not pairs:
-                return data
-            X, names = np.zeros((len(pairs), data.n_features), dtype=data.X.dtype), data.feature_names
-            qid, docid = (np.array(ids, dtype=object) for ids in zip(*pairs, strict=True))
             none = np.zeros(len(pairs), dtype=bool)
-            rows = RankingDataset(X, np.array([more[p] for p in pairs]), qid, docid, names, returned=none)
-            return concatenate([data, rows])
+            grades = {pair: more[pair] for pair in pairs}
+            return concatenate([data, graded(grades, data.names, returned=none)]) if pairs else data
 
         return with_rows([pair for pair in new if pair[0] not in present]), with_rows(new)
 
@@ -162,19 +158,13 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: Al
                 )
         found.run.update({(q, d): score for q, _, d, _, score in hits})
         found.queries |= dict.fromkeys({str(line["qid"])} & judged, name)
-        if request is not None:
-            _refuse_unfound(request, line, place)
+        for hit in line["response"]["hits"]["hits"] if request is not None else ():
+            if not request.finds(hit.get("matched_queries", {}), True):
+                raise DataFormatError(
+                    f"{place}: document {brief(str(hit['_id']))} matches less than the request requires: the responses "
+                    "are to another request; give the request that was sent."
+                )
     return found
-
-
-def _refuse_unfound(request: SearchQuery, line: Mapping[str, Any], place: str) -> None:
-    """Refuse a response with a hit that the request does not find."""
-    for hit in line["response"]["hits"]["hits"]:
-        if not request.finds(hit.get("matched_queries", {}), True):
-            raise DataFormatError(
-                f"{place}: document {brief(str(hit['_id']))} matches less than the request requires: the responses are "
-                "to another request; give the request that was sent."
-            )
 
 
 def for_request(
@@ -196,8 +186,9 @@ def for_request(
             "current", f"cannot be combined with {option('query')}, whose boosts are in use, unless it is a run."
         )
     files = [file for source in sources.values() if source is not None for file in paths_of(source)]
-    odd = next((f for f in files if not is_path(f) or kind_of(f) != "log"), None) if query is not None else None
-    if odd is not None:
+    asked = query is not None or chosen["qrels"] is not None
+    odd = next((f for f in files if not is_path(f) or kind_of(f) != "log"), None) if asked else None
+    if query is not None and odd is not None:
         raise ParameterError(
             "query",
             f"needs responses to the request, as JSON Lines; got {brief(str(odd))}. Without it, a table of "
@@ -206,7 +197,7 @@ def for_request(
     if boosts and chosen["round"] is None:
         chosen = cast(AllSelectOptions, {**chosen, "round": DIGITS})
     request = None if query is None else read_search_query(query)
-    if chosen["qrels"] is None or not all(is_path(file) and kind_of(file) == "log" for file in files):
+    if chosen["qrels"] is None or odd is not None:
         return chosen, request, None
     found = answered(sources, request, chosen)
     if seen is not None and seen.run is not None:
@@ -229,9 +220,9 @@ def for_clauses(
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
     more: dict[str, Any] = {}
     boosts = _boosts(request, names)
-    known = [] if request is None else [c for c in request.clauses.values() if c.boost and c.name in names]
-    digits = rounded(np.array([c.boost for c in known]), plan.path_plan.round)
-    units = [(names.index(c.name), float(boost)) for c, boost in zip(known, digits, strict=True)]
+    digits = rounded(boosts, plan.path_plan.round).tolist()
+    own = [names.index(name) for name in request.clauses if name in names] if request is not None else []
+    units = [(j, digits[j]) for j in own if digits[j]]
     if REST in names and _varies(data, names.index(REST), boosts):
         more["keep"] = [*(chosen["keep"] or ()), REST]
         units = [(names.index(REST), 1.0), *units]
