@@ -74,7 +74,7 @@ def run(
     from sparserank.crossval.saved_trees import scores_of_saved
     from sparserank.crossval.tree_rivals import columns_in
     from sparserank.data.missing import KEEP
-    from sparserank.data.run_reader import USUAL, Asked, read_qrels, read_run
+    from sparserank.data.run_reader import USUAL, Asked, judgments_of, read_run
     from sparserank.evaluation import compare_systems as compare
     from sparserank.evaluation import gate as gates
     from sparserank.evaluation.compare import most_changed
@@ -110,7 +110,7 @@ def run(
     require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
     systems: dict[str, Any] = {}
     if qrels is not None:
-        judgments = read_qrels(qrels, **asked._asdict())
+        judgments = judgments_of(qrels, asked)
         lists = {str(path): _lists_of(path, kind, runs, asked) for path, kind in kinds.items()}
         systems |= lists
         judged = judgments.documents(list(lists.values()))

@@ -21,8 +21,8 @@ from sparserank.data.run_reader import (
     asked_in,
     holds,
     is_mapping,
+    judgments_of,
     kind_of_columns,
-    read_qrels,
     run_of,
     tabled,
 )
@@ -306,7 +306,7 @@ def _as_judgments(data: Any, for_run: bool, asked: Asked) -> Any:
         kind = holds(data)
     elif for_run and is_frame(data):
         kind = kind_of_columns(column_names(collected(data)))
-    return read_qrels(data, **asked._asdict()) if kind in (JUDGMENTS, EITHER) or is_mapping(data) else data
+    return judgments_of(data, asked) if kind in (JUDGMENTS, EITHER) or is_mapping(data) else data
 
 
 def _only_unjudged(run: Run, qrels: Qrels) -> tuple[str, str] | None:

@@ -230,11 +230,11 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         if qrels is None:
             raise ParameterError("qrels", "is required: the judgments of the queries.")
         asked = asked_in(chosen)
-        train = judgments_of(qrels, "qrels", asked)
+        train = judgments_of(qrels, asked, "qrels")
         depth, cutoff = chosen["depth"], parse_metric(chosen["metric"]).cutoff
         if tests is None:
             return read_judged_runs(runs, train, depth, cutoff, asked), None
-        test = judgments_of(tests, "test_qrels", asked)
+        test = judgments_of(tests, asked, "test_qrels")
         own, others = (list(dict.fromkeys(q for q, _ in judgments)) for judgments in (train, test))
         check_queries({"qrels": own, "test_qrels": others}, may_be_allowed=False)
         both = read_judged_runs(runs, {**train, **test}, depth, cutoff, asked)

@@ -18,7 +18,7 @@ from sparserank.data.matrices import columns_dense
 from sparserank.data.read import is_path, paths_of
 from sparserank.data.read_files import kind_of
 from sparserank.data.responses import NOISE, REQUEST, REST, Scored
-from sparserank.data.run_reader import asked_in, read_qrels
+from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.data.runs import Qrels, Run, graded, pairs_of
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
 from sparserank.export import ENGINES
@@ -143,7 +143,7 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: Al
     Raises
         DataFormatError   the responses are to another request, or to several
     """
-    found = Answers(read_qrels(chosen["qrels"], **asked_in(chosen)._asdict()), request)
+    found = Answers(judgments_of(chosen["qrels"], asked_in(chosen)), request)
     own, judged = None if request is None else request.body, {q for q, _ in found.judged}
     scored = Scored(None, None if request is None else request.listed)
     files = ((name, file) for name, source in sources.items() if source is not None for file in paths_of(source))
