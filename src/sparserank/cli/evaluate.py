@@ -74,7 +74,7 @@ def run(
     from sparserank.crossval.saved_trees import scores_of_saved
     from sparserank.crossval.tree_rivals import columns_in
     from sparserank.data.missing import KEEP
-    from sparserank.data.run_reader import USUAL, Asked, read_qrels, read_run
+    from sparserank.data.run_reader import USUAL, Asked, judgments_of, read_run
     from sparserank.evaluation import compare_systems as compare
     from sparserank.evaluation import gate as gates
     from sparserank.evaluation.compare import most_changed
@@ -110,7 +110,7 @@ def run(
     require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
     systems: dict[str, Any] = {}
     if qrels is not None:
-        judgments = read_qrels(qrels, **asked._asdict())
+        judgments = judgments_of(qrels, asked)
         lists = {str(path): _lists_of(path, kind, runs, asked) for path, kind in kinds.items()}
         systems |= lists
         judged = judgments.documents(list(lists.values()))
@@ -132,16 +132,17 @@ def run(
                 systems[str(path)] = scores_of_saved(path, judged)
             else:
                 systems[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
+    given = judged if judgments is None else judgments
     with warnings.catch_warnings(record=True) as caught:
-        found = compare(systems, judged if judgments is None else judgments, metrics)
-    suspicions = [str(caught_one.message) for caught_one in caught]
+        found = compare(systems, given, metrics)
+    suspicions = [str(one.message) for one in caught]
     for suspicion in suspicions:
         warn(suspicion)
     lacks = {name: gates.lacking(name, run, judged.query_ids) for name, run in lists.items()}
     for lacking in filter(None, lacks.values()):
         note(f"note: {lacking}")
     if out is not None or baseline is not None:
-        own, judged_by = found, gates.hash_of(judged if judgments is None else judgments)
+        own, judged_by = found, gates.hash_of(given)
         if baseline is not None:
             found, before = gates.against(baseline, found, judged_by, judged.query_ids)
             lacks[found.baseline] = before

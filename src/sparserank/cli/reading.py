@@ -130,12 +130,12 @@ def reading_of(options: dict[str, Any], **fixed: Any) -> Reading:
         ParameterError   a value that is wrong for every file
     """
     from sparserank.data.reading import Reading
-    from sparserank.data.run_reader import asked_in, read_qrels
+    from sparserank.data.run_reader import asked_in, judgments_of
 
     names = [name for name in options if name in Reading.__dataclass_fields__]
     given = {name: options.pop(name) for name in names}
     if given.get("qrels") is not None:
-        given["qrels"] = read_qrels(given["qrels"], **asked_in(given)._asdict())
+        given["qrels"] = judgments_of(given["qrels"], asked_in(given))
     return Reading(**given, **fixed)
 
 

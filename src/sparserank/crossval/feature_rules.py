@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
@@ -46,17 +46,18 @@ def costs_of(given: Any, names: Sequence[str]) -> tuple[float, ...]:
     return values
 
 
-def signs_of(
-    monotone: Mapping[str, Any], names: Sequence[str], sources: Sequence[str] | None = None
-) -> tuple[int, ...]:
-    """Per feature 1, -1 or 0, from {column: '+' or '-'} (or 1 and -1). sources as in `numbering`.
+Numbers = Callable[[str, Any], list[int]]  # as `numbering` returns
+
+
+def signs_of(monotone: Mapping[str, Any], numbers: Numbers, n_features: int) -> tuple[int, ...]:
+    """Per feature 1, -1 or 0, from {column: '+' or '-'} (or 1 and -1).
 
     Raises
         ParameterError   a name is not a feature, or a direction is invalid
     """
     if not isinstance(monotone, Mapping):
         raise ParameterError("monotone", f"must be a mapping of feature names to '+' or '-'; got {brief(monotone)}.")
-    numbers, signs = numbering(names, sources=sources), [0] * len(names)
+    signs = [0] * n_features
     for name, direction in monotone.items():
         (j,) = numbers("monotone", name)
         if isinstance(direction, bool) or not isinstance(direction, str | int) or direction not in DIRECTIONS:
@@ -67,58 +68,41 @@ def signs_of(
     return tuple(signs)
 
 
-def features_named(
-    given: Any, option: str, names: Sequence[str], sources: Sequence[str] | None = None
-) -> tuple[int, ...]:
-    """The numbers of the features of the named columns. sources as in `numbering`.
+def features_named(given: Any, option: str, numbers: Numbers) -> set[int]:
+    """The numbers of the features of the named columns.
 
     Raises
         ParameterError   a name is not a feature, or `given` is not a list of names
     """
+    if given is None:
+        return set()
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise ParameterError(option, f"must be a list of feature names; got {brief(given)}.")
-    if len(given) == 0:  # no need to number all features
-        return ()
-    numbers = numbering(names, sources=sources)
-    return tuple(sorted({j for name in given for j in numbers(option, name)}))
+    return {j for name in given for j in numbers(option, name)}
 
 
 def rules_of(
-    monotone: Mapping[str, Any] | None,
-    keep: Any,
-    drop: Any,
-    names: Sequence[str],
-    own: FeatureRules,
-    sources: Sequence[str] | None = None,
+    own: FeatureRules, signs: Sequence[int], kept: set[int], dropped: set[int], columns: Sequence[str]
 ) -> dict[str, Any]:
-    """The rules of a penalty, extended by the columns that users name: their directions, and those that are always or
-    never used. sources as in `numbering`.
+    """The rules of a penalty, extended by those of the features that users name: their signs, and those that are always
+    or never used; columns (n_features,): the column of each.
 
     Raises
-        ParameterError   as `signs_of` and `features_named`; a feature that is both kept and dropped
+        ParameterError   a rule contradicts one of the penalty
     """
-    kept, dropped = (
-        features_named(() if given is None else given, option, names, sources)
-        for option, given in (("keep", keep), ("drop", drop))
-    )
-    columns, both = sources or names, set(kept) & set(dropped)
-    if both:
-        raise ParameterError("drop", f"names {brief(columns[min(both)])}, which is to be kept.")
+    rules: dict[str, Any] = {}
     for name, other, features in (("keep", "drop", kept), ("drop", "keep", dropped)):
-        against = set(features) & set(getattr(own, other))
+        against = features.intersection(getattr(own, other))
         if against:
             raise ParameterError(name, f"names {brief(columns[min(against)])}, but {other} of a penalty names it too.")
-    rules: dict[str, Any] = {}
-    if monotone is not None and (given := signs_of(monotone, names, sources)):
-        before = own.monotone or (0,) * len(names)
-        odd = next((j for j, (a, b) in enumerate(zip(given, before, strict=True)) if a * b < 0), None)
+        if features:
+            rules[name] = tuple(sorted(features.union(getattr(own, name))))
+    if any(signs):
+        both = list(zip(signs, own.monotone or (0,) * len(signs), strict=True))
+        odd = next((j for j, (a, b) in enumerate(both) if a * b < 0), None)
         if odd is not None:
-            raise ParameterError("monotone", f"contradicts monotone of a penalty for {brief(names[odd])}.")
-        rules["monotone"] = tuple(a or b for a, b in zip(given, before, strict=True))
-    if kept:
-        rules["keep"] = tuple(sorted({*own.keep, *kept}))
-    if dropped:
-        rules["drop"] = tuple(sorted({*own.drop, *dropped}))
+            raise ParameterError("monotone", f"contradicts monotone of a penalty for {brief(columns[odd])}.")
+        rules["monotone"] = tuple(a or b for a, b in both)
     return rules
 
 
@@ -182,7 +166,12 @@ def complete_penalties(
         if len(prices) != len(names):
             raise ParameterError("costs", f"must contain {len(names)} values, one per feature; got {len(prices)}.")
         shared = {"weights": prices}
-    completed = tuple(replace(p, **shared, **rules_of(monotone, keep, drop, names, p, sources)) for p in numbered)
+    columns, numbers = sources or names, numbering(names, sources=sources)
+    kept, dropped = features_named(keep, "keep", numbers), features_named(drop, "drop", numbers)
+    if both := kept & dropped:
+        raise ParameterError("drop", f"names {brief(columns[min(both)])}, which is to be kept.")
+    signs = () if monotone is None else signs_of(monotone, numbers, len(names))
+    completed = tuple(replace(p, **shared, **rules_of(p, signs, kept, dropped, columns)) for p in numbered)
     for p in completed:
         _refuse_rules_that_are_not_kept(p)
     return CompletedPenalties(completed, grouped, prices)

@@ -15,10 +15,10 @@ from sparserank.text import brief
 
 
 def scores_of_saved(path: str | os.PathLike, data: RankingDataset) -> np.ndarray:
-    """(n_docs,) scores in the order of the input.
+    """(n_docs,) scores in the order of the input, as the trees give them.
 
     Raises
-        DataError   LightGBM is missing, the data lack a column or have it in another form, or the scores are of no use
+        DataError   LightGBM is missing, or the data lack a column or have it in another form
     """
     rival, _ = rival_of_file(path, data)
     if rival.lacks:
@@ -33,7 +33,4 @@ def scores_of_saved(path: str | os.PathLike, data: RankingDataset) -> np.ndarray
             raise DataError(
                 f"{path}: has {there} for {brief(name)} where the data have {brief(str(held[0]))}; convert it."
             )
-    scores = np.asarray(lightgbm_here().Booster(model_file=str(path)).predict(rival.table.of(data).X))
-    if scores.shape != (data.n_docs,) or not np.isfinite(scores).all():
-        raise DataError(f"{path}: its scores are not one finite number for each document.")
-    return data.to_input_order(scores)
+    return data.to_input_order(lightgbm_here().Booster(model_file=str(path)).predict(rival.table.of(data).X))

@@ -171,13 +171,14 @@ def _of_model(file: Path, text: str) -> TreeFile:
         )
     names = tuple(lines["feature_names"].split())
     n_trees = len(trees) // int(lines.get("num_tree_per_iteration", "1") or 1)
-    infos = lines.get("feature_infos", "").split()
-    categorical = tuple(n for n, info in zip(names, infos, strict=False) if ":" in info and not info.startswith("["))
+    infos = dict(zip(names, lines.get("feature_infos", "").split(), strict=False))
+    categorical = tuple(n for n, info in infos.items() if ":" in info and not info.startswith("["))
     given = {name: value for name, value in listed if value and name not in CATEGORICAL}
-    own = {name: _flag(value) if name in FLAGS else value for name, value in given.items() if name in LEARNING}
+    flags = {"0": "false", "1": "true"}
+    own = {n: flags.get(value, value) if n in FLAGS else value for n, value in given.items() if n in LEARNING}
     stopped = {name: value for name, value in given.items() if name.startswith("early_stopping_round")}
     said = _left_out(stopped, [name for name in OF_FILES if name in given])
-    constant = tuple(n for n, info in zip(names, infos, strict=False) if info == "none")
+    constant = tuple(n for n, info in infos.items() if info == "none")
     try:
         lists = json.loads(text.partition("\npandas_categorical:")[2] or "null") or ()
         categories = tuple(map(tuple, lists))
@@ -239,10 +240,6 @@ def _listed(file: Path, text: str) -> dict[str, str]:
         if name:
             out[name] = value
     return out
-
-
-def _flag(value: str) -> str:
-    return {"0": "false", "1": "true"}.get(value, value)
 
 
 def _value(value: Any) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from sparserank.crossval import trees
 from sparserank.crossval.tree_columns import TreeColumns, categories_of, columns_of_table, is_text, places
-from sparserank.crossval.tree_files import TreeFile, read_tree_file, refuse_objective
+from sparserank.crossval.tree_files import read_tree_file, refuse_objective
 from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings, check_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
@@ -120,8 +120,7 @@ def is_file(given: Any) -> bool:
 
 def columns_in(given: Any) -> tuple[str, ...]:
     """The features that a file names, if this is one."""
-    file = read_tree_file(given) if is_file(given) else TreeFile(trees.LIGHTGBM_SETTINGS)
-    return file.named
+    return read_tree_file(given).named if is_file(given) else ()
 
 
 def default_rival(data: RankingDataset, never: Collection[int] = ()) -> TreeRival:
@@ -190,10 +189,8 @@ def rival_of_file(
         f"{name} has {settings.n_trees} trees. If its settings were tuned on these queries, its mean is "
         "optimistically biased."
     )
-    more = len(lacks) - NAMED
     if lacks:
-        some = f"{', '.join(lacks[:NAMED])}{f' and {more} more' if more > 0 else ''}"
-        name += f"{WITHOUT}{some if features == file.features else 'its own features'}"
+        name += WITHOUT + (listed(lacks, NAMED) if features == file.features else "its own features")
     at = np.flatnonzero([c not in absent for c in used]) if features else allowed(used, data, never)
     table = TreeColumns(tuple(used), levels, absent)
     return TreeRival(name, settings, at, table, os.fspath(path), lacks), tuple(notes)

@@ -46,26 +46,29 @@ class KnownLevels:
     """Finds the categories of which no row has a level that is known: those of `derived`."""
 
     def __init__(self, derived: Mapping[str, Derived]) -> None:
-        self._derived, self._first = derived, dict[str, str | None]()  # the first level; None: there is a known one
+        self._unseen: dict[str, list[str]] = {}  # {column without a known level so far: its levels}
+        self._first: dict[str, str] = {}  # {column: its first level}
+        for d in derived.values():
+            if d.level is not None:
+                self._unseen.setdefault(d.source, []).append(d.level)
 
     def see(self, source: str, texts: pa.Array) -> None:
         """Note whether some of the texts of a column are known levels."""
-        first = self._first.setdefault(source, texts[0].as_py()) if len(texts) else None
-        levels = [d for d in self._derived.values() if d.source == source and d.level is not None]
-        if first is not None and any(d.among(texts).any() for d in levels):
-            self._first[source] = None
+        if source in self._unseen and len(texts):
+            self._first.setdefault(source, texts[0].as_py())
+            if not set(texts.unique().to_pylist()).isdisjoint(self._unseen[source]):
+                del self._unseen[source]
 
     def tell(self, place: str) -> None:
         """Warn of each column without a known level."""
-        for source, first in self._first.items():
-            if first is None:
-                continue
-            levels = [brief(d.level or MISSING) for d in self._derived.values() if d.source == source]
-            said = (
-                f"{place}: no row of column {brief(source)} has a level that is known from training "
-                f"({listed(levels, 3)}); the first has {brief(first or MISSING)}; all count as others."
-            )
-            warnings.warn(said, DataWarning, stacklevel=3)
+        for source, levels in self._unseen.items():
+            if source in self._first:
+                shown = listed([brief(level or MISSING) for level in levels], 3)
+                said = (
+                    f"{place}: no row of column {brief(source)} has a level that is known from training ({shown}); the "
+                    f"first has {brief(self._first[source] or MISSING)}; all count as others."
+                )
+                warnings.warn(said, DataWarning, stacklevel=3)
 
 
 def texts_in(column: Any) -> pa.Array:

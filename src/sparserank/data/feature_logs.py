@@ -55,18 +55,13 @@ def log_names(paths: Sequence[StrPath], given: Sequence[str] | None = None, scor
     hits: dict[str, dict[str, int]] = {}
     left_out: set[str] = set()
     for n, path in enumerate(paths):
-        for line, entry in _entries(str(path), scored):
-            if entry[1] is None:
-                left_out.add(entry[0])
-                continue
+        for line, entry in _entries(str(path), scored, left_out):
             names.update(dict.fromkeys(entry[3]))
             if scored is not None and hits.setdefault(entry[0], {}).setdefault(entry[2], n) != n:
                 raise DataFormatError(
                     f"{path}:{line}: document {brief(entry[2])} of query {brief(entry[0])} is also in "
                     f"{paths[hits[entry[0]][entry[2]]]}; give each file once, with all pages of its queries."
                 )
-    if left_out and not hits and scored is not None:
-        raise DataFormatError(f"{paths[0]}: {other_ids('query', min(left_out), min(scored.queries))}")
     if hits and not names.keys() - {REST}:
         raise DataFormatError(f"{paths[0]}: {NO_CLAUSES}")
     if scored is not None and scored.judged is not None and hits:
@@ -96,18 +91,11 @@ class LogTable(Table):
             yield pa.RecordBatch.from_arrays([columns[name] for name in names], schema=asked)
 
     def _known_entries(self) -> Iterator[Entry]:
-        left_out, found = "", False
-        for line, entry in _entries(self.place, self._scored):
-            if entry[1] is None:
-                left_out = left_out or entry[0]
-                continue
-            found = True
+        for line, entry in _entries(self.place, self._scored, set()):
             unknown = next((name for name in entry[3] if name not in self._at), None)
             if unknown is not None and not self._others:
                 raise DataFormatError(f"{self.place}:{line}: feature {brief(unknown)} is not an expected feature.")
             yield entry
-        if left_out and not found and self._scored is not None:
-            raise DataFormatError(f"{self.place}: {other_ids('query', left_out, min(self._scored.queries))}")
 
 
 def answers(path: StrPath, scored: Scored) -> Iterator[tuple[str, dict[str, Any], Iterator[Entry]]]:
@@ -134,8 +122,13 @@ def _objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
         raise DataFormatError(f"{path}: cannot be read ({error}).") from error
 
 
-def _entries(path: str, scored: Scored | None = None) -> Iterator[tuple[int, Entry]]:
-    """(line, entry); of a response, its hits, each document of a query once."""
+def _entries(path: str, scored: Scored | None, left_out: set[str]) -> Iterator[tuple[int, Entry]]:
+    """(line, entry); of a response, its hits, each document of a query once. Queries without any judgment go to
+    `left_out`.
+
+    Raises
+        DataFormatError   no query is judged, or a line is malformed
+    """
     known: dict[tuple[str, str], int] = {}
     form, fields = "", frozenset[str]()
     for number, content in _objects(path):
@@ -159,6 +152,9 @@ def _entries(path: str, scored: Scored | None = None) -> Iterator[tuple[int, Ent
                     f"{place}: document {brief(entry[2])} has the values {listed(sorted(names))}, others "
                     f"{listed(sorted(fields))}: two requests are mixed."
                 )
+            if not scored.counts(entry[0]):
+                left_out.add(entry[0])
+                continue
             pair, values = (entry[0], entry[2]), hash(tuple(entry[3].items()))
             if pair not in known:  # pages may overlap
                 known[pair] = values
@@ -168,6 +164,8 @@ def _entries(path: str, scored: Scored | None = None) -> Iterator[tuple[int, Ent
                     f"{place}: document {brief(entry[2])} of query {brief(entry[0])} has other scores than before; "
                     "write each query once."
                 )
+    if scored is not None and left_out and not known:
+        raise DataFormatError(f"{path}: {other_ids('query', min(left_out), min(scored.queries))}")
 
 
 def _object_of(line: bytes, place: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from sparserank.data.matrices import with_nan
 from sparserank.data.query_ids import as_query_ids, query_codes
 from sparserank.data.read_files import is_dask, kind_of, open_stream
 from sparserank.data.reading import UNJUDGED, Reading, ReadOptions, learned_from, with_options
-from sparserank.data.run_reader import asked_in, read_qrels
+from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.data.store.opening import StoreRows, open_store
 from sparserank.data.store.temporary import in_temporary_store
 from sparserank.data.streams import Stream
@@ -196,7 +196,7 @@ def as_datasets(
     options = reading if isinstance(reading, Reading) else with_options(Reading(), reading or {})
     options = with_options(options, named)
     if options.qrels is not None:
-        options = replace(options, qrels=read_qrels(options.qrels, **asked_in(vars(options))._asdict()))
+        options = replace(options, qrels=judgments_of(options.qrels, asked_in(vars(options))))
     for name, source in sources.items():
         if source is None and out:
             out[name] = None

@@ -84,7 +84,7 @@ class Reading:
     grouped : bool, default True
         False: tables without query ids are accepted, and all rows are one query.
     featureless : bool, default False
-        True: of the features of tables, only those in `kept` are read, because only labels are needed.
+        True: the features of tables are not read, because only labels are needed.
     takes_zero : bool, default False
         True: a missing value is 0 where the model will run, so messages propose this replacement.
     docid : str, optional

@@ -24,8 +24,7 @@ from sparserank.lazy import cached_property
 from sparserank.options import option
 from sparserank.text import brief, listed
 
-Entry = tuple[str, float | None, str, dict[str, float], float]  # qid, label (None: left out), docid, {feature: value},
-# score
+Entry = tuple[str, float, str, dict[str, float], float]  # qid, label, docid, {feature: value}, score
 ROLES = ("qid", "label", "docid")  # columns besides the features, in the order of an entry
 RESPONSE, REQUEST, REST = "response", "request", "rest"
 RESERVED = (*ROLES, REST)
@@ -68,11 +67,9 @@ class Scored:
         """The queries with a judgment."""
         return frozenset(q for q, _ in self.judged or ())
 
-    def grade(self, qid: str, document: str) -> float | None:
-        """The label of a document; None: its query has no judgment at all."""
-        if self.judged is None:
-            return 0.0
-        return self.judged.get((qid, document), 0.0) if qid in self.queries else None
+    def counts(self, qid: str) -> bool:
+        """Whether a query has a judgment, if labels are read."""
+        return self.judged is None or qid in self.queries
 
 
 def tell(
@@ -160,7 +157,7 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
             raise DataFormatError(f"{where} has clauses without scores; send the request with {SCORES} in its URL.")
         own = _score(score, where)
         values = _values(matched, own, where, scored.clauses)
-        yield str(qid), scored.grade(str(qid), document), document, values, own
+        yield str(qid), (scored.judged or {}).get((str(qid), document), 0.0), document, values, own
 
 
 def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> dict[str, float]:
@@ -177,7 +174,12 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
         if known is not None:
             as_clause = f"{where}, clause {brief(name)} (in Solr, any value besides id and score; fl names them),"
             given = _score(listed_score, as_clause)
-            _refuse_impossible(given, known, f"{where}, clause {brief(name)},")
+            least, most = known[2:] or (0.0, LARGEST)
+            if not least * (1 - NOISE) <= given <= most * (1 + NOISE):
+                raise DataFormatError(
+                    f"{where}, clause {brief(name)}, has the score {given:.7g}, which its boost of {known[1]:g} cannot "
+                    "give: the responses are to another request; give the request that was sent."
+                )
             out[name] = given * known[0]
             total += out[name] * known[1]
     error = SINGLE * (len(out) + 1) * max(total, score)
@@ -200,16 +202,6 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
             "has a name: the responses are to another request."
         )
     return {**out, REST: score - total} if score - total > error else out
-
-
-def _refuse_impossible(score: float, known: tuple[float, ...], where: str) -> None:
-    """Refuse the score of a clause that its boost cannot give."""
-    least, most = known[2:] or (0.0, LARGEST)
-    if not least * (1 - NOISE) <= score <= most * (1 + NOISE):
-        raise DataFormatError(
-            f"{where} has the score {score:.7g}, which its boost of {known[1]:g} cannot give: the responses are to "
-            "another request; give the request that was sent."
-        )
 
 
 def _score(value: Any, where: str) -> float:

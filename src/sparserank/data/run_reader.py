@@ -245,10 +245,10 @@ def read_qrels(source: Any, *, label: str | None = None, qid: str | None = None,
     """
     asked = Asked(label, qid, docid)
     check_arguments(read_qrels, asked._asdict())
-    return judgments_of(source, "the judgments", asked)
+    return judgments_of(source, asked)
 
 
-def judgments_of(source: Any, name: str, asked: Asked = USUAL) -> Qrels:
+def judgments_of(source: Any, asked: Asked, name: str = "the judgments") -> Qrels:
     """Like `read_qrels`; `name` stands in messages for a source that is not a file."""
     entries = read_entries(source, name, replace(OF_QRELS, asked=asked), AnyIds(), Ids())
     found = Qrels(entries.values())

@@ -28,10 +28,6 @@ class Run(dict[tuple[str, str], float]):
 
     ranks: Mapping[tuple[str, str], float] = MappingProxyType({})
 
-    def ranks_of(self, data: RankingDataset) -> np.ndarray:
-        """(n_docs,) ranks of the documents of `data`, 0 where they are not known."""
-        return np.array([self.ranks.get(pair, 0.0) for pair in pairs_of(data)])
-
     def of(self, data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
         """((n_docs,) scores of the documents of `data`, by query and document id, 0 where the run has none; (n_docs,)
         bool, True where it has one).
@@ -68,17 +64,17 @@ class Qrels(dict[tuple[str, str], float]):
         """
         if not self:
             raise DataError("there are no judgments for the evaluation.")
-        listed: dict[str, dict[str, float]] = {}
-        for (qid, docno), relevance in self.items():
-            listed.setdefault(qid, {})[docno] = relevance
-        for run in runs:
-            for qid, docno in run:
-                if qid in listed:
-                    listed[qid].setdefault(docno, 0.0)
-        qids = np.array([q for q, of in listed.items() for _ in of], dtype=object)
-        docnos = np.array([d for of in listed.values() for d in of], dtype=object)
-        grades = np.array([r for of in listed.values() for r in of.values()])
-        return RankingDataset(np.zeros((len(qids), 1)), grades, qids, docnos)
+        queries = {q for q, _ in self}
+        retrieved = (pair for run in runs for pair in run if pair[0] in queries)
+        return graded({**self, **{pair: self.get(pair, 0.0) for pair in retrieved}})
+
+
+def graded(grades: Mapping[tuple[str, str], float], names: Sequence[str] = ("f1",), **fields: Any) -> RankingDataset:
+    """The documents {(query, document): grade}, at least one, whose features of these names are 0; fields: others of
+    the data set."""
+    qid, docid = (np.array(ids, dtype=object) for ids in zip(*grades, strict=True))
+    relevance = np.array([*grades.values()])
+    return RankingDataset(np.zeros((len(grades), len(names))), relevance, qid, docid, names, **fields)
 
 
 def document_ids(data: RankingDataset) -> np.ndarray:

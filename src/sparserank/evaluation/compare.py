@@ -21,12 +21,12 @@ from sparserank.data.run_reader import (
     asked_in,
     holds,
     is_mapping,
+    judgments_of,
     kind_of_columns,
-    read_qrels,
     run_of,
     tabled,
 )
-from sparserank.data.runs import Qrels, Run, document_ids
+from sparserank.data.runs import Qrels, Run, document_ids, pairs_of
 from sparserank.data.tables.batches import document_texts, is_frame
 from sparserank.data.tables.frames import collected, column_names, is_lazy
 from sparserank.errors import DataError, DataWarning
@@ -306,7 +306,7 @@ def _as_judgments(data: Any, for_run: bool, asked: Asked) -> Any:
         kind = holds(data)
     elif for_run and is_frame(data):
         kind = kind_of_columns(column_names(collected(data)))
-    return read_qrels(data, **asked._asdict()) if kind in (JUDGMENTS, EITHER) or is_mapping(data) else data
+    return judgments_of(data, asked) if kind in (JUDGMENTS, EITHER) or is_mapping(data) else data
 
 
 def _only_unjudged(run: Run, qrels: Qrels) -> tuple[str, str] | None:
@@ -340,15 +340,16 @@ def per_query_values(
     metrics: Sequence[Metric],
     retrieved: np.ndarray | None = None,
     docid: np.ndarray | None = None,
+    by_rank: np.ndarray | None = None,
 ) -> list[np.ndarray]:
     """(n_queries,) values for each metric; lists are ranked once per convention. retrieved as in `rank_lists`; docid:
-    by default that of the data."""
+    by default that of the data; by_rank: the scores for conventions that do not order equal scores as a tool does."""
     ranked: dict[Convention, RankedLists] = {}
     out = []
     for metric in metrics:
         if metric.convention not in ranked:
             ranked[metric.convention] = rank_lists(
-                scores,
+                scores if by_rank is None or metric.convention.ties != "pessimistic" else by_rank,
                 data.relevance,
                 data.query_ptr,
                 metric.convention,
@@ -421,12 +422,9 @@ def values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> l
                 "metric or convention, such as trec."
             )
         # A run's own ranks order its equal scores, except where a convention orders them as a tool does.
-        own, ids = in_order(retrieved_scores, system.ranks_of(data)), document_ids(data)
-        by_rank = [m for m in metrics if m.convention.ties == "pessimistic"]
-        others = [m for m in metrics if m not in by_rank]
-        found = dict(zip(by_rank, per_query_values(own, data, by_rank, retrieved, ids), strict=True))
-        found |= zip(others, per_query_values(retrieved_scores, data, others, retrieved, ids), strict=True)
-        return [found[m] for m in metrics]
+        ranks = np.array([system.ranks.get(pair, 0.0) for pair in pairs_of(data)])
+        by_rank = in_order(retrieved_scores, ranks)
+        return per_query_values(retrieved_scores, data, metrics, retrieved, document_ids(data), by_rank)
     return per_query_values(_scores_of(system, data), data, metrics)
 
 

@@ -136,25 +136,3 @@ def clear(tree, size, at):
     while i < size:
         tree[i] = 0.0
         i += i & -i
-
-
-@kernel
-def clear_row(count, sums, at):
-    """Set to 0 every entry that `add_row` at this position changes."""
-    i = at + 1
-    while i < len(count):
-        count[i] = 0.0
-        for f in range(sums.shape[1]):
-            sums[i, f] = 0.0
-        i += i & -i
-
-
-@kernel
-def add_remaining_partners(count, sums, left_count, left_sums, at, weight, row, out):
-    """`add_partners` for the difference of two trees: documents added to the first and not to the second."""
-    i = at
-    while i > 0:
-        c = count[i] - left_count[i]
-        for f in range(len(row)):
-            out[f] += weight * (c * row[f] - (sums[i, f] - left_sums[i, f]))
-        i -= i & -i

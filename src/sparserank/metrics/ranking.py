@@ -67,6 +67,16 @@ def rank_documents(
     return order_lists(np.array(scores, dtype=np.float64), np.array(second, dtype=np.float64), ptr)
 
 
+def first_documents(
+    n: int, scores: np.ndarray, relevance: np.ndarray, query_ptr: np.ndarray, ties: str, docid: np.ndarray | None = None
+) -> np.ndarray:
+    """(n_docs,) bool: the first n documents of each query, in the order of `rank_documents`."""
+    order = rank_documents(scores, relevance, query_ptr, ties, docid)
+    first = np.zeros(len(scores), dtype=bool)
+    first[order] = np.arange(len(scores)) - np.repeat(query_ptr[:-1], np.diff(query_ptr)) < n
+    return first
+
+
 def settled(scores: np.ndarray) -> np.ndarray:
     """Scores of runs to DIGITS significant digits. Sums of the same values in another order differ in the last bits;
     such documents are tied, wherever they are summed."""

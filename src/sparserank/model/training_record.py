@@ -15,6 +15,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import columns_dense
 from sparserank.data.missing import is_missing
 from sparserank.errors import DataError
+from sparserank.metrics.ranking import first_documents
 from sparserank.model.ranking_model import OF_MODEL, RankingModel
 
 # In the metadata of a model; the last has the share of the metric that is lost without each feature.
@@ -258,7 +259,8 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
     given = replace(whole, fill_values=None).selected_values(data.unfilled())
     parts = model.contributions(data)
     scores = parts.sum(axis=1)
-    top, query = _top(scores, data.query_ptr)
+    lists = data.relevance, data.query_ptr, "file"
+    top = first_documents(TOP, scores, *lists)
     chance = FALSE_ALARMS / (len(RISES) * max(len(records), 1))
     tables = _table(whole, filled), _table(whole, np.where(is_missing(given), np.nan, given))
     rows = []
@@ -267,8 +269,9 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
         x = tables[before["missing"] is not None][name]
         new, finite = _samples(x, before["points"], lengths), x[np.isfinite(x)]
         # Held at one value, whichever, a column adds the same to all documents of a query.
-        changed, _ = _top(scores - parts[:, np.isin(model.support, model.columns[name])].sum(axis=1), data.query_ptr)
-        row: dict[str, Any] = {"feature": name, "changed": len(np.unique(query[top != changed])) / data.n_queries}
+        without = scores - parts[:, np.isin(model.support, model.columns[name])].sum(axis=1)
+        moved = np.logical_or.reduceat(top != first_documents(TOP, without, *lists), data.query_ptr[:-1])
+        row: dict[str, Any] = {"feature": name, "changed": float(moved.mean())}
         if any(model.derived_of(j) is None for j in model.columns[name]) and len(finite):
             row |= _quantiles(finite) | {f"training_{q}": before[q] for q in QUANTILES}
             row["missing"] = float(np.isnan(tables[True][name]).mean())  # even if those of training are not known
@@ -278,11 +281,3 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
                 row |= {f"training_{rule}": start, f"{rule}_limit": min(start + max(rise, noise), 1.0)}
         rows.append({**row, "drift": [rule for rule in RISES if row.get(rule, 0.0) > row.get(f"{rule}_limit", 1.0)]})
     return rows
-
-
-def _top(scores: np.ndarray, query_ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(documents on the first TOP ranks of each query, by their numbers; the query of each)."""
-    lengths = np.diff(query_ptr)
-    query = np.repeat(np.arange(len(lengths)), lengths)
-    first = np.arange(len(scores)) - np.repeat(query_ptr[:-1], lengths) < TOP
-    return np.sort(np.lexsort((-scores, query))[first]), query[first]

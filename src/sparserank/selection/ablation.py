@@ -70,8 +70,7 @@ class Ablation:
         def cost(i: int, without: np.ndarray) -> Costs | None:
             return None if refitted is None else self._cost_without(refitted, i, without)
 
-        zeroed = self.cv.without(self.candidate_set, self.chosen, [*alone, *members])
-        own = np.array([self.candidate_set.values(self.chosen, m) for m in range(len(self.cv.metrics))])
+        unfitted = self.unfitted([*alone, *members])
         rows = [
             {
                 "feature": name,
@@ -81,7 +80,7 @@ class Ablation:
                 "share": near.share(int(j)),
                 "folds": sum(int(j) in self.candidate_set.features(self.chosen, f) for f in self.cv.folds or [FINAL]),
                 "cost": cost(i, alone[i]) if i < n else None,
-                "zeroed": self._costs(own, zeroed[:, i]),
+                "zeroed": self._costs(unfitted[:, 0], unfitted[:, 1 + i]),
             }
             for i, (j, (name, _)) in enumerate(zip(features, columns, strict=True))
         ]
@@ -91,7 +90,7 @@ class Ablation:
                 "group_cost": feature_groups.costs[g],
                 "features": [model.feature_names[j] for j in np.intersect1d(features_of, model.support)],
                 "cost": cost(n + i, features_of),
-                "zeroed": self._costs(own, zeroed[:, len(alone) + i]),
+                "zeroed": self._costs(unfitted[:, 0], unfitted[:, 1 + len(alone) + i]),
             }
             for i, (g, features_of) in enumerate(zip(used, members, strict=True))
         ]

@@ -11,7 +11,6 @@ from typing import Any, Unpack, cast
 import numpy as np
 
 from sparserank.crossval.rivals import Formulas
-from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.fusion_table import FusionTable, fusion_table
 from sparserank.data.fusion.judged_runs import JudgedRuns, judged_columns, read_judged_runs
@@ -147,12 +146,8 @@ def _fuse(runs: Any, qrels: Any, chosen: AllFuseOptions) -> FusionResult:
     refuse_unusable(chosen["out"], "fuse")
     work = _prepared(runs, qrels, chosen)
     return_freed_memory()
-    plan, table = work.job.plan, work.table
-    identity = {
-        **plan.identity(table.learned, None),
-        "judged": data_hash(table.judged),
-        "conventions": [repr(m.convention) for m in plan.metrics],
-    }
+    table = work.table
+    identity = work.job.plan.identity(table.learned, None, judged=table.judged)
     place = {"kind": "fuse", "results": RESULT_FILES, "restart": chosen["restart"]}
     with work_store_in(chosen["out"], identity, **place) as store:
         if store is not None:
@@ -235,11 +230,11 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         if qrels is None:
             raise ParameterError("qrels", "is required: the judgments of the queries.")
         asked = asked_in(chosen)
-        train = judgments_of(qrels, "qrels", asked)
+        train = judgments_of(qrels, asked, "qrels")
         depth, cutoff = chosen["depth"], parse_metric(chosen["metric"]).cutoff
         if tests is None:
             return read_judged_runs(runs, train, depth, cutoff, asked), None
-        test = judgments_of(tests, "test_qrels", asked)
+        test = judgments_of(tests, asked, "test_qrels")
         own, others = (list(dict.fromkeys(q for q, _ in judgments)) for judgments in (train, test))
         check_queries({"qrels": own, "test_qrels": others}, may_be_allowed=False)
         both = read_judged_runs(runs, {**train, **test}, depth, cutoff, asked)

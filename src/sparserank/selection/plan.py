@@ -252,14 +252,19 @@ class SelectionPlan:
         return [c for c in data.sources if self.engine is not None and not ENGINES[self.engine].takes(c)]
 
     def identity(
-        self, train: RankingDataset, valid: RankingDataset | None, query_weight: Sequence[float] | None = None
+        self,
+        train: RankingDataset,
+        valid: RankingDataset | None,
+        query_weight: Sequence[float] | None = None,
+        judged: RankingDataset | None = None,
     ) -> dict[str, Any]:
         """Everything that stored pieces of work depend on: a run directory is resumed only under the same identity.
+        judged: documents on which candidates are evaluated, if these are others.
 
         Margin, guarantee, confidence, k and budget are left out, because they choose among finished pieces. Relaxed
         models, transforms, the engine, half-samples and `fast` only add or omit pieces, which have their own names.
         """
-        loss = self.path_plan.loss
+        loss, conventions = self.path_plan.loss, [repr(m.convention) for m in self.metrics]
         return {
             "sparserank": __version__,
             "code": code_hash(_computes_nothing_here),
@@ -274,6 +279,7 @@ class SelectionPlan:
             "metrics": [repr(m) for m in self.metrics],
             "renamed": self.renamed(train),
             **({} if self.prefer is None else {"prefer": list(self.prefer.names)}),
+            **({} if judged is None else {"judged": data_hash(judged), "conventions": conventions}),
         }
 
 

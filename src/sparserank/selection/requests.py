@@ -18,13 +18,13 @@ from sparserank.data.matrices import columns_dense
 from sparserank.data.read import is_path, paths_of
 from sparserank.data.read_files import kind_of
 from sparserank.data.responses import NOISE, REQUEST, REST, Scored
-from sparserank.data.run_reader import asked_in, read_qrels
-from sparserank.data.runs import Qrels, Run, pairs_of
+from sparserank.data.run_reader import asked_in, judgments_of
+from sparserank.data.runs import Qrels, Run, graded, pairs_of
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.search_query import SearchQuery, difference, read_search_query
 from sparserank.metrics import Metric
-from sparserank.metrics.ranking import rank_documents
+from sparserank.metrics.ranking import first_documents
 from sparserank.model import RankingModel
 from sparserank.number_checks import rounded
 from sparserank.options import option
@@ -79,13 +79,9 @@ class Answers:
         new = [pair for pair in more if pair not in held]
 
         def with_rows(pairs: Sequence[tuple[str, str]]) -> RankingDataset:
-            if not pairs:
-                return data
-            X, names = np.zeros((len(pairs), data.n_features), dtype=data.X.dtype), data.feature_names
-            qid, docid = (np.array(ids, dtype=object) for ids in zip(*pairs, strict=True))
             none = np.zeros(len(pairs), dtype=bool)
-            rows = RankingDataset(X, np.array([more[p] for p in pairs]), qid, docid, names, returned=none)
-            return concatenate([data, rows])
+            grades = {pair: more[pair] for pair in pairs}
+            return concatenate([data, graded(grades, data.names, returned=none)]) if pairs else data
 
         return with_rows([pair for pair in new if pair[0] not in present]), with_rows(new)
 
@@ -97,7 +93,11 @@ class Answers:
         if metric.convention.zero_scores == "left_out":
             found = found & (after != 0)
         before = (self.today or self.run).known(data)
-        old, new = (_first(*ranking, data, metric, n) for ranking in (before, (after, found)))
+        lists = data.relevance, data.query_ptr, metric.convention.ties, data.docid
+        old, new = (
+            first_documents(n, np.where(retrieved, scores, -np.inf), *lists) & retrieved
+            for scores, retrieved in (before, (after, found))
+        )
         unjudged = np.array([pair not in self.judged for pair in pairs_of(data)])
         changed = np.logical_or.reduceat(old != new, data.query_ptr[:-1])
         shares = {"unjudged": unjudged[old], "unjudged_new": unjudged[new], "changed": changed}
@@ -128,16 +128,6 @@ class Answers:
         return learned, more, last, concatenate([judged, judged_more], join_queries=False)
 
 
-def _first(scores: np.ndarray, retrieved: np.ndarray, data: RankingDataset, metric: Metric, n: int) -> np.ndarray:
-    """(n_docs,) bool: the first n retrieved documents of each query."""
-    known = np.where(retrieved, scores, -np.inf)
-    order = rank_documents(known, data.relevance, data.query_ptr, metric.convention.ties, data.docid)
-    place = np.arange(data.n_docs) - np.repeat(data.query_ptr[:-1], data.sizes)
-    first = np.zeros(data.n_docs, dtype=bool)
-    first[order[place < n]] = True
-    return first & retrieved
-
-
 def note_of_top(top: Mapping[str, float]) -> str:
     """The shares in a sentence."""
     return (
@@ -153,7 +143,7 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: Al
     Raises
         DataFormatError   the responses are to another request, or to several
     """
-    found = Answers(read_qrels(chosen["qrels"], **asked_in(chosen)._asdict()), request)
+    found = Answers(judgments_of(chosen["qrels"], asked_in(chosen)), request)
     own, judged = None if request is None else request.body, {q for q, _ in found.judged}
     scored = Scored(None, None if request is None else request.listed)
     files = ((name, file) for name, source in sources.items() if source is not None for file in paths_of(source))
@@ -168,19 +158,13 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: Al
                 )
         found.run.update({(q, d): score for q, _, d, _, score in hits})
         found.queries |= dict.fromkeys({str(line["qid"])} & judged, name)
-        if request is not None:
-            _refuse_unfound(request, line, place)
+        for hit in line["response"]["hits"]["hits"] if request is not None else ():
+            if not request.finds(hit.get("matched_queries", {}), True):
+                raise DataFormatError(
+                    f"{place}: document {brief(str(hit['_id']))} matches less than the request requires: the responses "
+                    "are to another request; give the request that was sent."
+                )
     return found
-
-
-def _refuse_unfound(request: SearchQuery, line: Mapping[str, Any], place: str) -> None:
-    """Refuse a response with a hit that the request does not find."""
-    for hit in line["response"]["hits"]["hits"]:
-        if not request.finds(hit.get("matched_queries", {}), True):
-            raise DataFormatError(
-                f"{place}: document {brief(str(hit['_id']))} matches less than the request requires: the responses are "
-                "to another request; give the request that was sent."
-            )
 
 
 def for_request(
@@ -202,8 +186,9 @@ def for_request(
             "current", f"cannot be combined with {option('query')}, whose boosts are in use, unless it is a run."
         )
     files = [file for source in sources.values() if source is not None for file in paths_of(source)]
-    odd = next((f for f in files if not is_path(f) or kind_of(f) != "log"), None) if query is not None else None
-    if odd is not None:
+    asked = query is not None or chosen["qrels"] is not None
+    odd = next((f for f in files if not is_path(f) or kind_of(f) != "log"), None) if asked else None
+    if query is not None and odd is not None:
         raise ParameterError(
             "query",
             f"needs responses to the request, as JSON Lines; got {brief(str(odd))}. Without it, a table of "
@@ -212,7 +197,7 @@ def for_request(
     if boosts and chosen["round"] is None:
         chosen = cast(AllSelectOptions, {**chosen, "round": DIGITS})
     request = None if query is None else read_search_query(query)
-    if chosen["qrels"] is None or not all(is_path(file) and kind_of(file) == "log" for file in files):
+    if chosen["qrels"] is None or odd is not None:
         return chosen, request, None
     found = answered(sources, request, chosen)
     if seen is not None and seen.run is not None:
@@ -235,9 +220,9 @@ def for_clauses(
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
     more: dict[str, Any] = {}
     boosts = _boosts(request, names)
-    known = [] if request is None else [c for c in request.clauses.values() if c.boost and c.name in names]
-    digits = rounded(np.array([c.boost for c in known]), plan.path_plan.round)
-    units = [(names.index(c.name), float(boost)) for c, boost in zip(known, digits, strict=True)]
+    digits = rounded(boosts, plan.path_plan.round).tolist()
+    own = [names.index(name) for name in request.clauses if name in names] if request is not None else []
+    units = [(j, digits[j]) for j in own if digits[j]]
     if REST in names and _varies(data, names.index(REST), boosts):
         more["keep"] = [*(chosen["keep"] or ()), REST]
         units = [(names.index(REST), 1.0), *units]

@@ -10,7 +10,6 @@ from typing import Any, Unpack, cast, overload
 
 from sparserank.crossval.current_model import in_use, left_out, left_out_note, made_for
 from sparserank.crossval.tree_rivals import AUTO, NO, columns_in, tree_rivals
-from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import read_weighted_sources
 from sparserank.data.store.features import check_unchanged
@@ -259,9 +258,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
         facts=facts,
     )
     job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
-    identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
-    if judged is not None:
-        identity |= {"judged": data_hash(judged), "conventions": [repr(m.convention) for m in plan.metrics]}
+    identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist(), judged)
 
     def check() -> None:
         for data in used.values():

@@ -14,7 +14,7 @@ from sparserank.data.tables.batches import Table
 from sparserank.data.tables.frames import QID
 from sparserank.data.tables.roles import DOCUMENT, LABEL, PACKED, is_list, of_spark
 from sparserank.data.tables.survey import Column, Survey
-from sparserank.data.usual_names import DOCUMENTS, GRADES, OF_RUNS, QUERIES, plain
+from sparserank.data.usual_names import DOCUMENTS, GRADES, OF_RUNS, QUERIES, called, plain
 from sparserank.number_checks import is_written_number
 from sparserank.options import option
 from sparserank.text import brief
@@ -93,13 +93,11 @@ def _role(
         fit = _fit(role, columns[names[0]], whole)
         out.why[role] = f"{absent}by its name{'; ' * bool(fit)}{fit or ''}"
         return names[0]
-    known = {plain(name): name for name in reversed(list(free)) if name not in (out.label, out.qid)}
-    for usual in names:
-        name = known.get(usual)
-        fit = None if name is None else _fit(role, columns[name], whole)
-        if name is not None and fit is not None:
-            out.why[role] = f"{absent}by its name; {fit}"
-            return name
+    fits = {n: fit for n, c in free.items() if n not in (out.label, out.qid) and (fit := _fit(role, c, whole))}
+    name = called(fits, names)
+    if name is not None:
+        out.why[role] = f"{absent}by its name; {fits[name]}"
+        return name
     if needed:
         what = "label" if role == "label" else "query"
         out.blocked.append(f"it is not clear which column is the {what}: name the column with {option(role)}")
@@ -134,9 +132,9 @@ def _features(out: Proposal, found: Survey, reading: Reading, chosen: Sequence[s
         ignored = chosen is None and name in reading.ignore_columns
         c = columns[name]
         encoded = reading.derived is None and c.is_category and (not c.is_written or name in reading.categories)
-        if not (ignored or columns[name].is_number or encoded or (reading.derived is None and columns[name].is_text)):
-            out.odd.append(columns[name])
-        why = None if fits or encoded else _unfit(columns[name], chosen is None, found.whole)
+        if not (ignored or c.is_number or encoded or (reading.derived is None and c.is_text)):
+            out.odd.append(c)
+        why = None if fits or encoded else _unfit(c, chosen is None, found.whole)
         if ignored:
             why = "as you requested"
         elif out.packed is not None:

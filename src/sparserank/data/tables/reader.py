@@ -18,7 +18,7 @@ from sparserank.data.reading import UNJUDGED, Reading, choices, missing_value, n
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.tables.refusal import telling_all
-from sparserank.data.tables.roles import Roles, is_named, is_number, may_be_category, may_be_kept, roles_of
+from sparserank.data.tables.roles import Roles, is_number, may_be_category, may_be_kept, roles_of
 from sparserank.data.tables.survey import ROWS
 from sparserank.errors import DataError, DataWarning, TableError
 from sparserank.options import option
@@ -99,7 +99,7 @@ class TableRows(Stream):
         if like is None:
             names = {d.source for d in first.derived.values() if d.level is not None and self._reading.derived is None}
             free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
-            names |= {name for name in free if is_named(name, self._reading.kept) and may_be_kept(schema, name)}
+            names |= {name for name in free if may_be_kept(schema, name, self._reading.kept)}
             found: Mapping[str, bool] = {name: is_number(schema.field(name).type) for name in sorted(names)}
         else:
             found = like.kept_columns

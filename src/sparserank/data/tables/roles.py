@@ -83,9 +83,7 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
     parts = {label: "the label", qid: "the query", weight: "the weight"} | dict.fromkeys(features or (), "a feature")
     docid = _document(table, reading.docid, parts, {unread, *reading.ignore_columns})
     if reading.featureless:
-        free = [name for name in schema.names if name not in {label, qid, weight} and _numeric(schema, name)]
-        numbers = tuple(name for name in free if is_named(name, reading.kept))
-        return Roles(label, qid, docid, weight, numbers, None, texts=frozenset({qid, docid}))
+        return Roles(label, qid, docid, weight, (), None, texts=frozenset({qid, docid}))
     if features is not None:
         for name in features:
             if name not in schema.names and name not in made:
@@ -185,11 +183,6 @@ def _numeric(schema: pa.Schema, name: str) -> bool:
     return is_number(schema.field(name).type)
 
 
-def is_named(column: str, names: Collection[str]) -> bool:
-    """Whether a column is one of the names, in which blanks may be underscores."""
-    return column in names or re.sub(r"\s", "_", column) in names
-
-
 def is_number(kind: pa.DataType) -> bool:
     """Whether a column of this type can be a feature."""
     from sparserank.arrow import types as t
@@ -208,9 +201,10 @@ def may_be_category(kind: pa.DataType) -> bool:
     return bool(t.is_string(kind) or t.is_large_string(kind) or kind == "string_view")
 
 
-def may_be_kept(schema: pa.Schema, name: str) -> bool:
-    """Whether a column can be kept as it is: numbers, or text."""
-    return _numeric(schema, name) or may_be_category(schema.field(name).type)
+def may_be_kept(schema: pa.Schema, name: str, asked: Collection[str]) -> bool:
+    """Whether a column is one of these, whose blanks may be underscores, and numbers or text."""
+    is_asked = name in asked or re.sub(r"\s", "_", name) in asked
+    return is_asked and (_numeric(schema, name) or may_be_category(schema.field(name).type))
 
 
 def _countable(kind: pa.DataType) -> bool:
