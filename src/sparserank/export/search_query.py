@@ -172,11 +172,12 @@ def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str
     kind, content, named = _read(query, place)
     _check_form(kind, content, place)
     if named is not None:
-        if len(list(_names(content))) > 1:
-            inner = next(name for name in _names(content) if name != named[NAME])
+        inside_it = list(_names(content))
+        inside_it.remove(named[NAME])
+        if inside_it:
             raise DataFormatError(
-                f"{place}: clause {brief(named[NAME])} has {brief(inner)} inside, which would count twice; remove one "
-                f"of the two names."
+                f"{place}: clause {brief(named[NAME])} has {brief(inside_it[0])} inside, which would count twice; "
+                "remove one of the two names."
             )
         if why := no_factor(query):
             raise DataFormatError(f"{place}: clause {brief(named[NAME])} has {why}.")

@@ -19,12 +19,13 @@ DIGITS = 13  # significant digits of the scores of a run
 class RankedLists:
     """Relevance of every document in ranked order, list after list.
 
-    relevance (n_docs,) in ranked order; query_ptr (n_queries + 1,); rank (n_docs,) from 1; lengths (n_queries,);
-    scores (n_docs,) in ranked order; retrieved (n_docs,) bool, False at the end of a list for documents that a run does
-    not rank: they count only in the number of relevant documents; None: all are ranked; known: cache of values that
-    depend only on the lists, shared by all rankings of them.
+    order (n_docs,) row numbers; relevance (n_docs,) in ranked order; query_ptr (n_queries + 1,); rank (n_docs,) from 1;
+    lengths (n_queries,); scores (n_docs,) in ranked order; retrieved (n_docs,) bool, False at the end of a list for
+    documents that a run does not rank: they count only in the number of relevant documents; None: all are ranked;
+    known: cache of values that depend only on the lists, shared by all rankings of them.
     """
 
+    order: np.ndarray
     relevance: np.ndarray
     query_ptr: np.ndarray
     rank: np.ndarray
@@ -42,6 +43,13 @@ class RankedLists:
     def sum_per_query(self, values: np.ndarray) -> np.ndarray:
         """(n_queries,) sums of per-document values; every query has at least one document."""
         return np.add.reduceat(values, self.query_ptr[:-1]) if len(values) else np.zeros(len(self.lengths))
+
+    def first(self, n: int) -> np.ndarray:
+        """(n_docs,) bool, in the order of the rows: the documents on the first n ranks."""
+        shown = self.rank <= n
+        out = np.zeros(len(shown), dtype=bool)
+        out[self.order] = shown if self.retrieved is None else shown & self.retrieved
+        return out
 
 
 def rank_documents(
@@ -65,16 +73,6 @@ def rank_documents(
         with np.errstate(over="ignore"):
             scores = np.asarray(scores, dtype=np.float32)
     return order_lists(np.array(scores, dtype=np.float64), np.array(second, dtype=np.float64), ptr)
-
-
-def first_documents(
-    n: int, scores: np.ndarray, relevance: np.ndarray, query_ptr: np.ndarray, ties: str, docid: np.ndarray | None = None
-) -> np.ndarray:
-    """(n_docs,) bool: the first n documents of each query, in the order of `rank_documents`."""
-    order = rank_documents(scores, relevance, query_ptr, ties, docid)
-    first = np.zeros(len(scores), dtype=bool)
-    first[order] = np.arange(len(scores)) - np.repeat(query_ptr[:-1], np.diff(query_ptr)) < n
-    return first
 
 
 def settled(scores: np.ndarray) -> np.ndarray:
@@ -143,4 +141,4 @@ def rank_lists(
     if convention.longest is not None:
         within = known["rank"] <= convention.longest
         shown = within if shown is None else shown & within
-    return RankedLists(relevance[order], query_ptr, known["rank"], known["lengths"], scores[order], known, shown)
+    return RankedLists(order, relevance[order], query_ptr, known["rank"], known["lengths"], scores[order], known, shown)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from sparserank.errors import ModelFormatError, ParameterError
+from sparserank.errors import ModelFormatError
 from sparserank.files import StrPath, atomic_write
 from sparserank.model.content import FORMAT_OF_SIZES as FORMAT
 from sparserank.model.content import FORMAT_VERSION as MODEL_VERSION
 from sparserank.model.model_file import model_of_content, read_content, read_model
 from sparserank.model.ranking_model import RankingModel
-from sparserank.options import option
+from sparserank.options import Count, option
 from sparserank.options.arguments import check_arguments
 from sparserank.text import brief
 
@@ -57,8 +56,7 @@ def load_size_model(path: StrPath, k: int) -> RankingModel:
         ParameterError     k is not a size
         ModelFormatError   not such a file, damaged, written by a newer version, or no model is that small
     """
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise ParameterError("k", f"must be an integer >= 1; got {brief(k)}.")
+    check_arguments(load_size_model, {"k": k}, k=Count())
     inside = Path(path).is_dir()
     path = Path(path) / FILE if inside else Path(path)
     if not path.exists():

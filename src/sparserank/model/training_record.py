@@ -15,7 +15,8 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import columns_dense
 from sparserank.data.missing import is_missing
 from sparserank.errors import DataError
-from sparserank.metrics.ranking import first_documents
+from sparserank.metrics.conventions import CONVENTIONS
+from sparserank.metrics.ranking import rank_lists
 from sparserank.model.ranking_model import OF_MODEL, RankingModel
 
 # In the metadata of a model; the last has the share of the metric that is lost without each feature.
@@ -259,8 +260,8 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
     given = replace(whole, fill_values=None).selected_values(data.unfilled())
     parts = model.contributions(data)
     scores = parts.sum(axis=1)
-    lists = data.relevance, data.query_ptr, "file"
-    top = first_documents(TOP, scores, *lists)
+    lists = data.relevance, data.query_ptr, CONVENTIONS["default"]
+    top = rank_lists(scores, *lists).first(TOP)
     chance = FALSE_ALARMS / (len(RISES) * max(len(records), 1))
     tables = _table(whole, filled), _table(whole, np.where(is_missing(given), np.nan, given))
     rows = []
@@ -270,7 +271,7 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
         new, finite = _samples(x, before["points"], lengths), x[np.isfinite(x)]
         # Held at one value, whichever, a column adds the same to all documents of a query.
         without = scores - parts[:, np.isin(model.support, model.columns[name])].sum(axis=1)
-        moved = np.logical_or.reduceat(top != first_documents(TOP, without, *lists), data.query_ptr[:-1])
+        moved = np.logical_or.reduceat(top != rank_lists(without, *lists).first(TOP), data.query_ptr[:-1])
         row: dict[str, Any] = {"feature": name, "changed": float(moved.mean())}
         if any(model.derived_of(j) is None for j in model.columns[name]) and len(finite):
             row |= _quantiles(finite) | {f"training_{q}": before[q] for q in QUANTILES}

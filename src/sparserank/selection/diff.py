@@ -23,7 +23,7 @@ from sparserank.evaluation import DEFAULT_METRICS, Comparison, compare_systems, 
 from sparserank.evaluation.compare import most_changed
 from sparserank.files import read_regular
 from sparserank.metrics import parse_metrics
-from sparserank.metrics.ranking import first_documents
+from sparserank.metrics.ranking import rank_lists
 from sparserank.model.fusion import is_fusion
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model
@@ -292,8 +292,8 @@ def _on_data(without: ModelDiff, old: Side, new: Side, judged: RankingDataset) -
     ids = list(map(str, judged.query_ids))
     queries = most_changed(before, after, judged.query_ids)
     # Documents of equal scores are in the order that the metric gives them.
-    lists = judged.relevance, judged.query_ptr, metrics[0].convention.ties, judged.docid
-    first, second = (first_documents(TOP, judged.from_input_order(s), *lists) for s in scores.values())
+    lists = judged.relevance, judged.query_ptr, metrics[0].convention, judged.docid
+    first, second = (rank_lists(judged.from_input_order(s), *lists).first(TOP) for s in scores.values())
     shared = np.add.reduceat(first & second, judged.query_ptr[:-1], dtype=np.float64)[judged.sizes > TOP] / TOP
     common = f"The two top {TOP}s have {figure(TOP * mean_of(shared), 2)} of {TOP} documents in common"
     known = ["an unknown number" if s.trained is None else str(len(s.trained.intersection(ids))) for s in (old, new)]

@@ -24,7 +24,7 @@ from sparserank.errors import DataFormatError, DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.search_query import SearchQuery, difference, read_search_query
 from sparserank.metrics import Metric
-from sparserank.metrics.ranking import first_documents
+from sparserank.metrics.ranking import rank_lists
 from sparserank.model import RankingModel
 from sparserank.number_checks import rounded
 from sparserank.options import option
@@ -76,28 +76,22 @@ class Answers:
         more |= {pair: max(self.judged.get(pair, 0.0), 0.0) for pair in self.today if pair[0] in wanted}
         empty = wanted - present - {q for q, _ in more}
         more |= dict.fromkeys({q: (q, d) for q, d in self.judged if q in empty}.values(), 0.0)
-        new = [pair for pair in more if pair not in held]
+        new = {pair: grade for pair, grade in more.items() if pair not in held}
 
-        def with_rows(pairs: Sequence[tuple[str, str]]) -> RankingDataset:
-            none = np.zeros(len(pairs), dtype=bool)
-            grades = {pair: more[pair] for pair in pairs}
-            return concatenate([data, graded(grades, data.names, returned=none)]) if pairs else data
+        def with_rows(grades: Mapping[tuple[str, str], float]) -> RankingDataset:
+            none = np.zeros(len(grades), dtype=bool)
+            return concatenate([data, graded(grades, data.names, returned=none)]) if grades else data
 
-        return with_rows([pair for pair in new if pair[0] not in present]), with_rows(new)
+        return with_rows({pair: grade for pair, grade in new.items() if pair[0] not in present}), with_rows(new)
 
     def top(self, data: RankingDataset, model: RankingModel, metric: Metric) -> dict[str, float]:
         """`Change.top` on documents to evaluate on."""
         n = metric.cutoff or TOP
         after = data.from_input_order(model.score_dataset(data))
-        found = np.ones(data.n_docs, dtype=bool) if data.returned is None else data.returned
-        if metric.convention.zero_scores == "left_out":
-            found = found & (after != 0)
-        before = (self.today or self.run).known(data)
-        lists = data.relevance, data.query_ptr, metric.convention.ties, data.docid
-        old, new = (
-            first_documents(n, np.where(retrieved, scores, -np.inf), *lists) & retrieved
-            for scores, retrieved in (before, (after, found))
-        )
+        before, retrieved = (self.today or self.run).known(data)
+        lists = data.relevance, data.query_ptr, metric.convention, data.docid
+        old = rank_lists(before, *lists, retrieved=retrieved).first(n)
+        new = rank_lists(after, *lists, returned=data.returned).first(n)
         unjudged = np.array([pair not in self.judged for pair in pairs_of(data)])
         changed = np.logical_or.reduceat(old != new, data.query_ptr[:-1])
         shares = {"unjudged": unjudged[old], "unjudged_new": unjudged[new], "changed": changed}
@@ -158,7 +152,9 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: Al
                 )
         found.run.update({(q, d): score for q, _, d, _, score in hits})
         found.queries |= dict.fromkeys({str(line["qid"])} & judged, name)
-        for hit in line["response"]["hits"]["hits"] if request is not None else ():
+        if request is None:
+            continue
+        for hit in line["response"]["hits"]["hits"]:
             if not request.finds(hit.get("matched_queries", {}), True):
                 raise DataFormatError(
                     f"{place}: document {brief(str(hit['_id']))} matches less than the request requires: the responses "

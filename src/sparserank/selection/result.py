@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from sparserank.lazy import cached_property
 from sparserank.losses import loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import best_within
-from sparserank.options import option
+from sparserank.options import Count, option
 from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
 from sparserank.selection.facts import FRAME, costed, facts_of, model_row, opening, without
@@ -342,8 +341,7 @@ class SelectionResult:
         ParameterError
             k is not a size, or no model of `by_size` has at most k features.
         """
-        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-            raise ParameterError("k", f"must be an integer >= 1; got {brief(k)}.")
+        check_arguments(SelectionResult.model_of, {"k": k}, k=Count())
         sizes = [c.n_features for c in self.by_size]
         best = best_within(sizes, [self.choice.mean(c) for c in self.by_size], k)
         if best is None:

@@ -38,7 +38,7 @@ def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
                 raise DataError(f"{brief(str(text))}: names no {'retriever' if file else 'file'}; write NAME=FILE.")
         files = [file for _, file in given]
         stems = iter(names_of_runs([file for name, file in given if name is None]))
-        names = _distinct([next(stems) if name is None else name for name, _ in given], files)
+        names = _distinct([name or next(stems) for name, _ in given], files)
         named = dict(zip(names, files, strict=True))
     else:
         raise ParameterError("runs", f"must be files, or {{name: run}}; got {brief(runs)}.")
