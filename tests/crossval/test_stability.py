@@ -1,15 +1,18 @@
 """How stable a choice of features is: indices by explicit sets, halves by explicit copies."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.bins import fit_bins
 from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.crossval.stability import Stability, complementary_halves, kuncheva, nogueira, sets_of
 from sparserank.errors import ParameterError
-from sparserank.paths import fit_path_on
+from sparserank.objective import PairwiseObjective
+from sparserank.paths import BoostedSteps, fit_path_on
 from sparserank.shards.scaling import fit_scaling
 from tests.oracles import stability as oracle
 
@@ -88,6 +91,29 @@ def test_kept_features_are_those_of_paths_on_copies_of_the_halves() -> None:
         expected.append(path.support(min(within, key=lambda i: path.losses[i])))
     found = result.stability.kept
     assert (found != sets_of(expected, 10)).mean() <= 0.05  # halves are solved to 1e-4, and stop once they are larger
+
+
+def test_steps_on_halves_eliminate_from_the_features_of_the_largest_model() -> None:
+    wide = sr.datasets.make_ranking(60, 20, 40, n_informative=6, n_redundant=10, noise=0.6, random_state=3).data
+    maker = BoostedSteps(rounds=20, draws=1)
+    result = sr.select(wide, penalties=[maker], cv=2, half_samples=4, random_state=5, k=4, rival="none")
+    assert result.stability is not None
+    whole = result.paths["steps(rounds=20, draws=1)"]
+    largest = whole.support(int(whole.nnz.argmax()))
+    assert 8 < len(largest) < 40
+    dropped = tuple(np.setdiff1d(np.arange(40), largest).tolist())
+    halves = complementary_halves(np.ones(60, dtype=bool), 2, seed=5)
+    from_largest, from_all = (
+        [
+            fit_path_on(PairwiseObjective(wide, shape=fit_bins(wide), query_weight=row.astype(float)), of)
+            for row in halves
+        ]
+        for of in (replace(maker, drop=dropped), maker)
+    )
+    at = int(result.chosen.k) - 1  # sizes begin at 1
+    expected, wrong = (sets_of([path.support(at) for path in paths], 40) for paths in (from_largest, from_all))
+    np.testing.assert_array_equal(result.stability.kept, expected)
+    assert (expected != wrong).any()  # from all features again
 
 
 def test_the_result_reports_its_stability() -> None:

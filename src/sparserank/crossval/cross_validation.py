@@ -4,6 +4,7 @@ without each fold, and the candidates from them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import without_entries
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import PathPlan, RuledMaker
+from sparserank.paths import BoostedSteps, PathPlan, RuledMaker
 from sparserank.paths.sizes import SizeOf
 from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.work import LaterWork, Progress
@@ -184,10 +185,15 @@ class CrossValidation:
         self, candidate_set: CandidateSet, c: Candidate, usable: np.ndarray, n_pairs: int, seed: int
     ) -> dict[str, np.ndarray]:
         """Run the maker and the size of a candidate on complementary halves of the usable queries (n_queries,) bool.
-        Returns `kept` (2 n_pairs, n_features) bool, the features in each half, and `statuses`, how the solves ended."""
+        Steps eliminate from the features of their largest model of all queries. Returns `kept` (2 n_pairs, n_features) bool, the features in each half, and `statuses`, how the solves ended."""
         of_label = {t.label: t for t in with_starts_and_refits(list(candidate_set.tasks.values()))}
         task = of_label[c.penalty]
         start = None if task.start is None else of_label[task.start]
+        if isinstance(task.maker, BoostedSteps):
+            path = candidate_set.path(c.penalty)
+            largest = path.support(int(path.nnz.argmax()))
+            others = np.setdiff1d(np.arange(self.data.n_features), largest)
+            task = replace(task, maker=replace(task.maker, drop=tuple(others.tolist())))
         samples = complementary_halves(usable, n_pairs, seed)
         work = self.works[candidate_set.transform(c)]
         n_columns = len(candidate_set.features(c, FINAL))

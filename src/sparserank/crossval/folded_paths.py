@@ -118,6 +118,8 @@ class FoldedPaths:
         plan, of_starts = (
             replace(self.path_plan, tol=FOLD_TOL, k=int(more * most) + 2) for more in (MORE, MORE_OF_STARTS)
         )
+        width = self.transform.shape.m
+        plan = replace(plan, enough=lambda point: size_of(point.coef, width)[0] <= k)
         supports: list[np.ndarray] = []
         statuses: list[str] = []
         n = AT_ONCE if self.transform.teacher is None else AT_ONCE_DISTILLED

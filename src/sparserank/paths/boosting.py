@@ -128,6 +128,8 @@ class BoostedSteps(SizedMaker):
                 began = now
                 if plan.keep is not None and len(points) > len(plan.done):
                     plan.keep(points[-1], n)
+                if plan.enough is not None and plan.enough(points[-1]):
+                    break
         return points
 
 

@@ -80,6 +80,7 @@ class PathPlan:
     """How paths are fitted: settings shared by all paths of a job, and the state of one path.
 
     k          the path ends after the first point with more features
+    enough     a path from large models to small ones may end after a point for which this is true
     starts     starting points for problems of a concave penalty; default: l1 solutions, computed on the way
     done       points of this path that are already known, as passed to `keep`; the path continues after them, with the
                same bits
@@ -95,6 +96,7 @@ class PathPlan:
     tol: float = DEFAULT_TOL
     max_iter: int = MAX_ITER.default
     k: int | None = None
+    enough: Callable[[Point], bool] | None = None
     starts: Starts | None = None
     done: Sequence[Point] = ()
     keep: Callable[[Point, int], None] | None = None
