@@ -56,7 +56,7 @@ test-integrations: $(INTEGRATIONS)/.done
 	$(INTEGRATIONS)/bin/python -m pytest integrations -n 2 --dist loadfile -W default --show-capture=no -p no:cacheprovider --ignore $(ESTIMATOR_CHECKS)
 	SCIPY_ARRAY_API=1 $(INTEGRATIONS)/bin/python -m pytest $(ESTIMATOR_CHECKS) -n 2 -p no:cacheprovider
 
-# Thirty-three runs by this code and by that of an earlier commit, compared bit by bit: AGAINST=COMMIT, or the one that the file names. Needs SPARSERANK_DATA.
+# Thirty-one runs by this code and by that of an earlier commit, compared bit by bit: AGAINST=COMMIT, or the one that the file names. Needs SPARSERANK_DATA.
 frozen: $(INTEGRATIONS)/.done
 	$(INTEGRATIONS)/bin/python -m tests.frozen $(if $(AGAINST),--against $(AGAINST))
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-CORE = "curves dataset export frames fuse main_job model resume runs select solvers store workdir"
+CORE = "dataset export frames fuse main_job model resume runs select solvers store workdir"
 HERE = Path(__file__).parent
 WORDS = "kill signal fifo pipe full symlink umask fork one_process_at_a_time a_link"
 NEEDS_POSIX = " and ".join(f"not {word}" for word in WORDS.split())

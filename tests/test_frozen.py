@@ -9,7 +9,7 @@ from tests.frozen.runs import RUNS
 
 
 def test_there_are_as_many_runs_as_before() -> None:
-    assert len(RUNS) == 33
+    assert len(RUNS) == 31
 
 
 def test_one_bit_is_told() -> None:

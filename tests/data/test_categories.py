@@ -365,6 +365,6 @@ def test_what_correlates_and_what_is_kept_in_vain_are_columns_of_the_table():
     same = frame.assign(shelf=np.where(QUERY % 2, "top", "low"), one=1.0)
     same.loc[0, "shelf"] = None
     with pytest.warns(DataWarning) as told:
-        sr.select(same, keep=["shelf", "one"], fast=True)
+        sr.select(same, keep=["shelf", "one"], penalties="l1", fast=True)
     said = [str(w.message) for w in told if "is to be kept" in str(w.message) or "are to be kept" in str(w.message)]
     assert [s.partition(" is to be kept")[0] for s in said] == ["'one'"]

@@ -187,8 +187,8 @@ FAST = Option(
     name="fast",
     kind=Flag(),
     default=False,
-    help="Stop at the first look: only weights (l1 and MCP, or the penalties that you name) and all features, without "
-    "steps, distilled weights, rivals, ablation and half-samples. The same call without this option adds the rest.",
+    help="Stop at the first look: only weights that learn from labels (l1, MCP), without steps, rivals, ablation and "
+    "half-samples. The same call without this option adds the rest.",
     panel=CHOICE,
 )
 CHOOSING = (METRIC, ALSO, CONVENTION, FOLDS, SEED, MARGIN, GUARANTEE, CONFIDENCE, K, BUDGET)
