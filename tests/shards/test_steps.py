@@ -333,6 +333,11 @@ def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) 
     curved = sr.datasets.make_curved_ranking(210, random_state=0).data
     tried = [t.label for t in menu.tasks_of(plan, curved, each_alone(curved.feature_names))]
     assert tried == ["l1", "ridge", "l1 on log", "mcp on log", "ridge on log", "distilled mcp on log", "steps"]
+    # An engine that cannot run logarithms gets MCP on unchanged features.
+    for_raw = replace(plan, engine="ranklib")
+    tried = [t.label for t in menu.tasks_of(for_raw, curved, each_alone(curved.feature_names))]
+    assert tried[:4] == ["l1", "mcp", "ridge", "l1 on log"]
+    assert "mcp on log" in tried  # which an earlier run without the engine may have left, for the cost of the engine
 
 
 def test_an_engine_that_cannot_run_steps_leaves_them_out_and_knows_their_cost(tmp_path) -> None:

@@ -43,7 +43,8 @@ def tasks_of(
     transforms: Sequence[FeatureTransform] | None = None,
 ) -> list[PathTask]:
     """The tasks, transform by transform: the penalties, then the dense reference, which steps and distilled models do
-    not have. By default, concave penalties are tried under the last linear transform only.
+    not have. By default, concave penalties are tried only under the last linear transform, and the last that the engine
+    can run.
     transforms: by default those that the plan names.
 
     Raises
@@ -60,6 +61,8 @@ def tasks_of(
         transforms = feature_transforms(data, names, plan.penalties[0], plan.renamed(data))
     unasked = plan.with_steps and plan.feature_transform == (AUTO,)
     linear = [t for t in transforms if t.teacher is None and not t.shape.stepped]
+    run = [t for t in linear if plan.engine is None or not t.lacking(ENGINES[plan.engine])]
+    for_all = [*linear[-1:], *run[-1:]]
     steps = {label: p for label, p in limited.items() if p.on_steps}
     limited = {label: p for label, p in limited.items() if label not in steps}
     convex = {label: p for label, p in limited.items() if not isinstance(p, Penalty) or p.is_convex}
@@ -76,7 +79,7 @@ def tasks_of(
             out += _on(transform, own)
         else:
             dense = PenaltyPath(transform.limited(_dense(plan)), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
-            own = convex if unasked and transform is not linear[-1] else limited
+            own = convex if unasked and transform not in for_all else limited
             out += [*_on(transform, own), PathTask(transform.label(DENSE), dense, transform)]
     return out
 
