@@ -315,8 +315,7 @@ def holds(path: StrPath) -> str:
         return EITHER
     if RATED.match(head):
         return JUDGMENTS
-    lines = head.decode("utf-8", "replace").splitlines()
-    first = next((line for line in lines if line.lstrip()[:1] not in ("", "#")), "")
+    first = _first_line(head)
     table, kind = _kind_of_table(Path(path), head, OF_RUNS), kind_of_line(first)
     if table == "csv" and kind == JUDGMENTS and plain(first.split()[-1]) in SCORES:
         return EITHER  # BEIR calls grades scores
@@ -366,11 +365,18 @@ def _of_file(path: StrPath, layout: Layout, queries: Mapping[str, int], document
 
 
 def _kind_of_table(place: Path, head: bytes, layout: Layout) -> str | None:
-    """'parquet' or 'csv' for a table, else None. Tab-separated judgments, with or without a header, are not tables."""
+    """'parquet' or 'csv' for a table, else None. Tab-separated judgments, with or without a header, are not tables,
+    nor are lines of a run without a header."""
     if head[:4] == b"PAR1":
         return "parquet"
     suffixes = {".csv", ".tsv"} if layout.of_runs else {".csv"}
-    return "csv" if suffixes.intersection(place.suffixes) else None
+    return "csv" if suffixes.intersection(place.suffixes) and kind_of_line(_first_line(head)) != "run" else None
+
+
+def _first_line(head: bytes) -> str:
+    """The first line that is neither blank nor a comment; '' if there is none."""
+    lines = head.decode("utf-8", "replace").splitlines()
+    return next((line for line in lines if line.lstrip()[:1] not in ("", "#")), "")
 
 
 def _unzipped(content: bytes) -> bytes:
@@ -474,10 +480,10 @@ def _column(table: Table, layout: Layout, usual: Sequence[str], parameter: str, 
     if given is not None:
         raise DataError(f"{table.place} has no column {brief(given)}; it has {held}.")
     by_option = not (layout.of_runs and parameter == "label")
-    remedy = f"name the column with {option(parameter)}" if by_option else "rename the column"
+    what = f"the column with {option(parameter)}" if by_option else "the column of scores (larger is better) 'score'"
     raise DataError(
         f"{table.place}: {layout.needs} the columns qid, docno and {layout.numbers[0]}; {usual[0]} is not among "
-        f"{held}, nor another usual name; {remedy}."
+        f"{held}, nor another usual name; name {what}."
     )
 
 
