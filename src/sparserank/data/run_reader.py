@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparserank.data import usual_names
-from sparserank.data.read_files import NESTED, RATED, RATINGS, existing, head_of
+from sparserank.data.read_files import NESTED, RATED, RATINGS, existing, first_line, head_of
 from sparserank.data.runs import ROUNDING, Qrels, Run
 from sparserank.data.tables.batches import Table, document_texts, is_frame, open_table, table_of
 from sparserank.data.tables.roles import may_be_category
@@ -315,11 +315,11 @@ def holds(path: StrPath) -> str:
         return EITHER
     if RATED.match(head):
         return JUDGMENTS
-    first = _first_line(head)
+    first = first_line(head)
     table, kind = _kind_of_table(Path(path), head, OF_RUNS), kind_of_line(first)
-    if table == "csv" and kind == JUDGMENTS and plain(first.split()[-1]) in SCORES:
+    if table == "csv" and kind == JUDGMENTS and plain(first.split()[-1].decode("utf-8", "replace")) in SCORES:
         return EITHER  # BEIR calls grades scores
-    if table == "parquet" or (table == "csv" and kind == "" and {*",\t"} & {*first}):
+    if table == "parquet" or (table == "csv" and kind == "" and {*b",\t"} & {*first}):
         return kind_of_columns(open_table(Path(path), table).schema.names)
     return kind
 
@@ -370,13 +370,8 @@ def _kind_of_table(place: Path, head: bytes, layout: Layout) -> str | None:
     if head[:4] == b"PAR1":
         return "parquet"
     suffixes = {".csv", ".tsv"} if layout.of_runs else {".csv"}
-    return "csv" if suffixes.intersection(place.suffixes) and kind_of_line(_first_line(head)) != "run" else None
-
-
-def _first_line(head: bytes) -> str:
-    """The first line that is neither blank nor a comment; '' if there is none."""
-    lines = head.decode("utf-8", "replace").splitlines()
-    return next((line for line in lines if line.lstrip()[:1] not in ("", "#")), "")
+    is_table = suffixes.intersection(place.suffixes) and kind_of_line(first_line(head)) != "run"
+    return "csv" if is_table else None
 
 
 def _unzipped(content: bytes) -> bytes:
