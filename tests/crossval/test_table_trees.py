@@ -279,7 +279,7 @@ def test_what_a_system_lacks_is_one_sentence(frame, models, tmp_path, cli_here: 
     model = models / "category.txt"
     for data, message in (
         ("less.parquet", "category.txt: needs 'brand', which the data do not have; add the columns."),
-        ("other.parquet", "category.txt: needs 'bm25, shop, brand, click_rate, device', which the data do not have"),
+        ("other.parquet", "category.txt: needs 'bm25, brand, shop, click_rate, device', which the data do not have"),
         ("upper.parquet", "category.txt: has 'brand 00' for 'brand' where the data have 'BRAND"),
         ("coded.parquet", "category.txt: does not say to which columns its categories belong"),
     ):

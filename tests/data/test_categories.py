@@ -157,7 +157,7 @@ def test_whole_numbers_are_categories_only_if_named(tmp_path):
 
 def test_a_numbered_category_is_the_same_in_every_form_of_later_data():
     """Whole numbers as floats, as text, as decimals and as categories of these; a level without a value is another."""
-    frame = FRAME[["qid", "bm25"]].assign(shop=np.array([7, 12, 103, 5])[RNG.integers(0, 4, N)])
+    frame = FRAME[["qid", "bm25"]].assign(shop=np.array([7, 12, 103, 5])[np.random.default_rng(8).integers(0, 4, N)])
     label = (frame["bm25"] + 2.0 * (frame["shop"] == 12) > 2).astype(int)
     options: dict[str, Any] = {"penalties": "l1", "n_alphas": 6, "cv": 3, "half_samples": 0, "rival": "none", "k": 2}
     model = sr.select(frame.assign(label=label), categories=["shop"], feature_transform="none", **options).model
