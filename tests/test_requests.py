@@ -577,6 +577,22 @@ def test_the_response_may_stand_before_its_query(tmp_path: Path) -> None:
         assert sr.read(tmp_path / "r.jsonl", qrels={"1": {"a": 1}}).n_docs == 1
 
 
+def test_what_engines_write_beside_the_hits_changes_nothing(tmp_path: Path) -> None:
+    """The envelope of an asynchronous search, aggregations and clusters; a query without hits counts as one."""
+    more = {"aggregations": {"x": {"buckets": []}}, "_clusters": {"total": 1}, "timed_out": False}
+    envelope = {"id": "Fmx", "is_partial": False, "is_running": False}
+    nothing = {"hits": {"total": {"value": 0, "relation": "eq"}, "max_score": None, "hits": []}}
+    plain = [{"qid": 1, "response": ANSWER}, {"qid": 2, "response": nothing}]
+    dressed = [{**line, **envelope, "response": {**line["response"], **more}} for line in plain]
+    found = []
+    for lines in (plain, dressed):
+        (tmp_path / "r.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        with pytest.warns(DataWarning, match=r"hits to 1 queries.*\(1 judged queries have no hit here\)"):
+            found.append(sr.read(tmp_path / "r.jsonl", qrels={"1": {"a": 1, "b": 0}, "2": {"c": 1}}))
+    assert found[0].feature_names == found[1].feature_names
+    assert found[0].X.tolist() == found[1].X.tolist() == [[2.0, 1.0]]
+
+
 def test_responses_to_the_request_before_it_had_names(tmp_path: Path) -> None:
     documents, judged = collection(3)
     body = wrapped("bool", should=[leaf("title"), leaf("body")])

@@ -273,11 +273,13 @@ def test_a_model_file_is_a_system_of_evaluate(frame, models, own, form, tmp_path
 
 def test_what_a_system_lacks_is_one_sentence(frame, models, tmp_path, cli_here: Cli, monkeypatch):
     frame.drop(columns="brand").to_parquet("less.parquet")
+    frame.rename(columns=dict(zip(COLUMNS, "vwxyz", strict=True))).to_parquet("other.parquet")
     frame.assign(brand=frame["brand"].str.upper()).to_parquet("upper.parquet")
     frame.assign(brand=np.arange(N) % 5).to_parquet("coded.parquet")
     model = models / "category.txt"
     for data, message in (
         ("less.parquet", "category.txt: needs 'brand', which the data do not have; add the columns."),
+        ("other.parquet", "category.txt: needs 'bm25, brand, shop, click_rate, device', which the data do not have"),
         ("upper.parquet", "category.txt: has 'brand 00' for 'brand' where the data have 'BRAND"),
         ("coded.parquet", "category.txt: does not say to which columns its categories belong"),
     ):

@@ -430,6 +430,11 @@ def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
         file.write_text(f'{{"num_leaves": 4, "categorical_feature": {categories}}}')
         settings = read_tree_file(file).settings
         assert (settings.categorical, settings.n_trees) == (expected, 100)
+    # A name that is misspelt, and no objective.
+    file.write_text('{"num_leafs": 7, "subsample": 0.9}')
+    misspelt = tree_rivals.tree_rivals(file, data).notes
+    assert "LightGBM as in train.conf does not use 'num_leafs'." in misspelt
+    assert "LightGBM as in train.conf names no objective, so its trees are trained with lambdarank." in misspelt
 
 
 @pytest.mark.parametrize(

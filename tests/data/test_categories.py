@@ -155,6 +155,29 @@ def test_whole_numbers_are_categories_only_if_named(tmp_path):
         assert column(data, "shop=2").tolist() == [float(v == 2) for v in frame["shop"]]
 
 
+def test_a_numbered_category_is_the_same_in_every_form_of_later_data():
+    """Whole numbers as floats, as text, as decimals and as categories of these; a level without a value is another."""
+    frame = FRAME[["qid", "bm25"]].assign(shop=np.array([7, 12, 103, 5])[np.random.default_rng(8).integers(0, 4, N)])
+    label = (frame["bm25"] + 2.0 * (frame["shop"] == 12) > 2).astype(int)
+    options: dict[str, Any] = {"penalties": "l1", "n_alphas": 6, "cv": 3, "half_samples": 0, "rival": "none", "k": 2}
+    model = sr.select(frame.assign(label=label), categories=["shop"], feature_transform="none", **options).model
+    expected = model.predict(frame)
+    own = frame["shop"]
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    decimals = pa.array(own).cast(pa.decimal128(21, 2))
+    forms: list[Any] = [
+        *(frame.assign(shop=own.astype(form)) for form in (float, str, "Int64", "category")),
+        frame.assign(shop=own.astype(float).astype("category")),
+        table.set_column(table.column_names.index("shop"), "shop", decimals),
+        pl.from_pandas(frame.assign(shop=own.astype(str))).with_columns(pl.col("shop").cast(pl.Categorical)),
+    ]
+    for form in forms:
+        assert np.array_equal(model.predict(form), expected)
+    unknown = model.predict(frame.assign(shop=own.astype("Int64").mask(own == 12)))
+    assert not np.array_equal(unknown, expected)
+    assert np.array_equal(unknown, model.predict(frame.assign(shop=own.astype(float).mask(own == 12))))
+
+
 def test_what_cannot_be_a_category_is_refused_by_name(tmp_path, cli: Cli):
     frame = FRAME[["qid", "label", "bm25"]].assign(price=[str(i % 7) for i in range(N)], x=RNG.random(N))
     frame.loc[5, "price"] = "n/a !"

@@ -383,10 +383,30 @@ def test_tabs_separate_a_query_of_several_words(tmp_path: Path) -> None:
         path = tmp_path / "a.qrels"
         path.write_text("".join(f"{columns.format(*row)}\n" for row in rows))
         assert sr.read_qrels(path) == QUERY_TEXTS
-    path.write_text("".join(f"{q}\tQ0\t{d}\t{i}\t{v}\tmine\n" for i, (q, d, v) in enumerate(rows)))
-    assert sr.read_run(path) == QUERY_TEXTS
+    for name in ("a.run", "a.tsv"):  # without a header, it is no table
+        run = tmp_path / name
+        run.write_text("".join(f"{q}\tQ0\t{d}\t{i}\t{v}\tmine\n" for i, (q, d, v) in enumerate(rows)))
+        assert sr.read_run(run) == QUERY_TEXTS
     path.write_text("1\t0\td1 3\n")  # a tab among blanks
     assert sr.read_qrels(path) == {("1", "d1"): 3.0}
+
+
+def test_a_run_of_ranks_alone_is_not_told_to_turn_them_round(tmp_path: Path) -> None:
+    """Ranks under the name of scores would put the last document first."""
+    (tmp_path / "a.csv").write_text("query_id,doc_id,rank\n1,a,1\n1,b,2\n")
+    with pytest.raises(DataError, match=r"not among .*; name the column of scores \(larger is better\) 'score'"):
+        sr.read_run(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(("name", "by"), [("a.csv", ";"), ("a.csv", "\t"), ("a.tsv", ",")])
+def test_a_table_of_other_separators_is_refused_as_that(name: str, by: str, tmp_path: Path, cli_here: Cli) -> None:
+    """Its only column would otherwise lack every name."""
+    path = tmp_path / name
+    path.write_text("query;docid;rating\n1;a;1\n1;b;0\n".replace(";", by))
+    expected = "columns must be separated by commas (in .tsv by tabs), and decimals by points; got 'query"
+    assert_refused(cli_here("inspect", path), 1, expected)
+    with pytest.raises(DataFormatError, match=re.escape(expected)):
+        sr.read_run(path)
 
 
 def test_columns_of_judgments_and_of_runs_may_be_named(tmp_path: Path, cli: Cli) -> None:

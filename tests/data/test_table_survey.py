@@ -224,6 +224,10 @@ def test_options_stand() -> None:
 BLOCKED: dict[str, tuple[dict[str, Any], str]] = {
     "label with holes": ({"relevance": FRAME["relevance"].mask(FRAME.index == 3)}, "1 row has no label in 'relevance'"),
     "query with holes": ({"query": FRAME["query"].mask(FRAME.index < 3)}, "3 rows have no query in 'query'"),
+    "a label in words": (
+        {"label": FRAME["relevance"].astype(str) + " stars"},
+        "the label 'label' is ",
+    ),
     "one label": ({"relevance": 1}, "it is not clear which column is the label"),
 }
 

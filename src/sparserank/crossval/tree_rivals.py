@@ -171,9 +171,9 @@ def rival_of_file(
     for n in [n for n in others if n in BY_FEATURE and len(others[n].split(",")) != len(used)]:
         del others[n]
         said.append(f"{n}, which does not have a value for each of {len(used)} columns")
-    groups = others.get(INTERACTIONS, "[0]")
-    beyond = any(int(j) >= len(used) for j in re.findall(r"\d+", groups))
-    if beyond or not GROUPS.fullmatch(groups) or (INTERACTIONS in others and features != file.features):
+    groups = others.get(INTERACTIONS)
+    beyond = any(int(j) >= len(used) for j in re.findall(r"\d+", groups or ""))
+    if groups is not None and (beyond or not GROUPS.fullmatch(groups) or features != file.features):
         del others[INTERACTIONS]
         said.append(f"{INTERACTIONS}, which are not groups of its columns by number")
     settings = replace(file.settings, others=tuple(others.items()), categorical=categorical)

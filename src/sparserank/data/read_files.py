@@ -59,7 +59,7 @@ def kind_of(path: StrPath) -> str:
         return "parquet"
     if head[:6] == b"ARROW1":
         return "arrow"
-    first = next((line for line in head.splitlines() if line.strip() and not line.startswith(b"#")), b"")
+    first = first_line(head)
     if NESTED.match(head) or RATED.match(head):
         raise DataFormatError(
             f"{path}: looks like a run or judgments in JSON, which have no features; evaluate and fuse read runs, and "
@@ -71,6 +71,11 @@ def kind_of(path: StrPath) -> str:
     if ".csv" in suffixes or ".tsv" in suffixes or (b"," in first and b"qid:" not in first and b":" not in first):
         return "csv"
     return "letor"
+
+
+def first_line(head: bytes) -> bytes:
+    """The first line that is neither blank nor a comment; empty if there is none."""
+    return next((line for line in head.splitlines() if line.lstrip()[:1] not in (b"", b"#")), b"")
 
 
 def existing(path: StrPath) -> Path:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparserank.data import usual_names
-from sparserank.data.read_files import NESTED, RATED, RATINGS, existing, head_of
+from sparserank.data.read_files import NESTED, RATED, RATINGS, existing, first_line, head_of
 from sparserank.data.runs import ROUNDING, Qrels, Run
 from sparserank.data.tables.batches import Table, document_texts, is_frame, open_table, table_of
 from sparserank.data.tables.roles import may_be_category
@@ -315,12 +315,11 @@ def holds(path: StrPath) -> str:
         return EITHER
     if RATED.match(head):
         return JUDGMENTS
-    lines = head.decode("utf-8", "replace").splitlines()
-    first = next((line for line in lines if line.lstrip()[:1] not in ("", "#")), "")
+    first = first_line(head)
     table, kind = _kind_of_table(Path(path), head, OF_RUNS), kind_of_line(first)
-    if table == "csv" and kind == JUDGMENTS and plain(first.split()[-1]) in SCORES:
+    if table == "csv" and kind == JUDGMENTS and plain(first.split()[-1].decode("utf-8", "replace")) in SCORES:
         return EITHER  # BEIR calls grades scores
-    if table == "parquet" or (table == "csv" and kind == "" and {*",\t"} & {*first}):
+    if table == "parquet" or (table == "csv" and kind == "" and {*b",\t"} & {*first}):
         return kind_of_columns(open_table(Path(path), table).schema.names)
     return kind
 
@@ -366,11 +365,13 @@ def _of_file(path: StrPath, layout: Layout, queries: Mapping[str, int], document
 
 
 def _kind_of_table(place: Path, head: bytes, layout: Layout) -> str | None:
-    """'parquet' or 'csv' for a table, else None. Tab-separated judgments, with or without a header, are not tables."""
+    """'parquet' or 'csv' for a table, else None. Tab-separated judgments, with or without a header, are not tables,
+    nor are lines of a run without a header."""
     if head[:4] == b"PAR1":
         return "parquet"
     suffixes = {".csv", ".tsv"} if layout.of_runs else {".csv"}
-    return "csv" if suffixes.intersection(place.suffixes) else None
+    is_table = suffixes.intersection(place.suffixes) and kind_of_line(first_line(head)) != "run"
+    return "csv" if is_table else None
 
 
 def _unzipped(content: bytes) -> bytes:
@@ -474,10 +475,10 @@ def _column(table: Table, layout: Layout, usual: Sequence[str], parameter: str, 
     if given is not None:
         raise DataError(f"{table.place} has no column {brief(given)}; it has {held}.")
     by_option = not (layout.of_runs and parameter == "label")
-    remedy = f"name the column with {option(parameter)}" if by_option else "rename the column"
+    what = f"the column with {option(parameter)}" if by_option else "the column of scores (larger is better) 'score'"
     raise DataError(
         f"{table.place}: {layout.needs} the columns qid, docno and {layout.numbers[0]}; {usual[0]} is not among "
-        f"{held}, nor another usual name; {remedy}."
+        f"{held}, nor another usual name; name {what}."
     )
 
 

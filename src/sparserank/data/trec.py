@@ -59,9 +59,9 @@ def finite_number(path: StrPath, line: int, text: str, what: str = "") -> float:
     return value
 
 
-def kind_of_line(text: str) -> str:
+def kind_of_line(line: bytes) -> str:
     """'run' or 'judgments' if a line seems to belong to one of these, and not to ranking text; otherwise ''."""
-    fields = _fields(text)
+    fields = _fields(line.decode("utf-8", "replace"))
     if ":" in "".join(fields[1:4]):
         return ""
     if len(fields) >= 5 and all(math.isfinite(number_in(f)) for f in fields[3:5]):
@@ -72,13 +72,13 @@ def kind_of_line(text: str) -> str:
     return "judgments" if names or math.isfinite(number_in(fields[-1])) else ""
 
 
-def what_else(text: str) -> str:
+def what_else(line: bytes) -> str:
     """A sentence about a line of a run or of judgments, for the reader of ranking text; otherwise ''."""
     return {
         "run": f"This looks like a run ('{RUN}'), which has no features; evaluate and fuse read runs.",
         "judgments": f"These look like judgments ('{QRELS}'), which have no features; evaluate and fuse read them as "
         "qrels.",
-    }.get(kind_of_line(text), "")
+    }.get(kind_of_line(line), "")
 
 
 def _lines_of_fields(path: StrPath, layout: str) -> Iterator[tuple[int, str, list[str]]]:

@@ -243,7 +243,7 @@ def _problem(
         what = brief(text[a : min(b, a + 4 * LONGEST)].decode("utf-8", "backslashreplace"))
     start = text.rfind(b"\n", 0, min(a, len(text))) + 1
     line = text[start : start + 4 * LONGEST].partition(b"\n")[0]
-    foreign = what_else(line.decode("utf-8", "backslashreplace"))
+    foreign = what_else(line)
     from_1 = (a, index_base) == (n_features, 0)
     begins_at_1 = f"if the numbers begin at 1, use {option('index_base', 1)}; else " if from_1 else ""
     sentence = {

@@ -38,6 +38,7 @@ BATCH_ROWS = 1 << 16
 BATCH_BYTES = 32 << 20  # approximate size of the features of a batch: wide tables have fewer rows per batch
 PACKED_WIDTH = 1000  # assumed length of a list of features, which only its first row shows
 CSV_BLOCK_BYTES = 8 << 20
+SEPARATORS = frozenset(",;|\t")  # in the name of a single column, which they separate
 CSV_COLUMN = re.compile(r"In CSV column #(\d+): ")  # how Arrow names the column of a value, from 0
 SHOWN_BYTES = 40  # of a name in a message
 BUFFER_BYTES = 1 << 16  # read buffer per column of a Parquet file: without it, a whole row group is in memory
@@ -280,6 +281,12 @@ class _Csv(Table):
         with _readable(path), self._reader({}) as reader:
             schema = reader.schema
         super().__init__(path, schema, None, queries)
+        names = schema.names
+        if len(names) == 1 and SEPARATORS.intersection(names[0]):
+            raise DataFormatError(
+                f"{path}: columns must be separated by commas (in .tsv by tabs), and decimals by points; got "
+                f"{brief(names[0])}."
+            )
 
     def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
         # Columns that are boolean in the first block stay boolean; all other numbers are read as floats.
