@@ -37,7 +37,7 @@ NODES = {
     "cli": 24_475,
     "report": 25_189,
     "papers": 17_802,
-    "selection": 53_762,
+    "selection": 53_811,
     "rankers": 15_017,
     "crossval": 35_590,
     "evaluation": 9_668,

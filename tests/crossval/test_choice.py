@@ -8,6 +8,8 @@ import pytest
 from sparserank.crossval.choice import Candidate, Rule, choose
 from sparserank.errors import DataError
 from sparserank.paths.sizes import point_within, points_by_size
+from sparserank.selection.notes import notes_of_choice
+from sparserank.selection.plan import make_plan
 from sparserank.selection.statements import choice_sentences, headline, quality_sentence
 from tests.oracles import departures as oracle
 
@@ -68,6 +70,12 @@ def test_steps_are_chosen_if_they_have_a_fifth_fewer_features_or_no_weights_are_
     fewer = not steps_chosen and n_steps < n_weights
     assert choice.passed_over is (steps if fewer else None)
     assert ("a step function counts as 1.25 weights" in " ".join(choice_sentences(choice, "ndcg@10", 30))) == fewer
+    plan = make_plan(penalties=None, metric="ndcg@5", report_metrics=(), convention="default")
+    command = f"penalties='steps' with k={n_steps} gives that model"
+    assert (command in " ".join(notes_of_choice(plan, choice))) == fewer
+    # The command does: of models of steps alone, that is the best of at most so many features.
+    more = replace(candidate(n_steps + 4, 0.001, 0.001), penalty="steps", on_steps=True)
+    assert choose([steps, more], rule=Rule(k=n_steps)).chosen is steps
     # A limit asks for the best, whatever it is made of.
     limited = choose([best, steps, weights], rule=Rule(k=max(n_steps, n_weights)))
     assert limited.chosen is max((steps, weights), key=lambda c: c.mean)

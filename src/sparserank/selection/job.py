@@ -294,9 +294,10 @@ class SelectionJob:
 
     def _only_a_look(self) -> str:
         """The note of a first look."""
-        tried = ", ".join(t.label for t in self.first if t.maker.selects)
+        labels = [t.label for t in self.first if t.maker.selects]
+        tried = f"{', '.join(labels)} {'were' if len(labels) > 1 else 'was'} tried"
         return (
-            f"a first look: only {tried} were tried, without rivals, ablation and half-samples; the same call without "
+            f"a first look: only {tried}, without rivals, ablation and half-samples; the same call without "
             f"{option('fast', True)} does the rest."
         )
 

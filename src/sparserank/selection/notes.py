@@ -22,7 +22,6 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import counted
 from sparserank.selection.typed import AllFuseOptions
 from sparserank.text import Caution, brief
-from sparserank.transforms import STEPS
 
 JUDGED_AT = 10  # depth of judged shares if the metric has no cutoff
 MAX_NAMED = 3
@@ -47,10 +46,11 @@ def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:
         )
     steps = choice.passed_over
     if steps is not None:
+        size = option("budget", steps.cost) if choice.by_cost else option("k", steps.n_features)
         said.append(
             f"{counted(steps.n_features, plan.noun)} as steps are within the margin too ({plan.metric!r} "
             f"{steps.mean:.4f}, weights {choice.chosen.mean:.4f}), but are not a fifth fewer; "
-            f"{option('penalties', STEPS)} gives that model."
+            f"{option('penalties', steps.penalty)} with {size} gives that model."
         )
     return said
 
