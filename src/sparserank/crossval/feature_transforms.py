@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from sparserank.bins import STRAIGHT, Bins, Shape, fit_bins
+from sparserank.crossval.teachers import Teacher, TeachingTrees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import changes_features, fit_transform, transformed
 from sparserank.export import Engine
@@ -76,22 +77,17 @@ class FeatureTransform:
 RAW = FeatureTransform(NONE)
 
 
-class Teacher(NamedTuple):
-    """The maker of a model of steps, and their bins."""
-
-    maker: BoostedSteps
-    bins: Bins
-
-
 def feature_transforms(
     data: RankingDataset,
     names: Sequence[str],
     rules: FeatureRules = NO_RULES,
     last: Collection[str] = (),
+    trees: TeachingTrees | None = None,
 ) -> list[FeatureTransform]:
     """The transforms with these names ('none', 'log', 'distilled', ...), learned from training data.
 
-    rules   of teachers, and by which one of equal columns is chosen; last: columns that are chosen last
+    rules   of the teacher, and by which one of equal columns is chosen; last: columns that are chosen last
+    trees   of the teacher
     """
     any_equal, _ = equal_columns(data, rules, last=last)
 
@@ -100,11 +96,11 @@ def feature_transforms(
         return None if kind == NONE else fit_transform(data, kind)
 
     bins = cache(partial(fit_bins, data))
+    teacher = cache(lambda: Teacher(BoostedSteps(draws=1).with_rules_of(rules), bins(), trees))
     out = []
     for name in names:
         if name in DISTILLED:
-            teacher = Teacher(BoostedSteps(draws=1).with_rules_of(rules), bins())
-            found = FeatureTransform(name, learned(DISTILLED[name]), teacher=teacher)
+            found = FeatureTransform(name, learned(DISTILLED[name]), teacher=teacher())
         elif name == STEPS:
             found = FeatureTransform(name, shape=bins())
         else:

@@ -15,7 +15,7 @@ from sparserank.crossval.convergence import warn_unsolved
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform
 from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.path_files import drop_points, packed, save_points, stored_points, unpacked
-from sparserank.crossval.tasks import FINAL, PathTask
+from sparserank.crossval.tasks import FINAL, PathTask, effort_of_trees
 from sparserank.data.matrices import stored_bytes
 from sparserank.paths import PathResult, PathStarts, Point
 from sparserank.workdir.pieces import WorkStore
@@ -75,7 +75,7 @@ class _Kept:
         self._waiting.discard(name)
         label = self._of[name].label
         if not any(self._of[other].label == label for other in self._waiting):
-            drop_points(self._store, label)
+            drop_points(self._store, self._of[name].key)
 
 
 class FittedPaths:
@@ -95,7 +95,8 @@ class FittedPaths:
     ) -> None:
         self.works, self.tasks, self.n_workers = works, tasks, n_workers
         self._later = later or LaterWork(0.0)  # after the paths, for the time left
-        self.pieces = {_name(t.label, f): replace(t, fold=f) for t in tasks for f in folds}
+        self.pieces = {_name(t.key, f): replace(t, fold=f) for t in tasks for f in folds}
+        self._folds = folds
 
     def all(
         self,
@@ -122,13 +123,13 @@ class FittedPaths:
         points = sum(len(p) for known in _known_points(store, unfinished, self.works).values() for p in known.values())
         work.begin(f", and {points} points of unfinished paths" if points else "")
         if self._use_processes(sum(map(len, waiting.values()))):
-            coming = self._by_processes(waiting, done, store)
+            coming = self._by_processes(waiting, done, store, work.tell)
         else:
             coming = self._in_lockstep(waiting, done, store, work.tell)
         with kept_workers(), closing(coming) as computed:  # or an error here would leave workers behind
             for task, path, seconds, left in computed:
                 done[task.label, task.fold] = path
-                work.keep(_name(task.label, task.fold), path)
+                work.keep(_name(task.key, task.fold), path)
                 what = f"{task.label} {'final path' if task.fold == FINAL else f'fold {task.fold + 1}'}"
                 if store is not None:
                     store.log({"event": "piece", "what": what, "seconds": round(seconds, 3)})
@@ -137,8 +138,24 @@ class FittedPaths:
                     sought.discard((task.label, task.fold))
                     if not sought and (said := look(done)):
                         work.tell(said, left())
+        for transform in dict.fromkeys(t.transform for t in self.tasks):
+            self._teach(transform, store)
         warn_unsolved(done, next(iter(self.works.values())).path_plan.tol)
         return done
+
+    def _teach(
+        self, transform: FeatureTransform, store: WorkStore | None, tell: Callable[[str], None] | None = None
+    ) -> None:
+        """Have the teacher of a transform, if it has one, learn without each fold."""
+        teacher = transform.teacher
+        if teacher is None or teacher.grades:
+            return
+        if tell is not None:
+            tell("teacher of distilled weights")
+        work = self.works[transform]
+        work.teach(self._folds, store)
+        if teacher.of_trees is not None:
+            self._later.effort -= len(self._folds) * effort_of_trees(work.data)
 
     @property
     def _efforts(self) -> dict[str, float]:
@@ -186,12 +203,13 @@ class FittedPaths:
             depths[t.label] = 0 if t.start is None else 1 + depths[t.start]
         return depths
 
-    def _by_processes(self, waiting: Waiting, done: Paths, store: WorkStore | None) -> Computed:
+    def _by_processes(self, waiting: Waiting, done: Paths, store: WorkStore | None, report: Report) -> Computed:
         labels = [label for label, paths in waiting.items() for _ in paths]
         left = TimeLeft(labels, min(self.n_workers, len(labels)), self._efforts, self._later)
         stages = self._stages(waiting, np.inf)
         for stage in stages:
-            one = _OnePath(self.works[stage[0].transform].for_a_process([t.fold for t in stage]))
+            self._teach(stage[0].transform, store, lambda what: report(what, left.seconds()))
+            one = _OnePath(self.works[stage[0].transform].for_a_process())
             known = _known_points(store, stage, self.works)
             arguments = [(replace(_ready(t, done, known), transform=RAW),) for t in stage]  # `one` has the transform
             with closing(run_pieces(one, arguments, self.n_workers, processes=True)) as outcomes:
@@ -216,7 +234,9 @@ class FittedPaths:
             if work is not None and work is not self.works[stage[0].transform]:
                 work.release()
             work = self.works[stage[0].transform]
-            follow = _Following(_known_points(store, stage, self.works), kind, in_all, store, left, report)
+            self._teach(stage[0].transform, store, lambda what: report(what, left.seconds()))
+            known, keys = _known_points(store, stage, self.works), {t.label: t.key for t in stage}
+            follow = _Following(known, keys, kind, in_all, store, left, report)
             paths = work(
                 [replace(_ready(t, done, follow.points), keep=partial(follow.keep, t.label, t.fold)) for t in stage]
             )
@@ -243,9 +263,16 @@ class _Following:
     """Follows the points of paths that advance together, for checkpoints and progress."""
 
     def __init__(
-        self, points: Points, kind: str, in_all: int, store: WorkStore | None, left: TimeLeft, report: Report
+        self,
+        points: Points,
+        keys: Mapping[str, str],
+        kind: str,
+        in_all: int,
+        store: WorkStore | None,
+        left: TimeLeft,
+        report: Report,
     ) -> None:
-        self.points, self._kind, self._in_all = points, kind, in_all
+        self.points, self._keys, self._kind, self._in_all = points, keys, kind, in_all
         self._store, self._left, self._report = store, left, report
         left.skip(kind, sum(len(known) for of_fold in points.values() for known in of_fold.values()))
         self._saved = dict.fromkeys(points, 0)  # number of points of a task in its last checkpoint
@@ -264,7 +291,7 @@ class _Following:
         known = {label: sum(map(len, of_fold.values())) for label, of_fold in self.points.items()}
         if self._store is not None and now >= self._next_save:
             behind = max(known, key=lambda label: known[label] - self._saved[label])
-            save_points(self._store, behind, self.points[behind], self._turns[behind])
+            save_points(self._store, self._keys[behind], self.points[behind], self._turns[behind])
             self._saved[behind] = known[behind]
             self._turns[behind] += 1
             took = time.perf_counter() - now
@@ -279,9 +306,12 @@ def _known_points(store: WorkStore | None, stage: Sequence[PathTask], works: Wor
     folds: dict[str, list[int]] = {}
     for task in stage:
         folds.setdefault(task.label, []).append(task.fold)
-    n_coefficients = {task.label: works[task.transform].n_coefficients for task in stage}
-    return {label: stored_points(store, label, own, n_coefficients[label]) for label, own in folds.items()}
+    of_label = {task.label: (task.key, works[task.transform].n_coefficients) for task in stage}
+    return {
+        label: stored_points(store, key, folds[label], n_coefficients)
+        for label, (key, n_coefficients) in of_label.items()
+    }
 
 
-def _name(label: str, fold: int) -> str:
-    return f"{'final' if fold == FINAL else f'fold{fold}'}-{label}"
+def _name(key: str, fold: int) -> str:
+    return f"{'final' if fold == FINAL else f'fold{fold}'}-{key}"

@@ -30,6 +30,7 @@ from sparserank.shards.scaling import FeatureScaling, fit_scalings, prepared
 from sparserank.solvers.lockstep import Steps, run_all
 from sparserank.transforms import STEPS
 from sparserank.weighting import Weighting
+from sparserank.workdir.pieces import WorkStore, kept
 
 AT_ONCE = 10  # half-samples in lockstep
 AT_ONCE_DISTILLED = 2  # each has labels of its own, which take about 15 bytes a document
@@ -81,16 +82,13 @@ class FoldedPaths:
         self.path_plan = replace(path_plan, feature_names=transform.names(data.names))
         self.valid, self.query_weight, self.n_threads = valid, query_weight, n_threads
         self._weighted: tuple[object, Weighted] | None = None  # the last ones, with the queries that they use
-        self._grades: dict[bytes, np.ndarray] = {}  # labels (n_docs,) by the teacher of these queries
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in self.__dict__.items() if name not in MADE}
         return {**kept, "_weighted": None, "client": None, "alike": None}
 
-    def for_a_process(self, folds: Sequence[int]) -> FoldedPaths:
-        """A copy of one thread, with the grades of teachers without these folds."""
-        if self.transform.teacher is not None:
-            self._teach(self._used(folds))
+    def for_a_process(self) -> FoldedPaths:
+        """A copy of one thread."""
         out = copy(self)
         out.n_threads = 1
         return out
@@ -133,8 +131,9 @@ class FoldedPaths:
                     statuses += [status for p in first for status in p.statuses]
                 tasks = [replace(wanted, starts=s) for s in starts]
                 paths = self._run([self._steps(t, o, plan) for t, o in zip(tasks, objectives, strict=True)], scalings)
-                for sample in own:
-                    self._grades.pop(sample.tobytes(), None)
+                if self.transform.teacher is not None:
+                    for sample in own:
+                        self.transform.teacher.grades.pop(sample.tobytes(), None)
                 for path in paths:
                     at = point_within(size_of(path.sparse_coefs, path.width), path.ranks, k)
                     supports.append(np.zeros(0, dtype=np.int64) if at is None else path.support(at))
@@ -214,20 +213,35 @@ class FoldedPaths:
                 objectives = on(self._shards, at)
             else:
                 self._teach(used)
-                shards = [self._with_labels(self._grades[row.tobytes()].astype(np.float64)) for row in used]
+                shards = [self._with_labels(self.transform.teacher.labels(row, self.data)) for row in used]
                 objectives = [on(shards[i], [i])[0] for i in at]
             scalings = [FeatureScaling(method, centers[i], scales[i]) for i in at]
             self._weighted = key, (objectives, scalings)
         return self._weighted[1]
 
+    def teach(self, folds: Sequence[int], store: WorkStore | None) -> None:
+        """Learn the grades of the teacher without each of these folds, all at once; one piece of work."""
+        teacher, used = self.transform.teacher, self._used(folds)
+        assert teacher is not None
+
+        def learned() -> dict[str, np.ndarray]:
+            self._teach(used)
+            grades = np.array([teacher.grades[row.tobytes()] for row in used])
+            return {"grades": grades, "reason": np.array([teacher.reason], dtype="U")}
+
+        n = len(used), self.data.n_docs
+        arrays = kept(store, f"teacher-{teacher.key}", learned, grades=("u", n), reason=("U", (1,)))
+        teacher.reason = str(arrays["reason"][0])
+        teacher.grades |= {row.tobytes(): own for row, own in zip(used, arrays["grades"], strict=True)}
+
     def _teach(self, used: np.ndarray) -> None:
-        """Learn the labels (n_docs,) of distilled models from the queries of each row of `used` (n, n_queries), once:
-        grades by the teacher, or the true labels if it finds no step there."""
-        new = {row.tobytes(): row for row in used if row.tobytes() not in self._grades}
-        if not new:
-            return
+        """Learn the grades of the teacher from the queries of each row of `used` (n, n_queries) bool, once."""
         d, teacher = self.data, self.transform.teacher
         assert teacher is not None
+        new = {row.tobytes(): row for row in used if row.tobytes() not in teacher.grades}
+        if not new:
+            return
+        rows = np.array(list(new.values()))
         steps = FoldedPaths(
             d,
             self.fold,
@@ -238,12 +252,10 @@ class FoldedPaths:
             client=self.client,
             transform=FeatureTransform(STEPS, shape=teacher.bins),
         )
-        objectives, _ = steps._objectives_of(np.array(list(new.values())), range(len(new)), [""] * len(new))
+        objectives, _ = steps._objectives_of(rows, range(len(rows)), [""] * len(rows))
         models = run_all([teacher.maker.on_all_features(o) for o in objectives])
-        for (key, row), w in zip(new.items(), models, strict=True):
-            grades = np.concatenate(steps._shards.call("grades", w))
-            differ = grades[np.repeat(row, d.sizes)].any()
-            self._grades[key] = grades if differ else d.relevance
+        scores = [np.concatenate(steps._shards.call("scores", w)) for w in models]
+        teacher.learn(rows, scores, d.query_ptr)
 
     def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
         return self._shards.call("moments", unit, around, per_query=used)

@@ -11,6 +11,7 @@ import numpy as np
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform
 from sparserank.data.dataset import RankingDataset
 from sparserank.paths import PathStarts, PenaltyPath, Point, RefitPath, RuledMaker
+from sparserank.paths.makers import l1_seconds
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 
@@ -38,10 +39,21 @@ class PathTask:
     done: Sequence[Point] = ()
     keep: Callable[[Point, int], None] | None = None
 
+    @property
+    def key(self) -> str:
+        """The label, and what its paths depend on besides the plan: part of the names of their pieces."""
+        teacher = self.transform.teacher
+        return self.label if teacher is None else f"{self.label} {teacher.key}".rstrip()
+
     def effort(self, data: RankingDataset) -> float:
         """Expected time of a path, relative to one of l1 on the same data; for the time left."""
         effort = self.maker.effort(n_useful_docs(data), data.n_features)
         return effort * (1.0 if self.transform.teacher is None else DISTILLED)
+
+
+def effort_of_trees(data: RankingDataset) -> float:
+    """Expected time of one training, relative to an l1 path on the same data, as measured; for the time left."""
+    return (0.2 + 7e-5 * data.n_docs) / l1_seconds(n_useful_docs(data), data.n_features)
 
 
 def n_useful_docs(data: RankingDataset) -> int:

@@ -28,6 +28,8 @@ BY_FEATURE = {  # {parameter with one value for each feature: its aliases}
     "max_bin_by_feature": (),
     "monotone_constraints": ("mc", "monotonic_cst", "monotone_constraint"),
 }
+# Values of the training data from which on all threads grow one ensemble; with fewer, each thread grows its own.
+MIN_SHARED_VALUES = 5_000_000
 OF_RANKING = re.compile("rank|ndcg")  # objectives that compare the documents of a query
 INTERACTIONS = "interaction_constraints"  # its value is groups of features, by number
 
@@ -152,6 +154,8 @@ class TreeData:
     names          of all features, used if LightGBM accepts such names
     query_weight   (n_queries,) weights of the queries in the loss, or None
     n_threads      of each ensemble; trees do not depend on it
+
+    Trees on the same queries with the same seed are trained once.
     """
 
     data: RankingDataset
@@ -163,6 +167,7 @@ class TreeData:
     n_threads: int = 1
     _held: Any = field(init=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _fitted: dict[tuple[bytes, int], Trees] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         import lightgbm
@@ -200,7 +205,12 @@ class TreeData:
             if not in_time():
                 raise TooSlow
 
-        parameters = self._parameters(self.seed if seed is None else seed)
+        seed = self.seed if seed is None else seed
+        seen = None if seen is None or seen.all() else seen
+        key = b"" if seen is None else seen.tobytes(), seed
+        if key in self._fitted:
+            return self._fitted[key]
+        parameters = self._parameters(seed)
         try:
             with self._lock:  # two threads must not use one LightGBM data set at once
                 held = self._held.construct()
@@ -211,11 +221,17 @@ class TreeData:
         except lightgbm.basic.LightGBMError as error:
             why = SOURCE_LINE.sub("", " ".join(str(error).split())).rstrip(" .")
             raise DataError(f"LightGBM cannot be trained with these settings on these data: {why}.") from error
-        return Trees(booster, self.columns)
+        self._fitted[key] = Trees(booster, self.columns)
+        return self._fitted[key]
 
     def _parameters(self, seed: int) -> dict[str, Any]:
         always = {"seed": seed, "num_threads": self.n_threads, "deterministic": True, "force_row_wise": True}
         return {"data_random_seed": self.seed, **self.settings.parameters, **always, "verbosity": -1}
+
+
+def threads_of_trees(data: RankingDataset, n_threads: int) -> tuple[int, int]:
+    """(ensembles that are trained at a time, threads of each)."""
+    return (1, n_threads) if data.n_docs * data.n_features >= MIN_SHARED_VALUES else (n_threads, 1)
 
 
 def fit_trees(

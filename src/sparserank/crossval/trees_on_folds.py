@@ -14,26 +14,19 @@ import numpy as np
 
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.rivals import Rival
-from sparserank.crossval.tasks import FINAL, n_useful_docs
+from sparserank.crossval.tasks import FINAL
+from sparserank.crossval.teachers import TeachingTrees
 from sparserank.crossval.tree_rivals import LeftOut, TreeRival, TreeRivals
-from sparserank.crossval.trees import TooSlow, TreeData, identity_of_trees
+from sparserank.crossval.trees import TooSlow, TreeData, identity_of_trees, threads_of_trees
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
-from sparserank.paths.makers import l1_seconds
 from sparserank.workdir.pieces import Reader, WorkStore, checked
 from sparserank.workdir.work import Progress, Work
 
-# Values of the training data from which on all threads grow one ensemble; with fewer, each thread grows its own.
-MIN_SHARED_VALUES = 5_000_000
 Arrays = dict[str, np.ndarray]
-
-
-def effort_of_trees(data: RankingDataset) -> float:
-    """Expected time of one training, relative to an l1 path on the same data, as measured; for the time left."""
-    return (0.2 + 7e-5 * data.n_docs) / l1_seconds(n_useful_docs(data), data.n_features)
 
 
 class RivalsOnFolds(Protocol):
@@ -74,7 +67,8 @@ class RivalsOnFolds(Protocol):
 class TreesOfRival:
     """A piece of work: train the trees of a rival without fold f, and score the queries of that fold ('scores'). If f
     is FINAL, the trees are trained on all training queries and score each data set of `unseen`, by name. 'by_gain': the
-    columns that the trees use, by total gain. Folds with the same columns share one `TreeData`."""
+    columns that the trees use, by total gain. Folds with the same columns share one `TreeData`; taught: that of a
+    teacher, whose trees are not trained again."""
 
     data: RankingDataset
     fold: np.ndarray
@@ -82,6 +76,7 @@ class TreesOfRival:
     unseen: dict[str, RankingDataset]
     seed: int
     n_threads: int
+    taught: TreeData | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _held: dict[bytes, TreeData] = field(default_factory=dict)
@@ -105,6 +100,8 @@ class TreesOfRival:
     def _data(self, rival: TreeRival, columns: np.ndarray) -> TreeData:
         with self._lock:
             key = columns.tobytes()
+            if self.taught is not None and np.array_equal(columns, self.taught.columns):
+                return self.taught
             if key not in self._held:
                 more: dict[str, Any] = {"query_weight": self.query_weight, "n_threads": self.n_threads}
                 self._held[key] = TreeData(self.data, columns, rival.settings, self.seed, **more)
@@ -120,6 +117,7 @@ class TreesOnFolds:
     data          training queries; trees read the columns of their table, and missing values, where these are known
     judged        queries on which candidates are evaluated; test: test queries, for trees on all training queries
     seconds       time limit of each rival for all its folds
+    teacher       trees that have learned on the same folds, or None
     required      an error ends the job, because the job is about the trees
     scores        {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
                   documents, in the order of the input
@@ -137,6 +135,7 @@ class TreesOnFolds:
     seed: int
     n_threads: int
     seconds: float
+    teacher: TeachingTrees | None = None
     required: bool = False
     left_out: list[LeftOut] = field(default_factory=list)
     test_scores: dict[str, np.ndarray] = field(default_factory=dict)
@@ -222,8 +221,7 @@ class TreesOnFolds:
         progress: Progress | None,
     ) -> list[tuple[TreeRival, dict[int, Arrays]]]:
         """[(rival, {fold: piece of work})], for the rivals that finish; columns: {rival: {fold: columns}}."""
-        together = self.data.n_docs * self.data.n_features >= MIN_SHARED_VALUES
-        n_workers, n_threads = (1, self.n_threads) if together else (self.n_threads, 1)
+        n_workers, n_threads = threads_of_trees(self.data, self.n_threads)
         unseen = {"judged": self.judged} if not self.cv.folds else {}
         if self.test is not None:
             unseen["test"] = self.test
@@ -251,7 +249,8 @@ class TreesOnFolds:
         out = []
         for rival, of_fold in columns.items():
             own = {names[rival, f]: f for f in of_fold}
-            task = TreesOfRival(self.data, self.cv.fold, self.query_weight, unseen, self.seed, n_threads)
+            taught = None if self.teacher is None else self.teacher.shared
+            task = TreesOfRival(self.data, self.cv.fold, self.query_weight, unseen, self.seed, n_threads, taught)
             share = self.seconds / math.ceil(len(own) / n_workers)
             try:
                 work.run(

@@ -15,7 +15,7 @@ from sparserank.crossval.choice import Candidate
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.feature_transforms import feature_transforms, logs_differ
-from sparserank.crossval.tasks import FINAL, PathTask
+from sparserank.crossval.tasks import FINAL, PathTask, effort_of_trees
 from sparserank.crossval.tree_files import refuse_objective
 from sparserank.crossval.tree_rivals import (
     LIGHTGBM,
@@ -28,7 +28,7 @@ from sparserank.crossval.tree_rivals import (
     rival_of_file,
 )
 from sparserank.crossval.trees import Trees, check_trees, fit_trees, usable_by_trees
-from sparserank.crossval.trees_on_folds import TreesOnFolds, effort_of_trees
+from sparserank.crossval.trees_on_folds import TreesOnFolds
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds

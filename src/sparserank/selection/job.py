@@ -23,9 +23,10 @@ from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.crossval.rivals import Formulas
 from sparserank.crossval.stability import Stability
 from sparserank.crossval.substitutes import NearEqual, RedundantFeatures, near_equal, redundant_features
-from sparserank.crossval.tasks import FINAL, PathTask
+from sparserank.crossval.tasks import FINAL, PathTask, effort_of_trees
+from sparserank.crossval.teachers import TeachingTrees
 from sparserank.crossval.tree_rivals import TreeRivals
-from sparserank.crossval.trees_on_folds import RivalsOnFolds, TreesOnFolds, effort_of_trees
+from sparserank.crossval.trees_on_folds import RivalsOnFolds, TreesOnFolds
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
@@ -46,6 +47,7 @@ from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
 from sparserank.selection.menu import first_look, notes_of_steps, of_earlier, tasks_of
 from sparserank.selection.notes import (
+    note_of_teacher,
     notes_of_choice,
     notes_of_kept,
     notes_of_loss,
@@ -117,7 +119,11 @@ class SelectionJob:
         check_relevant(plan.metrics, self.judged.relevance)
         self.names = data.names
         feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
-        tried = tasks_of(plan, data, feature_groups, client, problem.transforms)
+        fold = np.full(data.n_queries, -1) if holdout else _folds(data, plan)
+        trees = None
+        if isinstance(problem.rivals, TreeRivals) and not plan.fast:
+            trees = TeachingTrees(problem.rivals, plan.penalties[0], data, fold, plan.random_state, weight, n_threads)
+        tried = tasks_of(plan, data, feature_groups, client, problem.transforms, trees)
         if named is not None:  # references, in place of dense models
             label = f"{NAMED} ({named.names[0]} first)"
             tried = [*(t for t in tried if t.maker.selects), PathTask(label, named, FeatureTransform(NAMED))]
@@ -132,7 +138,7 @@ class SelectionJob:
             self.tasks = self.first
         self.cv = CrossValidation(
             data,
-            np.full(data.n_queries, -1) if holdout else _folds(data, plan),
+            fold,
             list(dict.fromkeys(t.transform for t in (*self.tasks, *self.left_out))),
             plan.path_plan,
             plan.metrics,
@@ -159,12 +165,18 @@ class SelectionJob:
                 seed=plan.random_state,
                 n_threads=n_threads,
                 seconds=problem.rival_time,
+                teacher=trees,
             )
         )
         # In one of two selections, models of steps are the best of their size.
         steps = (t.effort(data) for t in self.tasks if t.maker.rules.on_steps and ablates_sizes(data))
         last = HALF_SAMPLE * plan.half_samples + ABLATION + 0.5 * OF_STEPS * max(steps, default=0.0)
-        self._later = LaterWork(self.rivals.n_pieces * effort_of_trees(data) + (0.0 if plan.fast else last))
+        self.teacher = next((t.transform.teacher for t in self.tasks if t.transform.teacher is not None), None)
+        taught = self.teacher is not None and self.teacher.of_trees is not None
+        n_trees = len([FINAL, *self.cv.folds]) if taught else 0
+        if not taught or trees is None or trees.shared is None:
+            n_trees += self.rivals.n_pieces
+        self._later = LaterWork(n_trees * effort_of_trees(data) + (0.0 if plan.fast else last))
         self._last: tuple[float, float] | None = None  # expected seconds of the half-samples and of the ablation
         self.beside = Comparisons(plan, self.cv, self.rivals, self.judged, problem.test, problem.current)
 
@@ -204,10 +216,8 @@ class SelectionJob:
         chosen, strongest = choice.chosen, choice.reference
         model = self.model(candidate_set, chosen)
         notes += notes_of_kept(plan, model)
-        if candidate_set.transform(chosen).teacher is not None:
-            notes.append(
-                "the weights learned the order of a model of steps (distilled); they were evaluated on the labels."
-            )
+        if self.teacher is not None:
+            notes.append(note_of_teacher(self.teacher, chosen=candidate_set.transform(chosen).teacher is not None))
         stability = self._stability(candidate_set, chosen, model, store, progress, notes)
         engine = self._for_engine(candidate_set, model, store, notes)
         test = self.beside.on_test(candidate_set, model, strongest, notes)
@@ -247,6 +257,7 @@ class SelectionJob:
             query_ids=self.beside.query_ids,
             notes=notes,
             engine=engine,
+            teacher=None if self.teacher is None else self.teacher.record,
         )
         if store is not None:
             store.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
@@ -357,6 +368,7 @@ class SelectionJob:
             **strength,
             "relax": chosen.relax,
             "transform": candidate_set.transform(chosen).name,
+            **({} if candidate_set.transform(chosen).teacher is None else {"teacher": str(self.teacher)}),
         }
         parameters = {**({"formula": chosen.formula} if chosen.formula else learned), **self.problem.facts}
         metadata = {

@@ -9,6 +9,7 @@ from typing import Any
 from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms, logs_differ
 from sparserank.crossval.tasks import PathTask
+from sparserank.crossval.teachers import TeachingTrees
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
 from sparserank.export import ENGINES
@@ -41,11 +42,12 @@ def tasks_of(
     groups: FeatureGroups,
     client: Any = None,
     transforms: Sequence[FeatureTransform] | None = None,
+    trees: TeachingTrees | None = None,
 ) -> list[PathTask]:
     """The tasks, transform by transform: the penalties, then the dense reference, which steps and distilled models do
     not have. By default, concave penalties are tried only under the last linear transform, and the last that the engine
     can run.
-    transforms: by default those that the plan names.
+    transforms: by default those that the plan names; trees: of the teacher of distilled models.
 
     Raises
         ParameterError   distilled models without a linear penalty
@@ -58,7 +60,7 @@ def tasks_of(
         names = transforms_tried(plan, data)
         if any(p.on_steps for p in limited.values()):
             names.append(STEPS)
-        transforms = feature_transforms(data, names, plan.penalties[0], plan.renamed(data))
+        transforms = feature_transforms(data, names, plan.penalties[0], plan.renamed(data), trees)
     unasked = plan.with_steps and plan.feature_transform == (AUTO,)
     linear = [t for t in transforms if t.teacher is None and not t.shape.stepped]
     run = [t for t in linear if plan.engine is None or not t.lacking(ENGINES[plan.engine])]

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 
 from sparserank.crossval.choice import Choice
+from sparserank.crossval.teachers import Teacher
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.fusion_table import FusionTable
 from sparserank.data.fusion.judged_runs import JudgedRuns
@@ -75,6 +76,13 @@ def notes_of_kept(plan: SelectionPlan, model: RankingModel) -> list[str]:
             f"0: the data favour the direction that {option('monotone')} forbids."
         )
     ]
+
+
+def note_of_teacher(teacher: Teacher, *, chosen: bool) -> str:
+    """A note that names the teacher of distilled weights; chosen: the model has such weights."""
+    if chosen:
+        return f"the weights learned the order of {teacher} (distilled); they were evaluated on the labels."
+    return f"distilled weights were tried too; they learned the order of {teacher}."
 
 
 def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: bool, on_steps: bool) -> list[str]:

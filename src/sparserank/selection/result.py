@@ -141,6 +141,7 @@ class SelectionResult:
     notes: list[str]
     origin: Origin | None = None
     engine: ForEngine | None = None
+    teacher: Mapping[str, Any] | None = None
     n_available: int | None = None
     suspects: Mapping[str, str] = field(default_factory=dict)
 
@@ -433,6 +434,7 @@ class SelectionResult:
             "test": None if self.test is None else self.test.rows(plan.confidence),
             "constant_features": list(self.constant_features),
             "engine": None if self.engine is None else asdict(self.engine),
+            "teacher": self.teacher,
             "origin": None if self.origin is None else asdict(self.origin),
             "fusion": None,
         }

@@ -23,6 +23,7 @@ DENSE_FROM = 0.1  # share of weights that are not 0 from which products with arr
 CHUNK_BYTES = 16 << 20  # of features and scores together
 # Grades begin above these shares of the other documents of a query that score lower.
 GRADES_FROM = (0.5, 0.7, 0.82, 0.9, 0.96)
+EQUAL = 1e-12  # differences of scores below this share of the largest count as none
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,19 @@ def _scores(
         sums = [clause_sums(values, w) for w in weights]
         return np.array(sums).reshape(len(sums), len(documents)).T
     return rows.times(models, documents)
+
+
+def standardised(scores: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
+    """(n_docs,) scores minus their mean within the query, divided by their standard deviation there; 0 where all are
+    equal."""
+    sizes = np.diff(query_ptr)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    n = np.maximum(sizes, 1)
+    centred = scores - (np.bincount(query, scores, len(sizes)) / n)[query]
+    deviation = np.sqrt(np.bincount(query, centred**2, len(sizes)) / n)
+    # Rounding leaves differences of its own size where all scores are equal.
+    least = EQUAL * np.abs(scores).max(initial=0.0)
+    return np.where(deviation[query] > least, centred / np.maximum(deviation[query], least or 1.0), 0.0)
 
 
 def grades_of(scores: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:

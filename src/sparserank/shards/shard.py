@@ -16,7 +16,7 @@ from sparserank.metrics import Metric
 from sparserank.shards import _pass_kernels as kernels
 from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards.coordinates import Coordinates, coordinates_of
-from sparserank.shards.measuring import Columns, grades_of, measure
+from sparserank.shards.measuring import Columns, measure
 from sparserank.shards.moments import alike, coarse_unit, moment_sums
 from sparserank.shards.pair_norms import lists_between, pair_norms
 from sparserank.shards.passes import Pass, Sums, run_passes
@@ -394,10 +394,9 @@ class Shard:
         known = (self.rows.columns(documents, columns) != 0).any(axis=1) if present else None
         return Z.reshape(len(documents), len(columns)), self.relevance[documents], ids, known
 
-    def grades(self, w: np.ndarray) -> np.ndarray:
-        """(n_docs,) uint8 `grades_of` the scores at w (n_columns,)."""
-        scores = self.rows.times(w[None], np.arange(self.rows.n_docs))[:, 0]
-        return grades_of(scores, self.query_ptr)
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """(n_docs,) scores at w (n_columns,)."""
+        return self.rows.times(w[None], np.arange(self.rows.n_docs))[:, 0]
 
     def measure(
         self, models: Sequence[sp.csr_array | Columns], metrics: Sequence[Metric], assigned: np.ndarray

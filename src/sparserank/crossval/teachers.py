@@ -1,0 +1,211 @@
+"""The teacher of distilled weights: boosted steps, and trees of LightGBM where these can be trained (theory.md 9)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sparserank.bins import Bins
+from sparserank.crossval.tree_rivals import TreeRival, TreeRivals, is_installed
+from sparserank.crossval.trees import OF_RANKING, TreeData, identity_of_trees, threads_of_trees
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError
+from sparserank.lazy import cached_property
+from sparserank.options import option
+from sparserank.paths import BoostedSteps
+from sparserank.penalties import FeatureRules
+from sparserank.shards.measuring import grades_of, standardised
+from sparserank.workdir.processes import run_pieces
+
+MONOTONE = "monotone_constraints"  # LightGBM's name for signs
+NOT_INSTALLED = "LightGBM is not installed"
+
+
+class TeachingTrees:
+    """The trees of a teacher: one ensemble for each set of queries, on the columns that our models may use.
+
+    Parameters
+        rivals    the trees that a selection is compared with, whose settings and columns are used
+        rules     the features that are not used, and the signs that the trees respect
+        data      training queries; fold: (n_queries,) fold numbers from 0
+        seed      of the ensemble on all queries; those without fold f have seed + f, like rivals
+        query_weight   (n_queries,) weights in the loss, or None
+    Attributes
+        reason    why there are no trees, as a clause; "" if there are
+    """
+
+    def __init__(
+        self,
+        rivals: TreeRivals,
+        rules: FeatureRules,
+        data: RankingDataset,
+        fold: np.ndarray,
+        seed: int,
+        query_weight: np.ndarray | None,
+        n_threads: int,
+    ) -> None:
+        self.seed = seed
+        self._fold, self._query_weight = fold, query_weight
+        self._n_workers, self._n_threads = threads_of_trees(data, n_threads)
+        self.reason = _reason(rivals)
+        if self.reason:
+            return
+        (self._rival,) = rivals.trees
+        self.rival = _under_rules(self._rival, rules, data)
+        self._data = data
+        if len(self.rival.columns) == 0:
+            self.reason = "the rules leave no column for trees"
+
+    @property
+    def shared(self) -> TreeData | None:
+        """What the trees of the rival learn from, if it has the same columns and settings; None if it has others."""
+        return self.held if not self.reason and self.rival is self._rival else None
+
+    @cached_property
+    def held(self) -> TreeData:
+        """What the trees learn from."""
+        rival = self.rival
+        of_table = rival.table.learned(self._data).of(self._data)
+        more: dict[str, Any] = {"query_weight": self._query_weight, "n_threads": self._n_threads}
+        return TreeData(of_table, rival.columns, rival.settings, self.seed, **more)
+
+    def scores(self, seen: np.ndarray) -> list[np.ndarray]:
+        """(n_docs,) scores by the trees on the queries of each row of `seen` (n, n_queries) bool.
+
+        Raises
+            DataError   LightGBM refuses the data or the settings
+        """
+        out, held = [np.zeros(0)] * len(seen), self.held
+
+        def of_row(row: np.ndarray) -> np.ndarray:
+            without = np.unique(self._fold[~row])
+            seed = self.seed + (int(without[0]) if len(without) == 1 else 0)
+            return held.fit(row, seed).scores(held.data.X)
+
+        with closing(run_pieces(of_row, [(row,) for row in seen], self._n_workers, processes=False)) as outcomes:
+            for outcome in outcomes:
+                if outcome.error is not None:
+                    raise outcome.error
+                out[outcome.index] = outcome.result
+        return out
+
+
+def _reason(rivals: TreeRivals) -> str:
+    """Why the trees of the rival cannot teach; "" if they can."""
+    if rivals.left_out:
+        return rivals.left_out[0].reason
+    if not rivals.trees:
+        return f"of {option('rival', 'none')}" if is_installed() else NOT_INSTALLED
+    (rival,) = rivals.trees
+    if rival.lacks:
+        return f"{rival.name} would learn from other features"
+    objective = rival.settings.parameters["objective"]
+    return "" if OF_RANKING.search(objective) else f"{rival.name} has the objective {objective}"
+
+
+def _under_rules(rival: TreeRival, rules: FeatureRules, data: RankingDataset) -> TreeRival:
+    """The rival without columns of which a feature is dropped, or signed unless it is the column itself; with the
+    signs of the others. The same object if nothing changes."""
+    names, sources = data.names, data.sources
+    signs = rules.feature_signs(len(names))
+    signed = [j for j in np.flatnonzero(signs) if sources[j] != names[j]]
+    unused = {sources[j] for j in (*rules.drop, *signed)}
+    columns = [j for j in rival.columns.tolist() if rival.table.names[j] not in unused]
+    of_column = {names[j]: int(signs[j]) for j in np.flatnonzero(signs)}
+    used = [rival.table.names[j] for j in columns]
+    if len(columns) == len(rival.columns) and of_column.keys().isdisjoint(used):
+        return rival
+    others = dict(rival.settings.others)
+    if not of_column.keys().isdisjoint(used):
+        others[MONOTONE] = ",".join(str(of_column.get(name, 0)) for name in rival.table.names)
+    settings = replace(rival.settings, others=tuple(others.items()))
+    return replace(rival, settings=settings, columns=np.array(columns, dtype=np.int64))
+
+
+@dataclass(eq=False)
+class Teacher:
+    """Teaches linear models an order of documents in place of the labels: that of boosted steps and, if there are
+    any, of trees.
+
+    grades    (n_docs,) uint8 by the teacher of a set of queries, by the bytes of its mask
+    """
+
+    maker: BoostedSteps
+    bins: Bins
+    trees: TeachingTrees | None = None
+    grades: dict[bytes, np.ndarray] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "trees": None}
+
+    @property
+    def of_trees(self) -> TeachingTrees | None:
+        """Its trees; None if it has none."""
+        return None if self.reason else self.trees
+
+    @property
+    def reason(self) -> str:
+        """Why it has no trees, as a clause; "" if it has some, or if none were sought."""
+        return "" if self.trees is None else self.trees.reason
+
+    @reason.setter
+    def reason(self, reason: str) -> None:
+        if self.trees is not None:
+            self.trees.reason = reason
+
+    @cached_property
+    def key(self) -> str:
+        """What pieces of work depend on besides the plan of the selection."""
+        trees = self.of_trees
+        if trees is None:
+            return ""
+        rival = trees.rival
+        depends = [rival.settings, rival.columns.tolist(), rival.table.names, rival.table.levels]
+        depends += [identity_of_trees(), trees.seed]
+        return hashlib.sha256(repr(depends).encode()).hexdigest()[:16]
+
+    def learn(self, rows: np.ndarray, scores: list[np.ndarray], query_ptr: np.ndarray) -> None:
+        """Make the grades of each row of `rows` (n, n_queries) bool from the scores (n_docs,) of its steps and of
+        its trees: their sum, each standardised within the queries."""
+        trees = self.of_trees
+        if trees is not None:
+            try:
+                others = trees.scores(rows)
+            except DataError as error:
+                self.reason = str(error).rstrip(".")
+            else:
+                each = zip(scores, others, strict=True)
+                scores = [standardised(s, query_ptr) + standardised(other, query_ptr) for s, other in each]
+        for row, own in zip(rows, scores, strict=True):
+            self.grades[row.tobytes()] = grades_of(own, query_ptr)
+
+    def labels(self, row: np.ndarray, data: RankingDataset) -> np.ndarray:
+        """(n_docs,) float64 labels from the queries of a mask: the grades, or the true labels if all grades are 0."""
+        grades = self.grades[row.tobytes()]
+        taught = grades[np.repeat(row, data.sizes)].any()
+        return grades.astype(np.float64) if taught else data.relevance
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """For the result file: names, versions and seeds."""
+        trees = self.of_trees
+        return {
+            "steps": repr(self.maker),
+            "trees": None if trees is None else trees.rival.name,
+            **({} if trees is None else {**identity_of_trees(), "seed": trees.seed}),
+            "without_trees": self.reason or None,
+        }
+
+    def __str__(self) -> str:
+        """'LightGBM (4.6.0, seed 0) and 100 boosted steps (seed 0)'"""
+        steps = f"{self.maker.rounds} boosted steps (seed {self.maker.seed})"
+        trees = self.of_trees
+        if trees is not None:
+            version = identity_of_trees()["lightgbm"]
+            return f"{trees.rival.name} ({version}, seed {trees.seed}) and {steps}"
+        return f"{steps} alone, because {self.reason}" if self.reason else steps
