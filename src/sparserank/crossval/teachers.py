@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from sparserank.bins import Bins
-from sparserank.crossval.tree_rivals import TreeRival, TreeRivals, is_installed
+from sparserank.crossval import tree_rivals
+from sparserank.crossval.tree_rivals import TreeRival, TreeRivals
 from sparserank.crossval.trees import OF_RANKING, TreeData, identity_of_trees, threads_of_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
@@ -100,7 +101,7 @@ def _reason(rivals: TreeRivals) -> str:
     if rivals.left_out:
         return rivals.left_out[0].reason
     if not rivals.trees:
-        return f"of {option('rival', 'none')}" if is_installed() else NOT_INSTALLED
+        return f"of {option('rival', 'none')}" if tree_rivals.is_installed() else NOT_INSTALLED
     (rival,) = rivals.trees
     if rival.lacks:
         return f"{rival.name} would learn from other features"
