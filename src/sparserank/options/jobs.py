@@ -85,9 +85,9 @@ RIVAL = Option(
     name="rival",
     kind=Given("str | os.PathLike | None", "str", words=True),
     default="auto",
-    help="Trees that are trained and compared on the same folds, without affecting the choice: auto (LightGBM, if it "
-    "is installed), none, lightgbm, or the path of a saved LightGBM model or of a parameter file, whose settings "
-    "are used.",
+    help="Trees that are trained on the same folds, compared, and never chosen; distilled weights learn from them: "
+    "auto (LightGBM, if it is installed), none, lightgbm, or the path of a saved LightGBM model or of a parameter file, "
+    "whose settings are used.",
     panel=of_selection.CHOICE,
 )
 RIVAL_TIME = Option(

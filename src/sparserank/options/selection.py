@@ -142,9 +142,9 @@ TRANSFORM = replace(
     kind=Parsed("transforms:parse_transform", "str | Sequence[str]", several=True),
     default=("auto",),
     help="Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x "
-    "divided by the median of |x|); distilled or distilled(log) (weights, learned from the order of a model of steps "
-    "in place of the labels). auto tries none, and log where logarithms differ from the features, MCP only on the "
-    f"latter; from {MIN_QUERIES_OF_STEPS} queries and {MIN_DOCS_OF_STEPS:,} documents on also "
+    "divided by the median of |x|); distilled or distilled(log) (weights that learn the order of trees and "
+    "steps in place of the labels). auto tries none, and log where logarithms differ from the features, MCP only on "
+    f"the latter; from {MIN_QUERIES_OF_STEPS} queries and {MIN_DOCS_OF_STEPS:,} documents on also "
     "distilled(log) with MCP, unless a penalty is named.",
 )
 ENGINE = Option(
