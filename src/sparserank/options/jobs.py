@@ -86,8 +86,8 @@ RIVAL = Option(
     kind=Given("str | os.PathLike | None", "str", words=True),
     default="auto",
     help="Trees that are trained on the same folds, compared, and never chosen; distilled weights learn from them: "
-    "auto (LightGBM, if it is installed), none, lightgbm, or the path of a saved LightGBM model or of a parameter file, "
-    "whose settings are used.",
+    "auto (LightGBM, if it is installed), none, lightgbm, or the path of a saved LightGBM model or of a parameter "
+    "file, whose settings are used.",
     panel=of_selection.CHOICE,
 )
 RIVAL_TIME = Option(
