@@ -28,6 +28,8 @@ from sparserank.paths.sizes import SizeOf
 from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.work import LaterWork, Progress
 
+OF_HALVES = 30  # features of steps on all queries, from which half-samples eliminate, or the chosen ones if more
+
 
 class CrossValidation:
     """The cross-validation of `select`, SparseRankerCV, the experiments' own system and the lists for trees.
@@ -185,14 +187,15 @@ class CrossValidation:
         self, candidate_set: CandidateSet, c: Candidate, usable: np.ndarray, n_pairs: int, seed: int
     ) -> dict[str, np.ndarray]:
         """Run the maker and the size of a candidate on complementary halves of the usable queries (n_queries,) bool.
-        Steps eliminate from the features of their largest model of all queries. Returns `kept` (2 n_pairs, n_features)
+        Steps eliminate from the features of their model of at most OF_HALVES features of all queries. Returns `kept` (2 n_pairs, n_features)
         bool, the features in each half, and `statuses`, how the solves ended."""
         of_label = {t.label: t for t in with_starts_and_refits(list(candidate_set.tasks.values()))}
         task = of_label[c.penalty]
         start = None if task.start is None else of_label[task.start]
         if isinstance(task.maker, BoostedSteps):
             path = candidate_set.path(c.penalty)
-            largest = path.support(int(path.nnz.argmax()))
+            enough = path.nnz <= max(OF_HALVES, len(candidate_set.features(c, FINAL)))
+            largest = path.support(int(np.where(enough, path.nnz, 0).argmax()))
             others = np.setdiff1d(np.arange(self.data.n_features), largest)
             task = replace(task, maker=replace(task.maker, drop=tuple(others.tolist())))
         samples = complementary_halves(usable, n_pairs, seed)

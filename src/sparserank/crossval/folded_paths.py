@@ -112,7 +112,8 @@ class FoldedPaths:
     ) -> tuple[list[np.ndarray], list[str]]:
         """Run a task on each sample of the queries (n_samples, n_queries) bool. Returns the columns of its model of at
         most size k on each sample, and the statuses of the solves. `start` makes the l1 paths that the paths start
-        from. Paths end after MORE times `most` features, and the l1 paths after MORE_OF_STARTS times."""
+        from. Paths end after MORE times `most` features, and the l1 paths after MORE_OF_STARTS times. Steps alone are
+        the teacher of a sample."""
         plan, of_starts = (
             replace(self.path_plan, tol=FOLD_TOL, k=int(more * most) + 2) for more in (MORE, MORE_OF_STARTS)
         )
@@ -123,6 +124,8 @@ class FoldedPaths:
         n = AT_ONCE if self.transform.teacher is None else AT_ONCE_DISTILLED
         with one_blas_thread():
             for own in (samples[i : i + n] for i in range(0, len(samples), n)):
+                if self.transform.teacher is not None:
+                    self._teach(own, by_trees=False)
                 objectives, scalings = self._objectives_of(own, range(len(own)), ["one half"] * len(own))
                 starts: list[PathStarts | None] = [None] * len(own)
                 if start is not None:
@@ -234,7 +237,7 @@ class FoldedPaths:
         teacher.reason = str(arrays["reason"][0])
         teacher.grades |= {row.tobytes(): own for row, own in zip(used, arrays["grades"], strict=True)}
 
-    def _teach(self, used: np.ndarray) -> None:
+    def _teach(self, used: np.ndarray, *, by_trees: bool = True) -> None:
         """Learn the grades of the teacher from the queries of each row of `used` (n, n_queries) bool, once."""
         d, teacher = self.data, self.transform.teacher
         assert teacher is not None
@@ -255,7 +258,7 @@ class FoldedPaths:
         objectives, _ = steps._objectives_of(rows, range(len(rows)), [""] * len(rows))
         models = run_all([teacher.maker.on_all_features(o) for o in objectives])
         scores = [np.concatenate(steps._shards.call("scores", w)) for w in models]
-        teacher.learn(rows, scores, d.query_ptr)
+        teacher.learn(rows, scores, d.query_ptr, by_trees=by_trees)
 
     def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
         return self._shards.call("moments", unit, around, per_query=used)

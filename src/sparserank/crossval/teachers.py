@@ -170,11 +170,13 @@ class Teacher:
         depends += [identity_of_trees(), trees.seed]
         return hashlib.sha256(repr(depends).encode()).hexdigest()[:16]
 
-    def learn(self, rows: np.ndarray, scores: list[np.ndarray], query_ptr: np.ndarray) -> None:
+    def learn(
+        self, rows: np.ndarray, scores: list[np.ndarray], query_ptr: np.ndarray, *, by_trees: bool = True
+    ) -> None:
         """Make the grades of each row of `rows` (n, n_queries) bool from the scores (n_docs,) of its steps and of
-        its trees: their sum, each standardised within the queries."""
+        its trees: their sum, each standardised within the queries. by_trees: False leaves these out."""
         trees = self.of_trees
-        if trees is not None:
+        if trees is not None and by_trees:
             try:
                 others = trees.scores(rows)
             except DataError as error:

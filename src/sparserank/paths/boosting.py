@@ -20,7 +20,7 @@ from sparserank.solvers.lockstep import BinSums, Evaluate, Seconds, Steps
 from sparserank.solvers.solution import Status
 
 LOSS = "lambdarank"  # its name in model files
-LARGEST = 30  # features of the first model after that of all features
+LARGEST = 60  # features of the first model after that of all features
 DROPPED = 0.2  # share of the features that an elimination leaves out
 STEPS_A_ROUND = 8  # at most, and at most half as many as the round has features
 NEARLY = 0.5  # share of the gain of the best step that the others of its round must have
@@ -36,7 +36,7 @@ RIDGE = 1e-2  # added to the curvature of a leaf, as a share of that of all docu
 
 @dataclass(frozen=True, repr=False)
 class BoostedSteps(SizedMaker):
-    """A path maker: models of step functions of at most 30 features. It learns from all features, keeps those of
+    """A path maker: models of step functions of at most 60 features. It learns from all features, keeps those of
     largest gain, learns again from these, and so on, a fifth fewer at a time, down to a single one.
 
     Each round adds steps, trees of one split, to the model: the best one of each of a few features, those with the

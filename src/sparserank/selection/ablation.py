@@ -128,7 +128,7 @@ class Ablation:
     def key(self) -> tuple[Any, ...]:
         """Identifies the candidate among those of the same paths."""
         c = self.chosen
-        return c.label, c.k, c.relax, c.index
+        return self.candidate_set.tasks[c.penalty].key, c.k, c.relax, c.index
 
     @property
     def learner(self) -> BoostedSteps | tuple[int, ...] | None:
