@@ -187,8 +187,8 @@ class CrossValidation:
         self, candidate_set: CandidateSet, c: Candidate, usable: np.ndarray, n_pairs: int, seed: int
     ) -> dict[str, np.ndarray]:
         """Run the maker and the size of a candidate on complementary halves of the usable queries (n_queries,) bool.
-        Steps eliminate from the features of their model of at most OF_HALVES features of all queries. Returns `kept` (2 n_pairs, n_features)
-        bool, the features in each half, and `statuses`, how the solves ended."""
+        Steps eliminate from the features of their model of at most OF_HALVES features of all queries. Returns `kept`
+        (2 n_pairs, n_features) bool, the features in each half, and `statuses`, how the solves ended."""
         of_label = {t.label: t for t in with_starts_and_refits(list(candidate_set.tasks.values()))}
         task = of_label[c.penalty]
         start = None if task.start is None else of_label[task.start]
