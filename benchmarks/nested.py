@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -156,14 +157,15 @@ def _selected(train: Any, test: Any, options: Mapping[str, Any], out: Path) -> d
     products = own.pop("products", 0)
     with _remembered() as finished, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = sr.select(train, metric=METRIC, out=out, n_threads=1, rival="none", **own)
+        result = sr.select(train, metric=METRIC, out=out, n_threads=1, **own)
         if products:
             train, test = _with_products(result.model, products, train, test)
-            result = sr.select(train, metric=METRIC, n_threads=1, rival="none", **own)
+            result = sr.select(train, metric=METRIC, n_threads=1, **own)
     values = sr.evaluate(result.model, test, [METRIC]).per_query[METRIC]
     return {
         "values": np.asarray(values).tolist(),
         "n_features": result.chosen.n_features,
+        "features": list(result.model.weights),
         "label": result.chosen.label,
         "mean": result.chosen.mean,
         "corrected": result.choice.corrected_chosen,
@@ -270,7 +272,8 @@ def _print_table(name: str, given: argparse.Namespace) -> None:
     print(f"\n{title}")
     for row in [head, *rows]:
         print(
-            f"{row[0]:16}{row[1]:>9}{row[2]:>9}{row[3]:>18}{row[4]:>18}  " + "".join(f"{cell:>34}" for cell in row[5:])
+            f"{row[0]:16}{row[1]:>9}{row[2]:>9}{row[3]:>9}{row[4]:>18}{row[5]:>18}  "
+            + "".join(f"{cell:>34}" for cell in row[6:])
         )
 
 
@@ -287,9 +290,22 @@ def nested_table(
         every = [run for of_seed in own for run in of_seed]
         cells = ["" if r == s else _compared(values[s], values[r]) for r in against]
         size = np.mean([r["n_features"] for r in every])
-        rows.append([s, f"{size:.1f}", f"{values[s].mean():.4f}", *_optimism(every), *cells])
-    head = ["", "features", "mean", "raw - test", "corrected - test", *(f"vs {r}" for r in against)]
+        mean = f"{values[s].mean():.4f}"
+        rows.append([s, f"{size:.1f}", _overlap(own), mean, *_optimism(every), *cells])
+    head = ["", "features", "overlap", "mean", "raw - test", "corrected - test", *(f"vs {r}" for r in against)]
     return f"{name}: {n} queries, {len(seeds)} x {outer} outer folds", head, rows
+
+
+def _overlap(runs: list[list[dict[str, Any]]]) -> str:
+    """The mean overlap of the chosen features of two outer folds of a repeat, as a share of those of either (Jaccard);
+    '' for trees."""
+    if "features" not in runs[0][0]:
+        return ""
+    each = []
+    for of_seed in runs:
+        chosen = [set(r["features"]) for r in of_seed]
+        each += [len(a & b) / len(a | b) for a, b in combinations(chosen, 2)]
+    return f"{np.mean(each):.2f}"
 
 
 def _optimism(runs: list[dict[str, Any]]) -> list[str]:

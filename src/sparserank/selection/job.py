@@ -64,8 +64,9 @@ from sparserank.workdir.pieces import WorkStore, kept
 from sparserank.workdir.work import LaterWork, Progress
 
 # Approximate times relative to an l1 path, of which as many are computed at once as there are cores.
-HALF_SAMPLE, ABLATION = 1.5, 6.0  # a half-sample, all of the ablation
-OF_STEPS = 3.0  # the ablation of models of steps, relative to one of their paths
+HALF_SAMPLE, ABLATION = 1.0, 6.0  # a half-sample, all of the ablation
+OF_STEPS = 6.0  # the ablation of models of steps, relative to one of their paths
+HALF_OF_WEIGHTS, HALF_OF_STEPS = 0.4, 0.2  # a half-sample, relative to a path of the same maker
 NAMED = "named formulas"
 NO_TREES = TreeRivals()
 
@@ -284,11 +285,12 @@ class SelectionJob:
         def seconds(label: str) -> float:
             return tasks[label].effort(data) * later.units.get(label, unit)
 
-        # A half takes as long as a path; the models of steps of every size are learned again without each feature.
+        # Halves end at the size sought; the models of steps of every size are learned again without each feature.
         ablated = choice.by_size if ablates_sizes(data) else [choice.chosen]
         steps = {c.penalty for c in ablated if tasks[c.penalty].maker.rules.on_steps}
         ablation = ABLATION * unit + OF_STEPS * max(map(seconds, steps), default=0.0)
-        self._last = self.plan.half_samples * seconds(choice.chosen.penalty), ablation
+        of_path = HALF_OF_STEPS if tasks[choice.chosen.penalty].maker.rules.on_steps else HALF_OF_WEIGHTS
+        self._last = self.plan.half_samples * of_path * seconds(choice.chosen.penalty), ablation
 
     def _look(self, found: CandidateSet) -> str:
         """What the first paths say, and what is tried next; "" if none of their models is within the limits."""
