@@ -21,7 +21,7 @@ SHOWN = (
 HELP = """Find the smallest ranking model that ranks as well as the best.
 
 The command evaluates models out of fold, keeps the smallest one with an estimated loss of at most 1%, and shows the \
-value of each feature, in about 30 CPU seconds per 10,000 rows of 50 features (--fast: 8). Run it again to resume.
+value of each feature, in about 30 CPU seconds per 10,000 rows of 50 features. Run it again to resume.
 
 [bold]Examples[/bold]
 
