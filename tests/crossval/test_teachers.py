@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -173,7 +175,7 @@ def test_trees_respect_dropped_features_and_signs(data: sr.RankingDataset) -> No
         dropped = (strongest + 1) % 8
         own = teaching(data, L1(drop=(dropped,), monotone=signs))
         assert own.rival.columns.tolist() == [j for j in range(8) if j != dropped]
-        assert own.shared is None
+        assert not own.are_shared
         assert (sign * steps_along(own) >= 0).all()
     free = steps_along(teaching(data))
     assert (free > 0).any()  # which a sign of -1 forbids
@@ -192,6 +194,50 @@ def test_a_column_of_which_a_feature_is_dropped_or_signed_does_not_teach() -> No
     assert [len(teaching(held, rules).rival.columns) for rules in (L1(), L1(drop=(at,)))] == [2, 1]
     signs = tuple(int(j == at) for j in range(held.n_features))
     assert len(teaching(held, L1(monotone=signs)).rival.columns) == 1
+
+
+def test_signs_of_the_file_count_too_and_a_category_with_a_sign_does_not_teach(data, tmp_path: Path) -> None:
+    file = tmp_path / "rival.txt"
+    file.write_text("monotone_constraints = 1,-1,-1,0,0,0,0,0\ncategorical_feature = name:f4\nnum_leaves = 3\n")
+    named = replace(data, feature_names=[f"f{j + 1}" for j in range(8)])
+    own = teaching(named, L1(monotone=(0, 0, 1, 1, 1, 0, 0, 0)), file)
+    assert own.rival.columns.tolist() == [0, 1, 2, 4, 5, 6, 7]
+    assert dict(own.held.settings.others)["monotone_constraints"] == "1,-1,1,1,0,0,0"
+    own.held.fit()  # LightGBM ends the process over a category with a sign
+    assert teaching(named, L1(), file).are_shared
+
+
+def test_if_data_lack_a_column_of_trees_steps_teach(data, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    table = pandas.DataFrame({"qid": np.repeat(np.arange(60), 10), "a": rng.standard_normal(600)})
+    table["kind"] = rng.choice(["x", "y", "z"], 600)
+    table["label"] = (table["a"] + (table["kind"] == "x") + rng.standard_normal(600) > 0.5).astype(int)
+    train = sr.read(table, categories=["kind"])
+    valid = sr.RankingDataset(train.X, train.relevance, 1000 + table["qid"], feature_names=list(train.names))
+    result = sr.select(train, valid, **QUICK)
+    (left,) = result.rivals.left_out
+    assert "need the column 'kind'" in left.reason
+    assert left.reason in note_of(result)
+
+
+def test_an_interrupt_does_not_wait_for_the_teacher(data, monkeypatch) -> None:
+    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(50_000, (("num_leaves", 4),)))
+    fit, ended = trees.TreeData.fit, threading.Event()
+
+    def fails_without_a_fold(self: Any, seen: Any, seed: int, in_time: Any = lambda: True) -> Any:
+        if not seen.all():
+            time.sleep(0.5)  # others have begun
+            raise KeyboardInterrupt
+        try:
+            return fit(self, seen, seed, in_time)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(trees.TreeData, "fit", fails_without_a_fold)
+    with pytest.raises(KeyboardInterrupt):
+        sr.select(data, **QUICK, n_threads=2)
+    assert ended.wait(10)  # 50,000 trees take longer
 
 
 @pytest.mark.parametrize("fails", [0, 1, 2])
@@ -250,9 +296,12 @@ def test_pieces_depend_on_the_teacher(data, trained, monkeypatch, tmp_path: Path
     assert len(trained) == 3  # the rival's trees, the teacher's grades and all paths are read
     assert np.array_equal(first.model.coef, again.model.coef)
     assert first.teacher == again.teacher
-    for options_of_other in ({"rival": "none"}, {"monotone": None}):
-        sr.select(data, **{**options, **options_of_other})
+    assert "of rival='none'" in note_of(sr.select(data, **options, rival="none"))
     assert len(trained) == 3
+    other = tmp_path / "regression.txt"
+    other.write_text("objective = regression\nnum_iterations = 3\n")
+    assert "has the objective regression" in note_of(sr.select(data, **options, rival=other))
+    del trained[3:]  # those of the other rival
     monkeypatch.setattr(teachers, "identity_of_trees", lambda: {"lightgbm": "0.0.1"})
     pieces = {p.name for p in (tmp_path / "run").rglob("*.npz")}
     sr.select(data, **options)

@@ -234,7 +234,7 @@ class FoldedPaths:
 
         n = len(used), self.data.n_docs
         arrays = kept(store, f"teacher-{teacher.key}", learned, grades=("u", n), reason=("U", (1,)))
-        teacher.reason = str(arrays["reason"][0])
+        teacher.reason = teacher.reason or str(arrays["reason"][0])
         teacher.grades |= {row.tobytes(): own for row, own in zip(used, arrays["grades"], strict=True)}
 
     def _teach(self, used: np.ndarray, *, by_trees: bool = True) -> None:

@@ -117,7 +117,7 @@ class TreesOnFolds:
     data          training queries; trees read the columns of their table, and missing values, where these are known
     judged        queries on which candidates are evaluated; test: test queries, for trees on all training queries
     seconds       time limit of each rival for all its folds
-    teacher       trees that have learned on the same folds, or None
+    teacher       trees that learn on the same folds before, or None
     required      an error ends the job, because the job is about the trees
     scores        {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
                   documents, in the order of the input
@@ -150,7 +150,7 @@ class TreesOnFolds:
         for rival in self.trees.trees:  # there is at most one
             try:
                 table = rival.table.learned(self.data)
-                data = table.of(self.data)
+                data = table.of(self.data) if self.teacher is None else self.teacher.of_table
                 judged = data if self.judged is self.data else table.of(self.judged)
                 test = None if self.test is None else table.of(self.test)
             except DataError as error:  # some of the data lack a column
@@ -249,7 +249,7 @@ class TreesOnFolds:
         out = []
         for rival, of_fold in columns.items():
             own = {names[rival, f]: f for f in of_fold}
-            taught = None if self.teacher is None else self.teacher.shared
+            taught = self.teacher.held if self.teacher is not None and self.teacher.are_shared else None
             task = TreesOfRival(self.data, self.cv.fold, self.query_weight, unseen, self.seed, n_threads, taught)
             share = self.seconds / math.ceil(len(own) / n_workers)
             try:
