@@ -196,6 +196,16 @@ def test_a_column_of_which_a_feature_is_dropped_or_signed_does_not_teach() -> No
     assert len(teaching(held, L1(monotone=signs)).rival.columns) == 1
 
 
+def test_a_column_of_which_there_is_no_feature_does_not_teach(data, tmp_path: Path) -> None:
+    more = data.X[:, :1].astype(object)
+    beside = replace(data, feature_names=data.names, kept_columns={"more": True}, table=more)
+    held = lightgbm.Dataset(data.X, data.relevance, group=data.sizes, feature_name=[*data.names[:-1], "more"])
+    lightgbm.train({**FEW.parameters, "verbosity": -1}, held, 5).save_model(tmp_path / "rival.txt")
+    own = teaching(beside, given=tmp_path / "rival.txt")
+    assert [own.rival.table.names[j] for j in own.rival.columns] == list(data.names[:-1])
+    assert not own.are_shared
+
+
 def test_signs_of_the_file_count_too_and_a_category_with_a_sign_does_not_teach(data, tmp_path: Path) -> None:
     file = tmp_path / "rival.txt"
     file.write_text("monotone_constraints = 1,-1,-1,0,0,0,0,0\ncategorical_feature = name:f4\nnum_leaves = 3\n")
@@ -276,7 +286,7 @@ def test_each_reason_is_a_sentence_and_steps_teach(data, monkeypatch, tmp_path: 
     sr.convert([tmp_path / "train.txt"], tmp_path / "store")
     for given, options, said in (
         (data, {"rival": other}, "has the objective regression"),
-        (data, {"rival": tmp_path / "wide.txt"}, "would learn from other features"),
+        (data, {"rival": tmp_path / "wide.txt"}, "the data lack features of the rival (more)"),
         (halved, {}, "accepts only whole grades"),
         (sr.read(tmp_path / "store"), {}, "not in the memory of one process"),
         (data, {"rival": "none"}, "of rival='none'"),

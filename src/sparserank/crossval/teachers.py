@@ -22,6 +22,7 @@ from sparserank.options import option
 from sparserank.paths import BoostedSteps
 from sparserank.penalties import FeatureRules
 from sparserank.shards.measuring import grades_of, standardised
+from sparserank.text import listed
 from sparserank.workdir.processes import run_pieces
 
 MONOTONE = "monotone_constraints"  # LightGBM's name for signs
@@ -115,21 +116,21 @@ def _reason(rivals: TreeRivals) -> str:
         return f"of {option('rival', 'none')}" if tree_rivals.is_installed() else NOT_INSTALLED
     (rival,) = rivals.trees
     if rival.lacks:
-        return f"{rival.name} would learn from other features"
+        return f"the data lack features of the rival ({listed(rival.lacks)})"
     objective = rival.settings.parameters["objective"]
     return "" if OF_RANKING.search(objective) else f"{rival.name} has the objective {objective}"
 
 
 def _under_rules(rival: TreeRival, rules: FeatureRules, data: RankingDataset) -> TreeRival:
-    """The rival without columns of which a feature is dropped, or signed unless it is the column itself as a number;
-    with the signs of the others, before its own. The same object if nothing changes."""
+    """The rival without columns of which there is no feature, or of which one is dropped, or signed unless it is the
+    column itself as a number; with the signs of the others, before its own. The same object if nothing changes."""
     names, sources = data.names, data.sources
     signs = rules.feature_signs(len(names))
     others, categorical = dict(rival.settings.others), rival.settings.categorical
     # LightGBM would end the process over a category with a sign.
     signed = [j for j in np.flatnonzero(signs) if sources[j] != names[j] or names[j] in categorical]
-    unused = {sources[j] for j in (*rules.drop, *signed)}
-    columns = [j for j in rival.columns.tolist() if rival.table.names[j] not in unused]
+    ours = {*sources} - {sources[j] for j in (*rules.drop, *signed)}
+    columns = [j for j in rival.columns.tolist() if rival.table.names[j] in ours]
     of_column = {names[j]: int(signs[j]) for j in np.flatnonzero(signs)}
     used = [rival.table.names[j] for j in columns]
     if len(columns) == len(rival.columns) and of_column.keys().isdisjoint(used):
