@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval import teachers, tree_rivals, trees
+from sparserank.crossval import cross_validation, teachers, tree_rivals, trees
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.feature_transforms import feature_transforms
 from sparserank.crossval.tasks import FINAL, PathTask
@@ -134,6 +134,24 @@ def test_labels_of_a_left_out_fold_change_nothing(data: sr.RankingDataset) -> No
     assert differ == [True, False, True]
     assert np.array_equal(before[1][0].scaled_coefs, after[1][0].scaled_coefs)
     assert not np.array_equal(before[1][1].scaled_coefs, after[1][1].scaled_coefs)
+
+
+def test_steps_alone_teach_halves_even_those_that_are_folds(data, trained, monkeypatch) -> None:
+    masks = np.array([without(data, f) for f in (0, 1)])
+    monkeypatch.setattr(cross_validation, "complementary_halves", lambda *_: masks)
+    noisy = sr.datasets.make_ranking(60, 40, 8, n_informative=3, random_state=2, noise=2.0).data
+    (transform,), (alone,) = (feature_transforms(noisy, ["distilled"], trees=own) for own in (teaching(noisy), None))
+    cv = CrossValidation(noisy, fold_of(noisy), [transform, alone], PLAN, [parse_metric("ndcg@10")])
+    candidate_set = cv.fit([PathTask("mcp", PenaltyPath(MCP()), transform)])
+
+    def kept() -> list[np.ndarray]:
+        every = np.ones(noisy.n_queries, dtype=bool)
+        return [cv.on_halves(candidate_set, c, every, 1, 0)["kept"] for c in candidate_set.sparse]
+
+    found = kept()
+    cv.works[transform] = cv.works[alone]
+    assert np.array_equal(found, kept())
+    assert len(trained) == 3
 
 
 def test_the_rival_is_trained_once_for_both_unless_rules_differ(data, trained, tmp_path: Path) -> None:

@@ -185,13 +185,11 @@ class Teacher:
         depends += [identity_of_trees(), trees.seed]
         return hashlib.sha256(repr(depends).encode()).hexdigest()[:16]
 
-    def learn(
-        self, rows: np.ndarray, scores: list[np.ndarray], query_ptr: np.ndarray, *, by_trees: bool = True
-    ) -> None:
+    def learn(self, rows: np.ndarray, scores: list[np.ndarray], query_ptr: np.ndarray) -> None:
         """Make the grades of each row of `rows` (n, n_queries) bool from the scores (n_docs,) of its steps and of
-        its trees: their sum, each standardised within the queries. by_trees: False leaves these out."""
+        its trees: their sum, each standardised within the queries."""
         trees = self.of_trees
-        if trees is not None and by_trees:
+        if trees is not None:
             try:
                 others = trees.scores(rows)
             except DataError as error:

@@ -413,8 +413,7 @@ class SelectionJob:
                 report(n_before + 1, n_before + 1, "half-samples: too few queries", 0.0)
             return None
         longest = len(candidate_set.features(chosen, FINAL))  # where the paths of the halves end
-        key = candidate_set.tasks[chosen.penalty].key
-        name = f"half-samples-{2 * n_pairs}-{key}-{chosen.k}-{longest}"
+        name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}-{longest}"
 
         def halves() -> dict[str, np.ndarray]:
             report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._last and sum(self._last))
