@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval import cross_validation, teachers, tree_rivals, trees
+from sparserank.crossval import cross_validation, fitting, teachers, tree_rivals, trees
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.feature_transforms import feature_transforms
 from sparserank.crossval.tasks import FINAL, PathTask
@@ -32,6 +31,7 @@ from tests.oracles.standardised import standardised as standardised_by_loops
 FEW = TreeSettings(15, (("num_leaves", 4), ("learning_rate", 0.2), ("bagging_fraction", 0.7), ("bagging_freq", 1)))
 PLAN = PathPlan(n_alphas=6, tol=1e-4)
 FOLDS = (FINAL, 0, 1)
+REFUSED = lightgbm.basic.LightGBMError("Check failed: no luck at /src/x.cpp, line 3")
 QUICK: dict[str, Any] = {"penalties": "mcp", "feature_transform": "distilled", "half_samples": 0, "cv": 2}
 QUICK |= {"n_alphas": 5}
 
@@ -268,14 +268,25 @@ def test_an_interrupt_does_not_wait_for_the_teacher(data, monkeypatch) -> None:
     assert ended.wait(10)  # 50,000 trees take longer
 
 
-@pytest.mark.parametrize("fails", [0, 1, 2])
-def test_if_lightgbm_fails_steps_teach_alone_and_a_sentence_says_why(data, monkeypatch, tmp_path, fails: int) -> None:
+@pytest.mark.parametrize(
+    ("fails", "error", "said"),
+    [
+        *(
+            (n, REFUSED, "LightGBM cannot be trained with these settings on these data: Check failed: no luck")
+            for n in range(3)
+        ),
+        (1, MemoryError(), "MemoryError"),
+    ],
+)
+def test_if_lightgbm_fails_steps_teach_alone_and_a_sentence_says_why(
+    data, monkeypatch, tmp_path, fails, error, said
+) -> None:
     train, calls = lightgbm.train, []
 
     def failing(*given: Any, **more: Any) -> Any:
         calls.append(0)
         if len(calls) == fails + 1:
-            raise lightgbm.basic.LightGBMError("Check failed: no luck at /src/x.cpp, line 3")
+            raise error
         return train(*given, **more)
 
     alone = sr.select(data, **QUICK, rival="none")
@@ -283,9 +294,9 @@ def test_if_lightgbm_fails_steps_teach_alone_and_a_sentence_says_why(data, monke
     results = [sr.select(data, **QUICK, n_threads=1, out=tmp_path / "run") for _ in range(2)]
     for result in results:  # the second one reads what the first has found
         assert np.array_equal(result.model.coef, alone.model.coef)
-        assert "alone, because LightGBM cannot be trained" in note_of(result)
+        assert f"alone, because {said}." in note_of(result)
         assert result.to_json()["teacher"]["trees"] is None
-        assert result.to_json()["teacher"]["without_trees"].endswith("no luck")
+        assert result.to_json()["teacher"]["without_trees"] == said
 
 
 def test_each_reason_is_a_sentence_and_steps_teach(data, monkeypatch, tmp_path: Path) -> None:
@@ -352,7 +363,11 @@ def test_screen_model_and_result_name_the_teacher(data: sr.RankingDataset) -> No
     assert record["seed"] == 7
 
 
-def test_threads_change_no_bit(data: sr.RankingDataset) -> None:
-    for one, two in pairwise(sr.select(data, **QUICK, n_threads=n) for n in (1, 2)):
-        assert np.array_equal(one.model.coef, two.model.coef)
-        assert one.chosen.mean == two.chosen.mean
+@pytest.mark.parametrize(("values", "work"), [(0, np.inf), (np.inf, np.inf), (np.inf, 0.0)])
+def test_threads_and_processes_change_no_bit(data: sr.RankingDataset, monkeypatch, values: float, work: float) -> None:
+    monkeypatch.setattr(trees, "MIN_SHARED_VALUES", values)  # 0: two threads grow one ensemble
+    monkeypatch.setattr(fitting, "MIN_PROCESS_WORK", work)
+    one, two = (sr.select(data, **QUICK, n_threads=n) for n in (1, 2))
+    for label in one.paths:
+        assert np.array_equal(one.paths[label].scaled_coefs, two.paths[label].scaled_coefs)
+    assert one.chosen.mean == two.chosen.mean

@@ -16,7 +16,6 @@ from sparserank.crossval import tree_rivals
 from sparserank.crossval.tree_rivals import TreeRival, TreeRivals
 from sparserank.crossval.trees import OF_RANKING, TreeData, identity_of_trees, threads_of_trees
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataError
 from sparserank.lazy import cached_property
 from sparserank.options import option
 from sparserank.paths import BoostedSteps
@@ -192,8 +191,8 @@ class Teacher:
         if trees is not None:
             try:
                 others = trees.scores(rows)
-            except DataError as error:
-                self.reason = str(error).rstrip(".")
+            except Exception as error:  # as with a rival, it must not end the job
+                self.reason = str(error).rstrip(".") or type(error).__name__
             else:
                 each = zip(scores, others, strict=True)
                 scores = [standardised(s, query_ptr) + standardised(other, query_ptr) for s, other in each]
