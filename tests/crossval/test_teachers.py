@@ -125,6 +125,16 @@ def test_grades_are_those_of_the_sum_of_steps_and_trees(data: sr.RankingDataset)
             assert (found == other).mean() < 0.95
 
 
+def test_trees_weigh_queries(data: sr.RankingDataset) -> None:
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, data.n_queries)
+    rivals = tree_rivals.tree_rivals("auto", data)
+    (found,) = TeachingTrees(rivals, L1(), data, fold_of(data), 0, weight, 1).scores(without(data, FINAL)[None])
+    fixed = {"seed": 0, "data_random_seed": 0, "num_threads": 1, "deterministic": True, "force_row_wise": True}
+    held = lightgbm.Dataset(data.X, data.relevance, group=data.sizes, weight=np.repeat(weight, data.sizes))
+    expected = lightgbm.train({**FEW.parameters, **fixed, "verbosity": -1}, held, FEW.n_trees).predict(data.X)
+    assert np.array_equal(found, expected)
+
+
 def test_labels_of_a_left_out_fold_change_nothing(data: sr.RankingDataset) -> None:
     left_out = np.repeat(fold_of(data) == 0, data.sizes)
     changed = replace(data, relevance=np.where(left_out, 1 - np.minimum(data.relevance, 1), data.relevance))
