@@ -15,7 +15,7 @@ NONE, LOG, ASINH = "none", "log", "asinh"
 KINDS = (NONE, LOG, ASINH)
 AUTO = "auto"  # for selections: try several, and decide out of fold
 STEPS = "steps"  # of values in bins, for boosted steps only
-DISTILLED = {  # {name of linear models that learn the order of a model of steps: transform of their features}
+DISTILLED = {  # {name of linear models that learn the order of a teacher: transform of their features}
     "distilled": NONE,
     "distilled(log)": LOG,
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval import teachers, tree_rivals, trees
+from sparserank.crossval import cross_validation, fitting, teachers, tree_rivals, trees
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.feature_transforms import feature_transforms
 from sparserank.crossval.tasks import FINAL, PathTask
@@ -30,6 +31,7 @@ from tests.oracles.standardised import standardised as standardised_by_loops
 FEW = TreeSettings(15, (("num_leaves", 4), ("learning_rate", 0.2), ("bagging_fraction", 0.7), ("bagging_freq", 1)))
 PLAN = PathPlan(n_alphas=6, tol=1e-4)
 FOLDS = (FINAL, 0, 1)
+REFUSED = lightgbm.basic.LightGBMError("Check failed: no luck at /src/x.cpp, line 3")
 QUICK: dict[str, Any] = {"penalties": "mcp", "feature_transform": "distilled", "half_samples": 0, "cv": 2}
 QUICK |= {"n_alphas": 5}
 
@@ -123,6 +125,16 @@ def test_grades_are_those_of_the_sum_of_steps_and_trees(data: sr.RankingDataset)
             assert (found == other).mean() < 0.95
 
 
+def test_trees_weigh_queries(data: sr.RankingDataset) -> None:
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, data.n_queries)
+    rivals = tree_rivals.tree_rivals("auto", data)
+    (found,) = TeachingTrees(rivals, L1(), data, fold_of(data), 0, weight, 1).scores(without(data, FINAL)[None])
+    fixed = {"seed": 0, "data_random_seed": 0, "num_threads": 1, "deterministic": True, "force_row_wise": True}
+    held = lightgbm.Dataset(data.X, data.relevance, group=data.sizes, weight=np.repeat(weight, data.sizes))
+    expected = lightgbm.train({**FEW.parameters, **fixed, "verbosity": -1}, held, FEW.n_trees).predict(data.X)
+    assert np.array_equal(found, expected)
+
+
 def test_labels_of_a_left_out_fold_change_nothing(data: sr.RankingDataset) -> None:
     left_out = np.repeat(fold_of(data) == 0, data.sizes)
     changed = replace(data, relevance=np.where(left_out, 1 - np.minimum(data.relevance, 1), data.relevance))
@@ -132,6 +144,24 @@ def test_labels_of_a_left_out_fold_change_nothing(data: sr.RankingDataset) -> No
     assert differ == [True, False, True]
     assert np.array_equal(before[1][0].scaled_coefs, after[1][0].scaled_coefs)
     assert not np.array_equal(before[1][1].scaled_coefs, after[1][1].scaled_coefs)
+
+
+def test_steps_alone_teach_halves_even_those_that_are_folds(data, trained, monkeypatch) -> None:
+    masks = np.array([without(data, f) for f in (0, 1)])
+    monkeypatch.setattr(cross_validation, "complementary_halves", lambda *_: masks)
+    noisy = sr.datasets.make_ranking(60, 40, 8, n_informative=3, random_state=2, noise=2.0).data
+    (transform,), (alone,) = (feature_transforms(noisy, ["distilled"], trees=own) for own in (teaching(noisy), None))
+    cv = CrossValidation(noisy, fold_of(noisy), [transform, alone], PLAN, [parse_metric("ndcg@10")])
+    candidate_set = cv.fit([PathTask("mcp", PenaltyPath(MCP()), transform)])
+
+    def kept() -> list[np.ndarray]:
+        every = np.ones(noisy.n_queries, dtype=bool)
+        return [cv.on_halves(candidate_set, c, every, 1, 0)["kept"] for c in candidate_set.sparse]
+
+    found = kept()
+    cv.works[transform] = cv.works[alone]
+    assert np.array_equal(found, kept())
+    assert len(trained) == 3
 
 
 def test_the_rival_is_trained_once_for_both_unless_rules_differ(data, trained, tmp_path: Path) -> None:
@@ -173,7 +203,7 @@ def test_trees_respect_dropped_features_and_signs(data: sr.RankingDataset) -> No
         dropped = (strongest + 1) % 8
         own = teaching(data, L1(drop=(dropped,), monotone=signs))
         assert own.rival.columns.tolist() == [j for j in range(8) if j != dropped]
-        assert own.shared is None
+        assert not own.are_shared
         assert (sign * steps_along(own) >= 0).all()
     free = steps_along(teaching(data))
     assert (free > 0).any()  # which a sign of -1 forbids
@@ -194,14 +224,79 @@ def test_a_column_of_which_a_feature_is_dropped_or_signed_does_not_teach() -> No
     assert len(teaching(held, L1(monotone=signs)).rival.columns) == 1
 
 
-@pytest.mark.parametrize("fails", [0, 1, 2])
-def test_if_lightgbm_fails_steps_teach_alone_and_a_sentence_says_why(data, monkeypatch, tmp_path, fails: int) -> None:
+def test_a_column_of_which_there_is_no_feature_does_not_teach(data, tmp_path: Path) -> None:
+    more = data.X[:, :1].astype(object)
+    beside = replace(data, feature_names=data.names, kept_columns={"more": True}, table=more)
+    held = lightgbm.Dataset(data.X, data.relevance, group=data.sizes, feature_name=[*data.names[:-1], "more"])
+    lightgbm.train({**FEW.parameters, "verbosity": -1}, held, 5).save_model(tmp_path / "rival.txt")
+    own = teaching(beside, given=tmp_path / "rival.txt")
+    assert [own.rival.table.names[j] for j in own.rival.columns] == list(data.names[:-1])
+    assert not own.are_shared
+
+
+def test_signs_of_the_file_count_too_and_a_category_with_a_sign_does_not_teach(data, tmp_path: Path) -> None:
+    file = tmp_path / "rival.txt"
+    file.write_text("monotone_constraints = 1,-1,-1,0,0,0,0,0\ncategorical_feature = name:f4\nnum_leaves = 3\n")
+    named = replace(data, feature_names=[f"f{j + 1}" for j in range(8)])
+    own = teaching(named, L1(monotone=(0, 0, 1, 1, 1, 0, 0, 0)), file)
+    assert own.rival.columns.tolist() == [0, 1, 2, 4, 5, 6, 7]
+    assert dict(own.held.settings.others)["monotone_constraints"] == "1,-1,1,1,0,0,0"
+    own.held.fit()  # LightGBM ends the process over a category with a sign
+    assert teaching(named, L1(), file).are_shared
+
+
+def test_if_data_lack_a_column_of_trees_steps_teach(data, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    table = pandas.DataFrame({"qid": np.repeat(np.arange(60), 10), "a": rng.standard_normal(600)})
+    table["kind"] = rng.choice(["x", "y", "z"], 600)
+    table["label"] = (table["a"] + (table["kind"] == "x") + rng.standard_normal(600) > 0.5).astype(int)
+    train = sr.read(table, categories=["kind"])
+    valid = sr.RankingDataset(train.X, train.relevance, 1000 + table["qid"], feature_names=list(train.names))
+    result = sr.select(train, valid, **QUICK)
+    (left,) = result.rivals.left_out
+    assert "need the column 'kind'" in left.reason
+    assert left.reason in note_of(result)
+
+
+def test_an_interrupt_does_not_wait_for_the_teacher(data, monkeypatch) -> None:
+    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(50_000, (("num_leaves", 4),)))
+    fit, ended = trees.TreeData.fit, threading.Event()
+
+    def fails_without_a_fold(self: Any, seen: Any, seed: int, in_time: Any = lambda: True) -> Any:
+        if not seen.all():
+            time.sleep(0.5)  # others have begun
+            raise KeyboardInterrupt
+        try:
+            return fit(self, seen, seed, in_time)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(trees.TreeData, "fit", fails_without_a_fold)
+    with pytest.raises(KeyboardInterrupt):
+        sr.select(data, **QUICK, n_threads=2)
+    assert ended.wait(10)  # 50,000 trees take longer
+
+
+@pytest.mark.parametrize(
+    ("fails", "error", "said"),
+    [
+        *(
+            (n, REFUSED, "LightGBM cannot be trained with these settings on these data: Check failed: no luck")
+            for n in range(3)
+        ),
+        (1, MemoryError(), "MemoryError"),
+    ],
+)
+def test_if_lightgbm_fails_steps_teach_alone_and_a_sentence_says_why(
+    data, monkeypatch, tmp_path, fails, error, said
+) -> None:
     train, calls = lightgbm.train, []
 
     def failing(*given: Any, **more: Any) -> Any:
         calls.append(0)
         if len(calls) == fails + 1:
-            raise lightgbm.basic.LightGBMError("Check failed: no luck at /src/x.cpp, line 3")
+            raise error
         return train(*given, **more)
 
     alone = sr.select(data, **QUICK, rival="none")
@@ -209,9 +304,9 @@ def test_if_lightgbm_fails_steps_teach_alone_and_a_sentence_says_why(data, monke
     results = [sr.select(data, **QUICK, n_threads=1, out=tmp_path / "run") for _ in range(2)]
     for result in results:  # the second one reads what the first has found
         assert np.array_equal(result.model.coef, alone.model.coef)
-        assert "alone, because LightGBM cannot be trained" in note_of(result)
+        assert f"alone, because {said}." in note_of(result)
         assert result.to_json()["teacher"]["trees"] is None
-        assert result.to_json()["teacher"]["without_trees"].endswith("no luck")
+        assert result.to_json()["teacher"]["without_trees"] == said
 
 
 def test_each_reason_is_a_sentence_and_steps_teach(data, monkeypatch, tmp_path: Path) -> None:
@@ -230,7 +325,7 @@ def test_each_reason_is_a_sentence_and_steps_teach(data, monkeypatch, tmp_path: 
     sr.convert([tmp_path / "train.txt"], tmp_path / "store")
     for given, options, said in (
         (data, {"rival": other}, "has the objective regression"),
-        (data, {"rival": tmp_path / "wide.txt"}, "would learn from other features"),
+        (data, {"rival": tmp_path / "wide.txt"}, "the data lack features of the rival (more)"),
         (halved, {}, "accepts only whole grades"),
         (sr.read(tmp_path / "store"), {}, "not in the memory of one process"),
         (data, {"rival": "none"}, "of rival='none'"),
@@ -246,13 +341,18 @@ def test_pieces_depend_on_the_teacher(data, trained, monkeypatch, tmp_path: Path
     options = {**QUICK, "feature_transform": ["none", "distilled"], "out": tmp_path / "run"}
     first = sr.select(data, **options)
     assert len(trained) == 3
-    again = sr.select(data, **options)
+    with monkeypatch.context() as patch:
+        patch.setattr(lightgbm, "Dataset", None)  # nothing is prepared for trees
+        again = sr.select(data, **options)
     assert len(trained) == 3  # the rival's trees, the teacher's grades and all paths are read
     assert np.array_equal(first.model.coef, again.model.coef)
     assert first.teacher == again.teacher
-    for options_of_other in ({"rival": "none"}, {"monotone": None}):
-        sr.select(data, **{**options, **options_of_other})
+    assert "of rival='none'" in note_of(sr.select(data, **options, rival="none"))
     assert len(trained) == 3
+    other = tmp_path / "regression.txt"
+    other.write_text("objective = regression\nnum_iterations = 3\n")
+    assert "has the objective regression" in note_of(sr.select(data, **options, rival=other))
+    del trained[3:]  # those of the other rival
     monkeypatch.setattr(teachers, "identity_of_trees", lambda: {"lightgbm": "0.0.1"})
     pieces = {p.name for p in (tmp_path / "run").rglob("*.npz")}
     sr.select(data, **options)
@@ -275,7 +375,11 @@ def test_screen_model_and_result_name_the_teacher(data: sr.RankingDataset) -> No
     assert record["seed"] == 7
 
 
-def test_threads_change_no_bit(data: sr.RankingDataset) -> None:
-    for one, two in pairwise(sr.select(data, **QUICK, n_threads=n) for n in (1, 2)):
-        assert np.array_equal(one.model.coef, two.model.coef)
-        assert one.chosen.mean == two.chosen.mean
+@pytest.mark.parametrize(("values", "work"), [(0, np.inf), (np.inf, np.inf), (np.inf, 0.0)])
+def test_threads_and_processes_change_no_bit(data: sr.RankingDataset, monkeypatch, values: float, work: float) -> None:
+    monkeypatch.setattr(trees, "MIN_SHARED_VALUES", values)  # 0: two threads grow one ensemble
+    monkeypatch.setattr(fitting, "MIN_PROCESS_WORK", work)
+    one, two = (sr.select(data, **QUICK, n_threads=n) for n in (1, 2))
+    for label in one.paths:
+        assert np.array_equal(one.paths[label].scaled_coefs, two.paths[label].scaled_coefs)
+    assert one.chosen.mean == two.chosen.mean

@@ -187,8 +187,9 @@ class CrossValidation:
         self, candidate_set: CandidateSet, c: Candidate, usable: np.ndarray, n_pairs: int, seed: int
     ) -> dict[str, np.ndarray]:
         """Run the maker and the size of a candidate on complementary halves of the usable queries (n_queries,) bool.
-        Steps eliminate from the features of their model of at most OF_HALVES features of all queries. Returns `kept`
-        (2 n_pairs, n_features) bool, the features in each half, and `statuses`, how the solves ended."""
+        Steps eliminate from the features of their model of at most OF_HALVES features of all queries. Steps alone are
+        the teacher of a half. Returns `kept` (2 n_pairs, n_features) bool, the features in each half, and `statuses`,
+        how the solves ended."""
         of_label = {t.label: t for t in with_starts_and_refits(list(candidate_set.tasks.values()))}
         task = of_label[c.penalty]
         start = None if task.start is None else of_label[task.start]
@@ -199,7 +200,7 @@ class CrossValidation:
             others = np.setdiff1d(np.arange(self.data.n_features), largest)
             task = replace(task, maker=replace(task.maker, drop=tuple(others.tolist())))
         samples = complementary_halves(usable, n_pairs, seed)
-        work = self.works[candidate_set.transform(c)]
+        work = self.works[candidate_set.transform(c)].taught_by_steps()
         n_columns = len(candidate_set.features(c, FINAL))
         supports, statuses = work.halves(task, samples, c.k, start, self._size_of, n_columns)
         return {"kept": sets_of(supports, self.data.n_features), "statuses": np.array(statuses, dtype="U16")}

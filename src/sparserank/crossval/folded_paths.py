@@ -93,6 +93,13 @@ class FoldedPaths:
         out.n_threads = 1
         return out
 
+    def taught_by_steps(self) -> FoldedPaths:
+        """A copy whose teacher, if it has one, are steps alone, and has learned nothing yet."""
+        out, teacher = copy(self), self.transform.teacher
+        alone = None if teacher is None else replace(teacher, trees=None, grades={})
+        out.transform = replace(self.transform, teacher=alone)
+        return out
+
     @property
     def n_judged(self) -> int:
         """Number of queries that points of the FINAL path are scored on."""
@@ -112,8 +119,7 @@ class FoldedPaths:
     ) -> tuple[list[np.ndarray], list[str]]:
         """Run a task on each sample of the queries (n_samples, n_queries) bool. Returns the columns of its model of at
         most size k on each sample, and the statuses of the solves. `start` makes the l1 paths that the paths start
-        from. Paths end after MORE times `most` features, and the l1 paths after MORE_OF_STARTS times. Steps alone are
-        the teacher of a sample."""
+        from. Paths end after MORE times `most` features, and the l1 paths after MORE_OF_STARTS times."""
         plan, of_starts = (
             replace(self.path_plan, tol=FOLD_TOL, k=int(more * most) + 2) for more in (MORE, MORE_OF_STARTS)
         )
@@ -124,8 +130,6 @@ class FoldedPaths:
         n = AT_ONCE if self.transform.teacher is None else AT_ONCE_DISTILLED
         with one_blas_thread():
             for own in (samples[i : i + n] for i in range(0, len(samples), n)):
-                if self.transform.teacher is not None:
-                    self._teach(own, by_trees=False)
                 objectives, scalings = self._objectives_of(own, range(len(own)), ["one half"] * len(own))
                 starts: list[PathStarts | None] = [None] * len(own)
                 if start is not None:
@@ -135,8 +139,7 @@ class FoldedPaths:
                 tasks = [replace(wanted, starts=s) for s in starts]
                 paths = self._run([self._steps(t, o, plan) for t, o in zip(tasks, objectives, strict=True)], scalings)
                 if self.transform.teacher is not None:
-                    for sample in own:
-                        self.transform.teacher.grades.pop(sample.tobytes(), None)
+                    self.transform.teacher.grades.clear()
                 for path in paths:
                     at = point_within(size_of(path.sparse_coefs, path.width), path.ranks, k)
                     supports.append(np.zeros(0, dtype=np.int64) if at is None else path.support(at))
@@ -234,10 +237,10 @@ class FoldedPaths:
 
         n = len(used), self.data.n_docs
         arrays = kept(store, f"teacher-{teacher.key}", learned, grades=("u", n), reason=("U", (1,)))
-        teacher.reason = str(arrays["reason"][0])
+        teacher.reason = teacher.reason or str(arrays["reason"][0])
         teacher.grades |= {row.tobytes(): own for row, own in zip(used, arrays["grades"], strict=True)}
 
-    def _teach(self, used: np.ndarray, *, by_trees: bool = True) -> None:
+    def _teach(self, used: np.ndarray) -> None:
         """Learn the grades of the teacher from the queries of each row of `used` (n, n_queries) bool, once."""
         d, teacher = self.data, self.transform.teacher
         assert teacher is not None
@@ -258,7 +261,7 @@ class FoldedPaths:
         objectives, _ = steps._objectives_of(rows, range(len(rows)), [""] * len(rows))
         models = run_all([teacher.maker.on_all_features(o) for o in objectives])
         scores = [np.concatenate(steps._shards.call("scores", w)) for w in models]
-        teacher.learn(rows, scores, d.query_ptr, by_trees=by_trees)
+        teacher.learn(rows, scores, d.query_ptr)
 
     def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
         return self._shards.call("moments", unit, around, per_query=used)

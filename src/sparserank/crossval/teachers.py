@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -15,12 +16,12 @@ from sparserank.crossval import tree_rivals
 from sparserank.crossval.tree_rivals import TreeRival, TreeRivals
 from sparserank.crossval.trees import OF_RANKING, TreeData, identity_of_trees, threads_of_trees
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataError
 from sparserank.lazy import cached_property
 from sparserank.options import option
 from sparserank.paths import BoostedSteps
 from sparserank.penalties import FeatureRules
 from sparserank.shards.measuring import grades_of, standardised
+from sparserank.text import listed
 from sparserank.workdir.processes import run_pieces
 
 MONOTONE = "monotone_constraints"  # LightGBM's name for signs
@@ -63,17 +64,24 @@ class TeachingTrees:
             self.reason = "the rules leave no column for trees"
 
     @property
-    def shared(self) -> TreeData | None:
-        """What the trees of the rival learn from, if it has the same columns and settings; None if it has others."""
-        return self.held if not self.reason and self.rival is self._rival else None
+    def are_shared(self) -> bool:
+        """True if they are the trees of the rival too: it has the same columns and settings."""
+        return not self.reason and self.rival is self._rival
+
+    @cached_property
+    def of_table(self) -> RankingDataset:
+        """The training queries with the columns of the table.
+
+        Raises
+            DataError   they lack a column
+        """
+        return self.rival.table.learned(self._data).of(self._data)
 
     @cached_property
     def held(self) -> TreeData:
         """What the trees learn from."""
-        rival = self.rival
-        of_table = rival.table.learned(self._data).of(self._data)
         more: dict[str, Any] = {"query_weight": self._query_weight, "n_threads": self._n_threads}
-        return TreeData(of_table, rival.columns, rival.settings, self.seed, **more)
+        return TreeData(self.of_table, self.rival.columns, self.rival.settings, self.seed, **more)
 
     def scores(self, seen: np.ndarray) -> list[np.ndarray]:
         """(n_docs,) scores by the trees on the queries of each row of `seen` (n, n_queries) bool.
@@ -81,18 +89,21 @@ class TeachingTrees:
         Raises
             DataError   LightGBM refuses the data or the settings
         """
-        out, held = [np.zeros(0)] * len(seen), self.held
+        out, held, stopped = [np.zeros(0)] * len(seen), self.held, threading.Event()
 
         def of_row(row: np.ndarray) -> np.ndarray:
             without = np.unique(self._fold[~row])
             seed = self.seed + (int(without[0]) if len(without) == 1 else 0)
-            return held.fit(row, seed).scores(held.data.X)
+            return held.fit(row, seed, lambda: not stopped.is_set()).scores(held.data.X)
 
-        with closing(run_pieces(of_row, [(row,) for row in seen], self._n_workers, processes=False)) as outcomes:
-            for outcome in outcomes:
-                if outcome.error is not None:
-                    raise outcome.error
-                out[outcome.index] = outcome.result
+        try:
+            with closing(run_pieces(of_row, [(row,) for row in seen], self._n_workers, processes=False)) as outcomes:
+                for outcome in outcomes:
+                    if outcome.error is not None:
+                        raise outcome.error
+                    out[outcome.index] = outcome.result
+        finally:  # neither an error nor an interrupt should wait for trees that are no longer needed
+            stopped.set()
         return out
 
 
@@ -104,26 +115,29 @@ def _reason(rivals: TreeRivals) -> str:
         return f"of {option('rival', 'none')}" if tree_rivals.is_installed() else NOT_INSTALLED
     (rival,) = rivals.trees
     if rival.lacks:
-        return f"{rival.name} would learn from other features"
+        return f"the data lack features of the rival ({listed(rival.lacks)})"
     objective = rival.settings.parameters["objective"]
     return "" if OF_RANKING.search(objective) else f"{rival.name} has the objective {objective}"
 
 
 def _under_rules(rival: TreeRival, rules: FeatureRules, data: RankingDataset) -> TreeRival:
-    """The rival without columns of which a feature is dropped, or signed unless it is the column itself; with the
-    signs of the others. The same object if nothing changes."""
+    """The rival without columns of which there is no feature, or of which one is dropped, or signed unless it is the
+    column itself as a number; with the signs of the others, before its own. The same object if nothing changes."""
     names, sources = data.names, data.sources
     signs = rules.feature_signs(len(names))
-    signed = [j for j in np.flatnonzero(signs) if sources[j] != names[j]]
-    unused = {sources[j] for j in (*rules.drop, *signed)}
-    columns = [j for j in rival.columns.tolist() if rival.table.names[j] not in unused]
+    others, categorical = dict(rival.settings.others), rival.settings.categorical
+    # LightGBM would end the process over a category with a sign.
+    signed = [j for j in np.flatnonzero(signs) if sources[j] != names[j] or names[j] in categorical]
+    ours = {*sources} - {sources[j] for j in (*rules.drop, *signed)}
+    columns = [j for j in rival.columns.tolist() if rival.table.names[j] in ours]
     of_column = {names[j]: int(signs[j]) for j in np.flatnonzero(signs)}
     used = [rival.table.names[j] for j in columns]
     if len(columns) == len(rival.columns) and of_column.keys().isdisjoint(used):
         return rival
-    others = dict(rival.settings.others)
     if not of_column.keys().isdisjoint(used):
-        others[MONOTONE] = ",".join(str(of_column.get(name, 0)) for name in rival.table.names)
+        own = others.get(MONOTONE, ",".join("0" * len(rival.table.names))).split(",")
+        both = zip(rival.table.names, own, strict=True)
+        others[MONOTONE] = ",".join(str(of_column.get(name, sign)) for name, sign in both)
     settings = replace(rival.settings, others=tuple(others.items()))
     return replace(rival, settings=settings, columns=np.array(columns, dtype=np.int64))
 
@@ -170,17 +184,15 @@ class Teacher:
         depends += [identity_of_trees(), trees.seed]
         return hashlib.sha256(repr(depends).encode()).hexdigest()[:16]
 
-    def learn(
-        self, rows: np.ndarray, scores: list[np.ndarray], query_ptr: np.ndarray, *, by_trees: bool = True
-    ) -> None:
+    def learn(self, rows: np.ndarray, scores: list[np.ndarray], query_ptr: np.ndarray) -> None:
         """Make the grades of each row of `rows` (n, n_queries) bool from the scores (n_docs,) of its steps and of
-        its trees: their sum, each standardised within the queries. by_trees: False leaves these out."""
+        its trees: their sum, each standardised within the queries."""
         trees = self.of_trees
-        if trees is not None and by_trees:
+        if trees is not None:
             try:
                 others = trees.scores(rows)
-            except DataError as error:
-                self.reason = str(error).rstrip(".")
+            except Exception as error:  # as with a rival, it must not end the job
+                self.reason = str(error).rstrip(".") or type(error).__name__
             else:
                 each = zip(scores, others, strict=True)
                 scores = [standardised(s, query_ptr) + standardised(other, query_ptr) for s, other in each]

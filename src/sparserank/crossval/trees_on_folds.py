@@ -67,8 +67,8 @@ class RivalsOnFolds(Protocol):
 class TreesOfRival:
     """A piece of work: train the trees of a rival without fold f, and score the queries of that fold ('scores'). If f
     is FINAL, the trees are trained on all training queries and score each data set of `unseen`, by name. 'by_gain': the
-    columns that the trees use, by total gain. Folds with the same columns share one `TreeData`; taught: that of a
-    teacher, whose trees are not trained again."""
+    columns that the trees use, by total gain. Folds with the same columns share one `TreeData`; taught: the same
+    trees, if they have taught: they are not trained again."""
 
     data: RankingDataset
     fold: np.ndarray
@@ -76,7 +76,7 @@ class TreesOfRival:
     unseen: dict[str, RankingDataset]
     seed: int
     n_threads: int
-    taught: TreeData | None = None
+    taught: TeachingTrees | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _held: dict[bytes, TreeData] = field(default_factory=dict)
@@ -100,8 +100,8 @@ class TreesOfRival:
     def _data(self, rival: TreeRival, columns: np.ndarray) -> TreeData:
         with self._lock:
             key = columns.tobytes()
-            if self.taught is not None and np.array_equal(columns, self.taught.columns):
-                return self.taught
+            if self.taught is not None and np.array_equal(columns, self.taught.rival.columns):
+                return self.taught.held
             if key not in self._held:
                 more: dict[str, Any] = {"query_weight": self.query_weight, "n_threads": self.n_threads}
                 self._held[key] = TreeData(self.data, columns, rival.settings, self.seed, **more)
@@ -117,7 +117,7 @@ class TreesOnFolds:
     data          training queries; trees read the columns of their table, and missing values, where these are known
     judged        queries on which candidates are evaluated; test: test queries, for trees on all training queries
     seconds       time limit of each rival for all its folds
-    teacher       trees that have learned on the same folds, or None
+    teacher       trees that learn on the same folds before, or None
     required      an error ends the job, because the job is about the trees
     scores        {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
                   documents, in the order of the input
@@ -150,7 +150,7 @@ class TreesOnFolds:
         for rival in self.trees.trees:  # there is at most one
             try:
                 table = rival.table.learned(self.data)
-                data = table.of(self.data)
+                data = table.of(self.data) if self.teacher is None else self.teacher.of_table
                 judged = data if self.judged is self.data else table.of(self.judged)
                 test = None if self.test is None else table.of(self.test)
             except DataError as error:  # some of the data lack a column
@@ -249,7 +249,7 @@ class TreesOnFolds:
         out = []
         for rival, of_fold in columns.items():
             own = {names[rival, f]: f for f in of_fold}
-            taught = None if self.teacher is None else self.teacher.shared
+            taught = self.teacher if self.teacher is not None and self.teacher.are_shared else None
             task = TreesOfRival(self.data, self.cv.fold, self.query_weight, unseen, self.seed, n_threads, taught)
             share = self.seconds / math.ceil(len(own) / n_workers)
             try:

@@ -152,6 +152,8 @@ class SelectionJob:
             client=client,
             judged=problem.judged,
         )
+        self.teacher = next((t.transform.teacher for t in self.tasks if t.transform.teacher is not None), None)
+        taught = None if self.teacher is None else self.teacher.of_trees
         self.rivals: RivalsOnFolds = (
             problem.rivals
             if isinstance(problem.rivals, Formulas)
@@ -166,16 +168,14 @@ class SelectionJob:
                 seed=plan.random_state,
                 n_threads=n_threads,
                 seconds=problem.rival_time,
-                teacher=trees,
+                teacher=taught,
             )
         )
         # In one of two selections, models of steps are the best of their size.
         steps = (t.effort(data) for t in self.tasks if t.maker.rules.on_steps and ablates_sizes(data))
         last = HALF_SAMPLE * plan.half_samples + ABLATION + 0.5 * OF_STEPS * max(steps, default=0.0)
-        self.teacher = next((t.transform.teacher for t in self.tasks if t.transform.teacher is not None), None)
-        taught = self.teacher is not None and self.teacher.of_trees is not None
-        n_trees = len([FINAL, *self.cv.folds]) if taught else 0
-        if not taught or trees is None or trees.shared is None:
+        n_trees = 0 if taught is None else len([FINAL, *self.cv.folds])
+        if taught is None or not taught.are_shared:
             n_trees += self.rivals.n_pieces
         self._later = LaterWork(n_trees * effort_of_trees(data) + (0.0 if plan.fast else last))
         self._last: tuple[float, float] | None = None  # expected seconds of the half-samples and of the ablation
@@ -415,8 +415,7 @@ class SelectionJob:
                 report(n_before + 1, n_before + 1, "half-samples: too few queries", 0.0)
             return None
         longest = len(candidate_set.features(chosen, FINAL))  # where the paths of the halves end
-        key = candidate_set.tasks[chosen.penalty].key
-        name = f"half-samples-{2 * n_pairs}-{key}-{chosen.k}-{longest}"
+        name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}-{longest}"
 
         def halves() -> dict[str, np.ndarray]:
             report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._last and sum(self._last))

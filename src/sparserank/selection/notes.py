@@ -81,7 +81,7 @@ def notes_of_kept(plan: SelectionPlan, model: RankingModel) -> list[str]:
 def note_of_teacher(teacher: Teacher, *, chosen: bool) -> str:
     """A note that names the teacher of distilled weights; chosen: the model has such weights."""
     if chosen:
-        return f"the weights learned the order of {teacher} (distilled); they were evaluated on the labels."
+        return f"the weights (distilled) were evaluated on the labels, but learned the order of {teacher}."
     return f"distilled weights were tried too; they learned the order of {teacher}."
 
 
