@@ -67,7 +67,7 @@ def fold_of(data: sr.RankingDataset) -> np.ndarray:
 
 def teaching(data: sr.RankingDataset, rules: Any = None, given: Any = "auto") -> TeachingTrees:
     rules = L1() if rules is None else rules
-    return TeachingTrees(tree_rivals.tree_rivals(given, data), rules, data, fold_of(data), 0, None, 2)
+    return TeachingTrees(tree_rivals.tree_rivals(given, data), rules, data, fold_of(data), 0, None, 2, 300.0)
 
 
 def fitted(data: sr.RankingDataset, own: TeachingTrees) -> tuple[Teacher, dict[int, PathResult]]:
@@ -106,7 +106,7 @@ def test_scores_are_standardised_within_the_query_as_by_loops(scale: float) -> N
 def test_grades_are_those_of_the_sum_of_steps_and_trees(data: sr.RankingDataset) -> None:
     own = teaching(data)
     teacher, _ = fitted(data, own)
-    alone, _ = fitted(data, TeachingTrees(TreeRivals(), L1(), data, fold_of(data), 0, None, 2))
+    alone, _ = fitted(data, TeachingTrees(TreeRivals(), L1(), data, fold_of(data), 0, None, 2, 300.0))
     for fold in FOLDS:
         used = without(data, fold)
         seen = np.flatnonzero(np.repeat(used, data.sizes))
@@ -128,7 +128,7 @@ def test_grades_are_those_of_the_sum_of_steps_and_trees(data: sr.RankingDataset)
 def test_trees_weigh_queries(data: sr.RankingDataset) -> None:
     weight = np.random.default_rng(0).uniform(0.5, 2.0, data.n_queries)
     rivals = tree_rivals.tree_rivals("auto", data)
-    (found,) = TeachingTrees(rivals, L1(), data, fold_of(data), 0, weight, 1).scores(without(data, FINAL)[None])
+    (found,) = TeachingTrees(rivals, L1(), data, fold_of(data), 0, weight, 1, 300.0).scores(without(data, FINAL)[None])
     fixed = {"seed": 0, "data_random_seed": 0, "num_threads": 1, "deterministic": True, "force_row_wise": True}
     held = lightgbm.Dataset(data.X, data.relevance, group=data.sizes, weight=np.repeat(weight, data.sizes))
     expected = lightgbm.train({**FEW.parameters, **fixed, "verbosity": -1}, held, FEW.n_trees).predict(data.X)
@@ -383,3 +383,15 @@ def test_threads_and_processes_change_no_bit(data: sr.RankingDataset, monkeypatc
     for label in one.paths:
         assert np.array_equal(one.paths[label].scaled_coefs, two.paths[label].scaled_coefs)
     assert one.chosen.mean == two.chosen.mean
+
+
+def test_trees_that_are_expected_to_take_too_long_do_not_teach(data, trained, tmp_path: Path) -> None:
+    """From numbers of documents, trees and leaves, not from a clock."""
+    file = tmp_path / "rival.txt"
+    file.write_text("objective = lambdarank\nnum_iterations = 40\nnum_leaves = 7\nverbosity = -1\n")
+    expected = 3 * (0.2 + 7e-5 * data.n_docs) / 10  # two folds and all queries, a tenth of the trees measured
+    results = [sr.select(data, **QUICK, rival=file, rival_time=share * expected) for share in (0.99, 1.01)]
+    assert [r.teacher["trees"] is None for r in results] == [True, False]
+    assert "is expected to take" in note_of(results[0])
+    alone = sr.select(data, **QUICK, rival="none")
+    assert np.array_equal(results[0].model.coef, alone.model.coef)

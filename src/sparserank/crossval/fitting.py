@@ -152,10 +152,10 @@ class FittedPaths:
             return
         if tell is not None:
             tell("teacher of distilled weights")
-        work = self.works[transform]
+        work, trees = self.works[transform], teacher.of_trees
         work.teach(self._folds, store)
-        if teacher.of_trees is not None:
-            self._later.effort -= len(self._folds) * effort_of_trees(work.data)
+        if trees is not None:
+            self._later.effort -= len(self._folds) * effort_of_trees(work.data, trees.rival.settings)
 
     @property
     def _efforts(self) -> dict[str, float]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform
+from sparserank.crossval.trees import TreeSettings
 from sparserank.data.dataset import RankingDataset
 from sparserank.paths import PathStarts, PenaltyPath, Point, RefitPath, RuledMaker
 from sparserank.paths.makers import l1_seconds
@@ -51,9 +52,9 @@ class PathTask:
         return effort * (1.0 if self.transform.teacher is None else DISTILLED)
 
 
-def effort_of_trees(data: RankingDataset) -> float:
+def effort_of_trees(data: RankingDataset, settings: TreeSettings) -> float:
     """Expected time of one training, relative to an l1 path on the same data, as measured; for the time left."""
-    return (0.2 + 7e-5 * data.n_docs) / l1_seconds(n_useful_docs(data), data.n_features)
+    return settings.seconds(data.n_docs) / l1_seconds(n_useful_docs(data), data.n_features)
 
 
 def n_useful_docs(data: RankingDataset) -> int:

@@ -37,6 +37,7 @@ class TeachingTrees:
         data      training queries; fold: (n_queries,) fold numbers from 0
         seed      of the ensemble on all queries; those without fold f have seed + f, like rivals
         query_weight   (n_queries,) weights in the loss, or None
+        seconds   longest expected time of all trainings, on one core
     Attributes
         reason    why there are no trees, as a clause; "" if there are
     """
@@ -50,6 +51,7 @@ class TeachingTrees:
         seed: int,
         query_weight: np.ndarray | None,
         n_threads: int,
+        seconds: float,
     ) -> None:
         self.seed = seed
         self._fold, self._query_weight = fold, query_weight
@@ -60,8 +62,12 @@ class TeachingTrees:
         (self._rival,) = rivals.trees
         self.rival = _under_rules(self._rival, rules, data)
         self._data = data
+        n_trainings = 1 + len(np.unique(fold[fold >= 0]))
+        expected = n_trainings * self.rival.settings.seconds(data.n_docs)
         if len(self.rival.columns) == 0:
             self.reason = "the rules leave no column for trees"
+        elif expected > seconds:  # as measured once: what a model learns must not depend on the speed of a machine
+            self.reason = f"{self.rival.name} is expected to take {expected:,.0f} CPU seconds on all folds"
 
     @property
     def are_shared(self) -> bool:

@@ -95,7 +95,7 @@ RIVAL_TIME = Option(
     kind=Number(above=0),
     default=300.0,
     help="Time limit, in seconds, for training each ensemble of {rival} on all folds. Ensembles that exceed the limit "
-    "are left out; those that teach distilled weights have no limit.",
+    "are left out; those that are expected to exceed it on one core do not teach distilled weights.",
     panel=of_selection.CHOICE,
 )
 FOR_MODEL = Option(

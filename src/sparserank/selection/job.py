@@ -123,7 +123,8 @@ class SelectionJob:
         fold = np.full(data.n_queries, -1) if holdout else _folds(data, plan)
         trees = None
         if isinstance(problem.rivals, TreeRivals) and not plan.fast:
-            trees = TeachingTrees(problem.rivals, plan.penalties[0], data, fold, plan.random_state, weight, n_threads)
+            limits: dict[str, Any] = {"n_threads": n_threads, "seconds": problem.rival_time}
+            trees = TeachingTrees(problem.rivals, plan.penalties[0], data, fold, plan.random_state, weight, **limits)
         tried = tasks_of(plan, data, feature_groups, client, problem.transforms, trees)
         if named is not None:  # references, in place of dense models
             label = f"{NAMED} ({named.names[0]} first)"
@@ -174,10 +175,11 @@ class SelectionJob:
         # In one of two selections, models of steps are the best of their size.
         steps = (t.effort(data) for t in self.tasks if t.maker.rules.on_steps and ablates_sizes(data))
         last = HALF_SAMPLE * plan.half_samples + ABLATION + 0.5 * OF_STEPS * max(steps, default=0.0)
-        n_trees = 0 if taught is None else len([FINAL, *self.cv.folds])
-        if taught is None or not taught.are_shared:
-            n_trees += self.rivals.n_pieces
-        self._later = LaterWork(n_trees * effort_of_trees(data) + (0.0 if plan.fast else last))
+        trained = [] if taught is None else [taught.rival.settings] * len([FINAL, *self.cv.folds])
+        if isinstance(problem.rivals, TreeRivals) and (taught is None or not taught.are_shared):
+            trained += [rival.settings for rival in problem.rivals.trees] * self.rivals.n_pieces
+        of_trees = sum(effort_of_trees(data, settings) for settings in trained)
+        self._later = LaterWork(of_trees + (0.0 if plan.fast else last))
         self._last: tuple[float, float] | None = None  # expected seconds of the half-samples and of the ablation
         self.beside = Comparisons(plan, self.cv, self.rivals, self.judged, problem.test, problem.current)
 
