@@ -1,0 +1,142 @@
+"""Search servers of the tests: jars from Maven Central in a folder of their own, one server a time on loopback."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import urlencode
+
+import pytest
+
+SOURCES = Path(__file__).parent / "engines"
+CACHE = Path(os.environ.get("SPARSERANK_ENGINES", Path.home() / ".cache" / "sparserank-engines"))
+REGISTRY = "Maven Central (repo.maven.apache.org)"
+# The version of the plugin that Maven would choose need not be served.
+RESOLVE = "org.apache.maven.plugins:maven-dependency-plugin:3.11.0:build-classpath"
+# The last module of learning to rank in the registry is that of Solr 8.11; Solr 9 has its own, which is not there.
+SOLR = {
+    "9.10.1": ["org.apache.solr:solr-test-framework:9.10.1"],
+    "8.11.4": ["org.apache.solr:solr-core:8.11.4", "org.apache.solr:solr-ltr:8.11.4"],
+}
+LEARNING_TO_RANK = """<query>
+    <cache name="QUERY_DOC_FV" class="solr.search.CaffeineCache" size="4096" regenerator="solr.search.NoOpRegenerator"/>
+  </query>
+  <queryParser name="ltr" class="org.apache.solr.ltr.search.LTRQParserPlugin"/>
+  <transformer name="features" class="org.apache.solr.ltr.response.transform.LTRFeatureLoggerTransformerFactory">
+    <str name="fvCacheName">QUERY_DOC_FV</str>
+  </transformer>"""
+
+
+def unavailable(why: str) -> NoReturn:
+    """Skip, or fail where the engines are required."""
+    if os.environ.get("SPARSERANK_REQUIRE_ENGINES"):
+        pytest.fail(why)
+    pytest.skip(why)
+
+
+def jars(artifacts: Sequence[str]) -> str:
+    """The class path of artifacts, group:name:version, and of all that they need; downloaded once."""
+    listed = "".join(
+        "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>".format(
+            *artifact.split(":")
+        )
+        for artifact in artifacts
+    )
+    project = (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        "<groupId>sparserank</groupId><artifactId>engines</artifactId><version>1</version>"
+        f"<dependencies>{listed}</dependencies></project>"
+    )
+    folder = CACHE / hashlib.sha256(project.encode()).hexdigest()[:16]
+    found = folder / "classpath"
+    if shutil.which("java") is None:
+        unavailable("the engines need a JDK of version 17 or later (java), which is not installed")
+    if found.exists() and all(Path(jar).exists() for jar in found.read_text().split(os.pathsep)):
+        return found.read_text()
+    if shutil.which("mvn") is None:
+        unavailable(f"the engines need Maven (mvn), which is not installed, for {', '.join(artifacts)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pom.xml").write_text(project)
+    written = folder / "classpath.new"
+    call = ["mvn", "-B", "-q", f"-Dmaven.repo.local={CACHE / 'repository'}", RESOLVE, f"-Dmdep.outputFile={written}"]
+    try:
+        done = subprocess.run(call, cwd=folder, capture_output=True, text=True, timeout=600)
+    except subprocess.TimeoutExpired:
+        unavailable(f"{REGISTRY} did not serve {', '.join(artifacts)} within ten minutes")
+    if done.returncode != 0:
+        why = next((line for line in done.stdout.splitlines() if "ERROR" in line), done.stderr)
+        unavailable(f"{REGISTRY} does not serve {', '.join(artifacts)}: {why}")
+    written.replace(found)
+    return found.read_text()
+
+
+class Server:
+    """A running server; paths are relative to its address."""
+
+    def __init__(self, url: str, version: str) -> None:
+        self.url, self.version = url, version
+
+    def send(self, path: str, content: Any = None, method: str | None = None) -> Any:
+        """The answer to a request with JSON; content: a value, or the text of a file."""
+        body = content if isinstance(content, str) else None if content is None else json.dumps(content)
+        request = urllib.request.Request(
+            self.url + path,
+            None if body is None else body.encode(),
+            {"Content-Type": "application/json"},
+            method=method,
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{path}: {error.code} {error.read().decode()[:2000]}") from error
+
+    def search(self, **parameters: Any) -> dict[str, Any]:
+        """The answer of Solr to a query."""
+        form = urlencode({"wt": "json", **parameters}).encode()
+        with urllib.request.urlopen(self.url + "/select", form, timeout=60) as answer:
+            out: dict[str, Any] = json.load(answer)
+        return out
+
+
+@contextmanager
+def started(program: str, path: str, *arguments: str) -> Iterator[int]:
+    """The port of a launcher in engines/, which is ended in the end."""
+    call = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", path, str(SOURCES / f"{program}.java"), *arguments]
+    log = Path(arguments[0]) / "server.log"
+    with log.open("w") as errors:
+        process = subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
+        try:
+            assert process.stdout is not None
+            ports = (line.split()[1] for line in process.stdout if line.startswith("port "))
+            port = next(ports, None)
+            assert port is not None, log.read_text()[-4000:]
+            yield int(port)
+        finally:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def solr(version: str, folder: Path) -> Iterator[Server]:
+    """A Solr server with one core, `products`."""
+    path = jars(SOLR[version])
+    core = folder / "products"
+    (core / "conf").mkdir(parents=True)
+    (folder / "solr.xml").write_text("<solr/>")
+    (core / "core.properties").write_text("name=products\n")
+    config = (SOURCES / "solr" / "solrconfig.xml").read_text()
+    module = LEARNING_TO_RANK if any("solr-ltr" in artifact for artifact in SOLR[version]) else ""
+    (core / "conf" / "solrconfig.xml").write_text(config.replace("VERSION", version).replace("MODULE", module))
+    shutil.copy(SOURCES / "solr" / "schema.xml", core / "conf")
+    with started("Solr", path, str(folder)) as port:
+        yield Server(f"http://127.0.0.1:{port}/solr/products", version)
