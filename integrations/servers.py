@@ -113,17 +113,15 @@ def started(program: str, path: str, *arguments: str) -> Iterator[int]:
     """The port of a launcher in engines/, which is ended in the end."""
     call = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", path, str(SOURCES / f"{program}.java"), *arguments]
     log = Path(arguments[0]) / "server.log"
-    with log.open("w") as errors:
-        process = subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
+    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with log.open("w") as errors, subprocess.Popen(call, stderr=errors, **piped) as process:
         try:
-            assert process.stdout is not None
-            ports = (line.split()[1] for line in process.stdout if line.startswith("port "))
+            ports = (line.split()[1] for line in process.stdout or () if line.startswith("port "))
             port = next(ports, None)
             assert port is not None, log.read_text()[-4000:]
             yield int(port)
         finally:
             process.kill()
-            process.wait()
 
 
 @contextmanager
