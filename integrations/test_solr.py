@@ -270,7 +270,7 @@ def test_the_feature_log_is_training_data_of_a_model_that_ranks_as_predict_does(
     check_log(server, found.model, collected)
 
 
-@pytest.mark.parametrize("untransformed", [set(), {"title", "say \"x\""}, {"body", "popularity"}])
+@pytest.mark.parametrize("untransformed", [set(), {"title", 'say "x"'}, {"body", "popularity"}])
 def test_features_of_every_name_and_logarithms_of_queries(
     server: Server, collected: tuple[dict[str, str], Path], untransformed: set[str]
 ) -> None:
@@ -285,7 +285,25 @@ def test_features_of_every_name_and_logarithms_of_queries(
 
 
 def test_levels_of_every_kind_are_found_as_they_are(server: Server) -> None:
-    levels = [" a", "a ", " ", "a", "a  b", "a b", "{!x}", "$q", "*", "a\nb", "\t", "a,b", "null", "\\", '"', "'", "a}b"]
+    levels = [
+        " a",
+        "a ",
+        " ",
+        "a",
+        "a  b",
+        "a b",
+        "{!x}",
+        "$q",
+        "*",
+        "a\nb",
+        "\t",
+        "a,b",
+        "null",
+        "\\",
+        '"',
+        "'",
+        "a}b",
+    ]
     levels += ["", "x" * 10_000, "💡", "é", "e\u0301", "+a", "-a", "a OR b", "v=1", "#", "%41", "&amp;", "A", "\u2003"]
     field = 'of "brand"_s'
     names = tuple(Derived("brand", level).name for level in levels)
@@ -295,4 +313,6 @@ def test_levels_of_every_kind_are_found_as_they_are(server: Server) -> None:
     upload(server, model.export("solr", name="levels", features={"brand": field}), "levels")
     index(server, [{"id": str(i), field: level} for i, level in enumerate([*levels, "other"])])
     found, scores = reranked(server, "levels", "")
-    assert dict(zip(found, scores.tolist(), strict=True)) == {i: (i + 1) % (len(levels) + 1) for i in range(len(levels) + 1)}
+    assert dict(zip(found, scores.tolist(), strict=True)) == {
+        i: (i + 1) % (len(levels) + 1) for i in range(len(levels) + 1)
+    }

@@ -1,0 +1,160 @@
+"""Boosts of edismax, tuned on the responses of a running Solr, as docs/deployment/solr.md does it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from servers import Server, solr
+
+import sparserank as sr
+
+PAGE = Path(__file__).parent.parent / "docs" / "deployment" / "solr.md"
+(REQUEST,) = (
+    json.loads(block)["params"]
+    for block in re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    if "edismax" in block
+)
+N_DOCS, N_QUERIES = 300, 40
+WORDS = [f"w{i}" for i in range(60)]
+pytestmark = pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
+
+
+@pytest.fixture(scope="module", params=["9.10.1", "8.11.4"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with solr(request.param, tmp_path_factory.mktemp("solr")) as running:
+        rng = np.random.default_rng(0)
+        share = 1.0 / np.arange(3, 63)
+        documents = [
+            {
+                "id": f"d{i}",
+                "title": " ".join(rng.choice(WORDS, 4, p=share / share.sum())),
+                "body": " ".join(rng.choice(WORDS, 30, p=share / share.sum())),
+                **({"popularity": float(np.float32(10.0 * rng.lognormal()))} if i % 10 else {}),
+            }
+            for i in range(N_DOCS)
+        ]
+        running.send("/update?commit=true", documents)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def queries() -> dict[str, str]:
+    rng = np.random.default_rng(1)
+    return {f"q{i}": " ".join(rng.choice(WORDS[5:], 2, replace=False)) for i in range(N_QUERIES)}
+
+
+@pytest.fixture(scope="module")
+def judged(server: Server, queries: dict[str, str]) -> dict[str, dict[str, int]]:
+    """What a word in the title, in the body, and popularity are worth to people."""
+    documents = server.search(q="*:*", rows=N_DOCS, fl="id,title,body,popularity")["response"]["docs"]
+    rng = np.random.default_rng(2)
+    out: dict[str, dict[str, int]] = {}
+    for q, text in queries.items():
+        for d in documents:
+            words = text.split()
+            worth = sum(2.0 * (w in d["title"].split()) + 0.8 * d["body"].split().count(w) for w in words)
+            worth += 0.5 * np.log10(1 + d.get("popularity", 0.0)) * (worth > 0) + rng.normal(0, 0.4)
+            out.setdefault(q, {})[d["id"]] = int(np.digitize(worth, [1.5, 3.0]))
+    return out
+
+
+def collected(server: Server, request: dict[str, Any], queries: dict[str, str], path: Path) -> Path:
+    """The responses to a request, one line for each query."""
+    answers = {q: server.send("/select", {"params": {**request, "q": text}}) for q, text in queries.items()}
+    path.write_text("".join(json.dumps({"qid": q, "response": answer}) + "\n" for q, answer in answers.items()))
+    return path
+
+
+def scores_in(path: Path) -> dict[tuple[str, str], float]:
+    lines = map(json.loads, path.read_text().splitlines())
+    return {(a["qid"], d["id"]): d["score"] for a in lines for d in a["response"]["response"]["docs"]}
+
+
+def with_factors(request: dict[str, Any], factors: dict[str, float]) -> dict[str, Any]:
+    """The request with its boosts times the factors, and without the clauses that have none."""
+
+    def times(part: str) -> str:
+        return " ".join(f"{of}^{float(boost) * factors[of]!r}" for of, boost in fields(part) if of in factors)
+
+    def fields(part: str) -> list[list[str]]:
+        return [entry.split("^") for entry in request[part].split()]
+
+    function, boost = request["bf"].split("^")
+    popular = f"{function}^{float(boost) * factors['popular']!r}" if "popular" in factors else ""
+    return {**request, "qf": times("qf"), "bf": popular, "fl": "id,score"}
+
+
+def check_scores(
+    server: Server, model: sr.RankingModel, before: Path, judged: Any, queries: dict[str, str], request: dict[str, Any]
+) -> dict[tuple[str, str], float]:
+    """The scores of a tuned request, which are those of the model on the responses to the request before."""
+    after = scores_in(collected(server, request, queries, before.with_name("after.jsonl")))
+    data = sr.read(before, qrels=judged)
+    ids = (data.to_input_order(np.asarray(column)).tolist() for column in (data.qid, data.docid))
+    weights = model.weights
+    ours = dict(
+        zip(zip(*ids, strict=True), (model.score_dataset(data) / weights.get("rest", 1.0)).tolist(), strict=True)
+    )
+    assert after.keys() <= ours.keys()
+    assert len(after) > 5000
+    # Each clause, their sum and the boosts are rounded.
+    np.testing.assert_allclose([after[pair] for pair in after], [ours[pair] for pair in after], rtol=1e-6)
+    for q in queries:
+        best = sorted((d for d in after if d[0] == q), key=lambda d: -after[d])[:10]
+        top = sorted((s for d, s in ours.items() if d[0] == q and d in after), reverse=True)[:10]
+        np.testing.assert_allclose([ours[d] for d in best], top, rtol=1e-6)
+    return after
+
+
+QUICK: dict[str, Any] = {"half_samples": 0, "rival": "none", "engine": "solr-query"}
+
+
+def test_the_request_of_the_page_is_tuned_and_gives_the_scores_of_the_model(
+    server: Server, queries: dict[str, str], judged: dict[str, dict[str, int]], tmp_path: Path
+) -> None:
+    today = {**REQUEST, "rows": N_DOCS}
+    before = collected(server, today, queries, tmp_path / "before.jsonl")
+    found = sr.select(before, qrels=judged, **QUICK)
+    assert set(found.model.feature_names) == {"title", "body", "popular"}
+    factors = json.loads(str(found.model.export("solr-query")["boosts.json"]))
+    after = check_scores(server, found.model, before, judged, queries, with_factors(today, factors))
+    # It ranks better, and as well as was printed.
+    old, new = (sr.evaluate(run, judged, "default:ndcg@10")["ndcg@10"] for run in (scores_in(before), after))
+    assert found.change is not None
+    assert found.change.mean == pytest.approx(old, abs=1e-6)
+    assert new > old + 0.03
+    # Without a clause: its boost goes, and the others stay.
+    fewer = found.model_of(2)
+    assert len(fewer.weights) == 2
+    factors = json.loads(str(fewer.export("solr-query")["boosts.json"]))
+    check_scores(server, fewer, before, judged, queries, with_factors(today, factors))
+
+
+def test_what_is_not_returned_is_the_rest_and_stays(
+    server: Server, queries: dict[str, str], judged: dict[str, dict[str, int]], tmp_path: Path
+) -> None:
+    """A field, phrases and a query without a value in fl."""
+    fl = REQUEST["fl"].replace(",body:query($of_body)", "")
+    assert fl != REQUEST["fl"]
+    today = {**REQUEST, "rows": N_DOCS, "fl": fl, "pf": "body^2", "bq": "title:w9^0.1"}
+    before = collected(server, today, queries, tmp_path / "before.jsonl")
+    found = sr.select(before, qrels=judged, **QUICK)
+    assert set(found.model.feature_names) == {"title", "popular", "rest"}
+    assert "rest" in found.model.weights
+    factors = {**json.loads(str(found.model.export("solr-query")["boosts.json"])), "body": 1.0}
+    check_scores(server, found.model, before, judged, queries, with_factors(today, factors))
+
+
+@pytest.mark.parametrize("more", [{"tie": 0.1}, {"boost": "0.5"}])
+def test_what_is_no_sum_is_refused(
+    server: Server, queries: dict[str, str], judged: dict[str, dict[str, int]], tmp_path: Path, more: dict[str, Any]
+) -> None:
+    before = collected(server, {**REQUEST, "rows": N_DOCS, **more}, queries, tmp_path / "before.jsonl")
+    with pytest.raises(sr.errors.DataFormatError, match="but its clauses sum to"):
+        sr.read(before, qrels=judged)
