@@ -87,25 +87,21 @@ class Server:
 
     def send(self, path: str, content: Any = None, method: str | None = None) -> Any:
         """The answer to a request with JSON; content: a value, or the text of a file."""
-        body = content if isinstance(content, str) else None if content is None else json.dumps(content)
-        request = urllib.request.Request(
-            self.url + path,
-            None if body is None else body.encode(),
-            {"Content-Type": "application/json"},
-            method=method,
-        )
+        text = content if isinstance(content, str) else None if content is None else json.dumps(content)
+        return self._answer(path, text, "application/json", method)
+
+    def search(self, **parameters: Any) -> Any:
+        """The answer of Solr to a query."""
+        return self._answer("/select", urlencode(parameters), "application/x-www-form-urlencoded", None)
+
+    def _answer(self, path: str, text: str | None, kind: str, method: str | None) -> Any:
+        body = None if text is None else text.encode()
+        request = urllib.request.Request(self.url + path, body, {"Content-Type": kind}, method=method)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{path}: {error.code} {error.read().decode()[:2000]}") from error
-
-    def search(self, **parameters: Any) -> dict[str, Any]:
-        """The answer of Solr to a query."""
-        form = urlencode({"wt": "json", **parameters}).encode()
-        with urllib.request.urlopen(self.url + "/select", form, timeout=60) as answer:
-            out: dict[str, Any] = json.load(answer)
-        return out
 
 
 @contextmanager

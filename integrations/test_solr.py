@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from servers import Server, solr
+from tests.conftest import data_folder_or_skip
 from tests.export import test_categories as categories
+from tests.export.test_export import REAL, real_model
 
 import sparserank as sr
 from sparserank.data.derived import Derived
@@ -74,7 +76,7 @@ def check_scores(server: Server, model: sr.RankingModel, X: np.ndarray, files: d
     expected = model.predict(X)
     size = np.abs(expected).max()
     shift = None
-    for q in range(N_QUERIES):
+    for q in range(len(X) // N_DOCS):
         found, scores = reranked(server, name, str(q))
         assert sorted(found) == list(range(q * N_DOCS, (q + 1) * N_DOCS))
         ours = expected[found]
@@ -116,6 +118,25 @@ def test_a_linear_model_of_fields(server: Server, plain: sr.RankingDataset, valu
     if kind == "none":
         scaled = model.export("solr", name="shop", features=features, normalizers=True)
         check_scores(server, model, values, scaled, "shop")
+
+
+@pytest.mark.parametrize("kind", ["none", "log", "asinh"])
+def test_queries_as_features_which_have_no_score_below_0(
+    server: Server, plain: sr.RankingDataset, values: np.ndarray, kind: str
+) -> None:
+    model = sr.SparseRanker(penalty="mcp", k=5, feature_transform=kind).fit_dataset(plain).to_model()
+    index_table(server, "f", values)
+    function = '{{!func}}field("f{}")'
+    features = {n: {"class": QUERY, "params": {"q": function.format(j)}} for j, n in enumerate(model.feature_names)}
+    check_scores(server, model, np.maximum(values, 0), model.export("solr", name="shop", features=features), "shop")
+
+
+@pytest.mark.parametrize("kind", REAL)
+def test_models_of_real_data(server: Server, kind: str) -> None:
+    model, X = real_model(kind, data_folder_or_skip())
+    X = single(X[: len(X) // N_DOCS * N_DOCS])
+    index_table(server, "f", X)
+    check_scores(server, model, X, model.export("solr", name="real", features=by_fields(model, "f")), "real")
 
 
 @pytest.mark.parametrize("kind", ["none", "log", "asinh"])

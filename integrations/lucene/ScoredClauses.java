@@ -18,7 +18,6 @@ import org.apache.lucene.index.Term;
 import org.apache.lucene.search.BooleanClause.Occur;
 import org.apache.lucene.search.BooleanQuery;
 import org.apache.lucene.search.BoostQuery;
-import org.apache.lucene.search.DisjunctionMaxQuery;
 import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.search.Query;
 import org.apache.lucene.search.ScoreDoc;
@@ -31,8 +30,7 @@ import org.apache.lucene.store.ByteBuffersDirectory;
  * Indexes documents (id, then its fields, separated by tabs; the first line names the fields), runs a request for each query
  * (id, tab, words) and prints "query document score name=score ..." of each hit, as Elasticsearch lists named clauses: with
  * their own boost, without those around them. The request is a tree, one node per line, children before parents:
- * "match NAME FIELD BOOST" (NAME - has no name), "bool BOOST LEAST OCCUR...", which takes as many nodes as it names; or
- * "edismax TIE FIELD=BOOST...": the best field of each word, and TIE times the others, as Solr's parser builds it.
+ * "match NAME FIELD BOOST" (NAME - has no name), "bool BOOST LEAST OCCUR...", which takes as many nodes as it names.
  */
 public class ScoredClauses {
   public static void main(String[] arguments) throws Exception {
@@ -75,9 +73,6 @@ public class ScoredClauses {
     List<Query> waiting = new ArrayList<>();
     for (String line : request) {
       String[] node = line.split(" ");
-      if (node[0].equals("edismax")) {
-        return edismax(node, words, named);
-      }
       BooleanQuery.Builder builder = new BooleanQuery.Builder();
       float boost = Float.parseFloat(node[0].equals("match") ? node[3] : node[1]);
       if (node[0].equals("match")) {
@@ -100,22 +95,6 @@ public class ScoredClauses {
       waiting.add(query);
     }
     return waiting.get(0);
-  }
-
-  private static Query edismax(String[] node, String[] words, Map<String, Query> named) {
-    BooleanQuery.Builder whole = new BooleanQuery.Builder();
-    Map<String, BooleanQuery.Builder> alone = new LinkedHashMap<>();
-    for (String word : words) {
-      List<Query> fields = new ArrayList<>();
-      for (String given : Arrays.copyOfRange(node, 2, node.length)) {
-        String[] field = given.split("=");
-        fields.add(new BoostQuery(new TermQuery(new Term(field[0], word)), Float.parseFloat(field[1])));
-        alone.computeIfAbsent(field[0], f -> new BooleanQuery.Builder()).add(fields.get(fields.size() - 1), Occur.SHOULD);
-      }
-      whole.add(new DisjunctionMaxQuery(fields, Float.parseFloat(node[1])), Occur.SHOULD);
-    }
-    alone.forEach((field, query) -> named.put(field, query.build()));
-    return whole.build();
   }
 
   /** The score of a query for a document alone, null if it does not match. */
