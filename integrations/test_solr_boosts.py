@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -65,9 +67,10 @@ def judged(server: Server, queries: dict[str, str]) -> dict[str, dict[str, int]]
 
 
 def collected(server: Server, request: dict[str, Any], queries: dict[str, str], path: Path) -> Path:
-    """The responses to a request, one line for each query."""
-    answers = {q: server.send("/select", {"params": {**request, "q": text}}) for q, text in queries.items()}
-    path.write_text("".join(json.dumps({"qid": q, "response": answer}) + "\n" for q, answer in answers.items()))
+    """The responses to a request, one line for each query, with what was sent."""
+    sent = {q: {"params": {**request, "q": text}} for q, text in queries.items()}
+    lines = [{"qid": q, "request": body, "response": server.send("/select", body)} for q, body in sent.items()]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 
@@ -91,18 +94,25 @@ def with_factors(request: dict[str, Any], factors: dict[str, float]) -> dict[str
 
 
 def check_scores(
-    server: Server, model: sr.RankingModel, before: Path, judged: Any, queries: dict[str, str], request: dict[str, Any]
+    server: Server,
+    model: sr.RankingModel,
+    before: Path,
+    judged: Any,
+    queries: dict[str, str],
+    request: dict[str, Any],
+    least: int = 5000,
+    **clauses: Any,
 ) -> dict[tuple[str, str], float]:
     """The scores of a tuned request, which are those of the model on the responses to the request before."""
     after = scores_in(collected(server, request, queries, before.with_name("after.jsonl")))
-    data = sr.read(before, qrels=judged)
+    data = sr.read(before, qrels=judged, **clauses)
     ids = (data.to_input_order(np.asarray(column)).tolist() for column in (data.qid, data.docid))
     weights = model.weights
     ours = dict(
         zip(zip(*ids, strict=True), (model.score_dataset(data) / weights.get("rest", 1.0)).tolist(), strict=True)
     )
     assert after.keys() <= ours.keys()
-    assert len(after) > 5000
+    assert len(after) > least
     # Each clause, their sum and the boosts are rounded.
     np.testing.assert_allclose([after[pair] for pair in after], [ours[pair] for pair in after], rtol=1e-6)
     for q in queries:
@@ -158,3 +168,63 @@ def test_what_is_no_sum_is_refused(
     before = collected(server, {**REQUEST, "rows": N_DOCS, **more}, queries, tmp_path / "before.jsonl")
     with pytest.raises(sr.errors.DataFormatError, match="but its clauses sum to"):
         sr.read(before, qrels=judged)
+
+
+# -- the request itself, with other boosts -----------------------------------------------------------------------------
+
+PLAIN = {
+    **{key: value for key, value in REQUEST.items() if key != "fl" and not key.startswith("of_")},
+    "q": "{{keywords}}",
+    "rows": N_DOCS,
+    "pf": "title^2 body~3^0.3",
+    "pf2": "body^0.5",
+    "bq": ["title:w9^0.4", "(body:w10 body:w11)"],
+    "bf": "log(sum(popularity,1))^0.7 sqrt(def(popularity,2))^0.05",
+    "ps": 2,
+}
+REQUESTS = {
+    "the fields of the page": {
+        **{k: v for k, v in PLAIN.items() if k not in ("pf", "pf2", "bq", "ps")},
+        "bf": PLAIN["bf"],
+    },
+    "phrases, queries and functions": PLAIN,
+    "two of three words": {**PLAIN, "mm": "2<67%", "pf3": "title", "q.op": "OR"},
+}
+
+
+def inspected(request: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The request as `sparserank inspect` writes it."""
+    (folder / "plain.json").write_text(json.dumps({"params": request}))
+    call = [sys.executable, "-m", "sparserank", "inspect", str(folder / "plain.json")]
+    done = subprocess.run(call, capture_output=True, text=True, check=True)
+    params: dict[str, Any] = json.loads(done.stdout)["params"]
+    return params
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_request_is_rewritten_with_the_boosts_that_were_printed(
+    server: Server, queries: dict[str, str], judged: dict[str, dict[str, int]], tmp_path: Path, name: str
+) -> None:
+    """Inspect, collect, select, export, collect again: scores and first documents are those of the model."""
+    plain = REQUESTS[name]
+    texts = {q: f"{text} w{i}" for i, (q, text) in enumerate(queries.items())}
+    today = inspected(plain, tmp_path)
+    before = collected(server, today, texts, tmp_path / "before.jsonl")
+    bare = scores_in(collected(server, {**plain, "fl": "id,score"}, texts, tmp_path / "plain.jsonl"))
+    assert scores_in(before) == bare
+    body = {"params": today}
+    found = sr.select(before, qrels=judged, query=body, **QUICK)
+    assert "rest" not in found.model.feature_names
+    old = sr.evaluate(bare, judged, "default:ndcg@10")["ndcg@10"]
+    assert found.change is not None
+    assert found.change.mean == pytest.approx(old, abs=1e-6)
+    for model in (found.model, found.model_of(2)):
+        new = json.loads(str(model.export("solr-query", query=body)["query.json"]))
+        after = collected(server, new["params"], texts, tmp_path / "after.jsonl")
+        asked = {"clauses": model.parameters["request"], "least": 100 if "mm" in plain else 5000}
+        check_scores(server, model, before, judged, texts, new["params"], **asked)
+        # In the second week, today is what was printed.
+        week2 = sr.select(after, qrels=judged, query=new, k=2, **QUICK)
+        then = sr.evaluate(scores_in(after), judged, "default:ndcg@10")["ndcg@10"]
+        assert week2.change is not None
+        assert week2.change.mean == pytest.approx(then, abs=1e-6)
