@@ -17,11 +17,9 @@ from servers import Server, solr
 import sparserank as sr
 
 PAGE = Path(__file__).parent.parent / "docs" / "deployment" / "solr.md"
-(REQUEST,) = (
-    json.loads(block)["params"]
-    for block in re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    if "edismax" in block
-)
+(TEXT,) = re.findall(r"cat > plain.json <<'EOF'\n(.*?)EOF", PAGE.read_text(), re.DOTALL)
+OF_PAGE = json.loads(TEXT)["params"]
+POPULAR = "bf_log_sum_popularity_1"
 N_DOCS, N_QUERIES = 300, 40
 WORDS = [f"w{i}" for i in range(60)]
 pytestmark = pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
@@ -89,7 +87,7 @@ def with_factors(request: dict[str, Any], factors: dict[str, float]) -> dict[str
         return [entry.split("^") for entry in request[part].split()]
 
     function, boost = request["bf"].split("^")
-    popular = f"{function}^{float(boost) * factors['popular']!r}" if "popular" in factors else ""
+    popular = f"{function}^{float(boost) * factors[POPULAR]!r}" if POPULAR in factors else ""
     return {**request, "qf": times("qf"), "bf": popular, "fl": "id,score"}
 
 
@@ -122,40 +120,18 @@ def check_scores(
     return after
 
 
-QUICK: dict[str, Any] = {"half_samples": 0, "rival": "none", "engine": "solr-query"}
-
-
-def test_the_request_of_the_page_is_tuned_and_gives_the_scores_of_the_model(
-    server: Server, queries: dict[str, str], judged: dict[str, dict[str, int]], tmp_path: Path
-) -> None:
-    today = {**REQUEST, "rows": N_DOCS}
-    before = collected(server, today, queries, tmp_path / "before.jsonl")
-    found = sr.select(before, qrels=judged, **QUICK)
-    assert set(found.model.feature_names) == {"title", "body", "popular"}
-    factors = json.loads(str(found.model.export("solr-query")["boosts.json"]))
-    after = check_scores(server, found.model, before, judged, queries, with_factors(today, factors))
-    # It ranks better, and as well as was printed.
-    old, new = (sr.evaluate(run, judged, "default:ndcg@10")["ndcg@10"] for run in (scores_in(before), after))
-    assert found.change is not None
-    assert found.change.mean == pytest.approx(old, abs=1e-6)
-    assert new > old + 0.03
-    # Without a clause: its boost goes, and the others stay.
-    fewer = found.model_of(2)
-    assert len(fewer.weights) == 2
-    factors = json.loads(str(fewer.export("solr-query")["boosts.json"]))
-    check_scores(server, fewer, before, judged, queries, with_factors(today, factors))
+QUICK: dict[str, Any] = {"penalties": "l1", "half_samples": 0, "rival": "none", "engine": "solr-query"}
 
 
 def test_what_is_not_returned_is_the_rest_and_stays(
     server: Server, queries: dict[str, str], judged: dict[str, dict[str, int]], tmp_path: Path
 ) -> None:
     """A field, phrases and a query without a value in fl."""
-    fl = REQUEST["fl"].replace(",body:query($of_body)", "")
-    assert fl != REQUEST["fl"]
-    today = {**REQUEST, "rows": N_DOCS, "fl": fl, "pf": "body^2", "bq": "title:w9^0.1"}
+    today = {**inspected({**OF_PAGE, "rows": N_DOCS}, tmp_path), "pf": "body^2", "bq": "title:w9^0.1"}
+    today["fl"] = today["fl"].replace(",body:query($of_body)", "")
     before = collected(server, today, queries, tmp_path / "before.jsonl")
     found = sr.select(before, qrels=judged, **QUICK)
-    assert set(found.model.feature_names) == {"title", "popular", "rest"}
+    assert set(found.model.feature_names) == {"title", POPULAR, "rest"}
     assert "rest" in found.model.weights
     factors = {**json.loads(str(found.model.export("solr-query")["boosts.json"])), "body": 1.0}
     check_scores(server, found.model, before, judged, queries, with_factors(today, factors))
@@ -165,7 +141,9 @@ def test_what_is_not_returned_is_the_rest_and_stays(
 def test_what_is_no_sum_is_refused(
     server: Server, queries: dict[str, str], judged: dict[str, dict[str, int]], tmp_path: Path, more: dict[str, Any]
 ) -> None:
-    before = collected(server, {**REQUEST, "rows": N_DOCS, **more}, queries, tmp_path / "before.jsonl")
+    before = collected(
+        server, {**inspected({**OF_PAGE, "rows": N_DOCS}, tmp_path), **more}, queries, tmp_path / "before.jsonl"
+    )
     with pytest.raises(sr.errors.DataFormatError, match="but its clauses sum to"):
         sr.read(before, qrels=judged)
 
@@ -173,8 +151,7 @@ def test_what_is_no_sum_is_refused(
 # -- the request itself, with other boosts -----------------------------------------------------------------------------
 
 PLAIN = {
-    **{key: value for key, value in REQUEST.items() if key != "fl" and not key.startswith("of_")},
-    "q": "{{keywords}}",
+    **OF_PAGE,
     "rows": N_DOCS,
     "pf": "title^2 body~3^0.3",
     "pf2": "body^0.5",
@@ -183,10 +160,7 @@ PLAIN = {
     "ps": 2,
 }
 REQUESTS = {
-    "the fields of the page": {
-        **{k: v for k, v in PLAIN.items() if k not in ("pf", "pf2", "bq", "ps")},
-        "bf": PLAIN["bf"],
-    },
+    "that of the page": {**OF_PAGE, "rows": N_DOCS},
     "phrases, queries and functions": PLAIN,
     "two of three words": {**PLAIN, "mm": "2<67%", "pf3": "title", "q.op": "OR"},
 }

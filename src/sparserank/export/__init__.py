@@ -87,8 +87,8 @@ def export(
         For onnx: one input X (n_docs, n_features) with all features of the training data in their order, instead of an
         input (n_docs, 1) for each selected feature, with the name of the feature.
     query : path or mapping, optional
-        For elasticsearch-query and opensearch-query: the search request that gets the boosts. The model must have been
-        trained with it (`select(query=...)`).
+        For elasticsearch-query, opensearch-query and solr-query: the search request that gets the boosts. The model
+        must have been trained with it (`select(query=...)`).
 
     Returns
     -------
