@@ -27,6 +27,16 @@ SOLR = {
     "9.10.1": ["org.apache.solr:solr-test-framework:9.10.1"],
     "8.11.4": ["org.apache.solr:solr-core:8.11.4", "org.apache.solr:solr-ltr:8.11.4"],
 }
+OPENSEARCH = {
+    version: [
+        f"org.opensearch:opensearch:{version}",
+        *(f"org.opensearch.plugin:{module}:{version}" for module in ("analysis-common", "lang-expression")),
+        *(f"org.opensearch.plugin:{module}:{version}" for module in ("lang-painless", "mapper-extras-client")),
+        f"org.opensearch.plugin:transport-netty4-client:{version}",
+        "org.apache.logging.log4j:log4j-core:2.25.4",
+    ]
+    for version in ("2.19.6",)
+}
 LEARNING_TO_RANK = """<query>
     <cache name="QUERY_DOC_FV" class="solr.search.CaffeineCache" size="4096" regenerator="solr.search.NoOpRegenerator"/>
   </query>
@@ -134,3 +144,10 @@ def solr(version: str, folder: Path) -> Iterator[Server]:
     shutil.copy(SOURCES / "solr" / "schema.xml", core / "conf")
     with started("Solr", path, str(folder)) as port:
         yield Server(f"http://127.0.0.1:{port}/solr/products", version)
+
+
+@contextmanager
+def opensearch(version: str, folder: Path) -> Iterator[Server]:
+    """A node of OpenSearch."""
+    with started("OpenSearch", jars(OPENSEARCH[version]), str(folder)) as port:
+        yield Server(f"http://127.0.0.1:{port}", version)
