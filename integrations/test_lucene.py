@@ -1,5 +1,5 @@
-"""Lucene itself ranks by an exported expression, over an index, as `predict` does, computes the derived features of
-Elasticsearch and OpenSearch, and runs tuned requests: a JDK and Debian's liblucene8-java."""
+"""Lucene itself ranks by an exported expression, over an index, as `predict` does, and computes the derived
+features of Elasticsearch and OpenSearch: a JDK and Debian's liblucene8-java."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -147,136 +146,3 @@ def test_names_of_derived_features_are_variables_of_lucene(derived_features, tmp
     found = as_derived(derived_features, tmp_path, model, X)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert as_derived(derived_features, tmp_path, model, X, offset=2.0) == pytest.approx(expected + 2.0, abs=1e-5)
-
-
-# -- boosts of a request -----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return compiled("ScoredClauses", tmp_path_factory.mktemp("classes"))
-
-
-WORDS = [f"w{i}" for i in range(60)]
-COUNTS = {"title": 4, "body": 30, "tags": 3, "brand": 1}
-
-
-def library(folder: Path) -> tuple[Path, Path, dict[str, dict[str, int]]]:
-    """(documents, queries, judgments) of a made collection: words of the title and of the body say what it is about."""
-    rng = np.random.default_rng(0)
-    common = 1.0 / np.arange(3, 63)
-    texts = {
-        f"d{i}": {f: rng.choice(WORDS, n, p=common / common.sum()).tolist() for f, n in COUNTS.items()}
-        for i in range(300)
-    }
-    lines = ["id\t" + "\t".join(COUNTS), *("\t".join([d, *map(" ".join, of.values())]) for d, of in texts.items())]
-    (folder / "docs.tsv").write_text("\n".join(lines) + "\n")
-    queries = {f"q{i}": rng.choice(WORDS[5:], 2, replace=False).tolist() for i in range(200)}
-    (folder / "queries.tsv").write_text("".join(f"{q}\t{' '.join(words)}\n" for q, words in queries.items()))
-    judged: dict[str, dict[str, int]] = {}
-    for q, words in queries.items():
-        worth = {
-            d: sum(2.0 * (w in of["title"]) + 0.8 * of["body"].count(w) + 1.5 * (w in of["brand"]) for w in words)
-            for d, of in texts.items()
-        }
-        judged[q] = {d: int(np.digitize(w + rng.normal(0, 0.4), [1.5, 3.0])) for d, w in worth.items() if w > 0}
-    return folder / "docs.tsv", folder / "queries.tsv", judged
-
-
-def tree(query: dict[str, Any]) -> list[str]:
-    """A request as the program reads it."""
-    ((kind, content),) = query.items()
-    if kind != "bool":
-        ((field, of),) = content.items()
-        return [f"match {of.get('_name', '-')} {field} {of.get('boost', 1.0)}"]
-    lines, occurs = [], []
-    for part, occur in (("must", "MUST"), ("should", "SHOULD"), ("filter", "FILTER")):
-        given = content.get(part, [])
-        for entry in given if isinstance(given, list) else [given]:
-            lines += tree(entry)
-            occurs.append(occur)
-    least = content.get("minimum_should_match", 0)
-    return [*lines, f"bool {content.get('boost', 1.0)} {least} {' '.join(occurs)}"]
-
-
-def searched(
-    engine: list[str], folder: Path, files: tuple[Path, Path], body: dict[str, Any]
-) -> list[tuple[str, str, float, dict[str, float]]]:
-    """(query, document, score, scores of named clauses) of the hits of a request, best first."""
-    (folder / "request.txt").write_text("\n".join(tree(body["query"])) + "\n")
-    call = [*engine, str(files[0]), str(folder / "request.txt"), str(files[1])]
-    done = subprocess.run(call, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    hits = []
-    for line in done.stdout.splitlines():
-        q, d, score, *clauses = line.split()
-        hits.append((q, d, float(score), {n: float(s) for n, _, s in (c.partition("=") for c in clauses)}))
-    return hits
-
-
-def match(field: str, boost: float, name: str | None = None) -> dict[str, Any]:
-    return {"match": {field: {"query": "{{q}}", "boost": boost, **({"_name": name} if name else {})}}}
-
-
-REQUESTS = {
-    "all optional": {"should": [match(f, b, f) for f, b in {"title": 5.0, "body": 1.0, "tags": 3.0}.items()]},
-    "required and nested": {
-        "must": [{"bool": {"boost": 2.0, "should": [match("title", 5.0, "title"), match("body", 0.2, "body")]}}],
-        "should": [match("tags", 3.0, "tags"), match("brand", 1.5)],
-        "filter": match("body", 1.0),
-    },
-}
-
-
-@pytest.mark.parametrize("name", REQUESTS)
-def test_lucene_runs_a_tuned_request_as_predict_does(engine: list[str], tmp_path: Path, name: str) -> None:
-    *files, judged = library(tmp_path)
-    body = {"query": {"bool": REQUESTS[name]}}
-    before = searched(engine, tmp_path, tuple(files), body)
-    hits: dict[str, list[dict[str, Any]]] = {}
-    for q, d, score, clauses in before:
-        hits.setdefault(q, []).append({"_id": d, "_score": score, "matched_queries": clauses})
-    lines = [json.dumps({"qid": q, "response": {"hits": {"hits": of}}}) for q, of in hits.items()]
-    (tmp_path / "r.jsonl").write_text("\n".join(lines) + "\n")
-    with pytest.warns(sr.errors.DataWarning, match="responses with hits"):
-        found = sr.select(
-            tmp_path / "r.jsonl",
-            qrels=judged,
-            query=body,
-            engine="elasticsearch-query",
-            drop=["tags"],
-            penalties="mcp",
-            half_samples=0,
-            rival="none",
-        )
-    assert "tags" not in found.model.weights
-    after = json.loads(str(found.model.export("elasticsearch-query", query=body)["query.json"]))
-    again = {(q, d): s for q, d, s, _ in searched(engine, tmp_path, tuple(files), after)}
-    # The scores are those of the model to single precision, and so is the order.
-    with pytest.warns(sr.errors.DataWarning):
-        data = sr.read(tmp_path / "r.jsonl", qrels=judged, clauses=found.model.parameters["request"])
-    scores = found.model.score_dataset(data)
-    ours = {
-        (str(q), str(d)): s
-        for q, d, s in zip(
-            data.to_input_order(data.qid), data.to_input_order(np.asarray(data.docid)), scores, strict=True
-        )
-    }
-    both = [pair for pair in ours if pair in again]
-    assert len(both) > 5000
-    assert len({q for q, _ in both}) == 200
-    np.testing.assert_allclose([again[p] for p in both], [ours[p] for p in both], rtol=2e-6)
-    # Today's figure is that of the order of the engine, and the new request ranks better.
-    metric = "default:ndcg@10"
-    assert found.change is not None
-    # The ideal order is that of all judged documents, also of those that the request did not return.
-    old = sr.evaluate({(q, d): s for q, d, s, _ in before}, judged, metric)["ndcg@10"]
-    assert found.change.mean == pytest.approx(old, abs=1e-6)
-    assert sr.evaluate(again, judged, metric)["ndcg@10"] > old
-    # Without a clause, and with its boost 0, documents that both return are in the same order.
-    zeroed = json.loads(json.dumps(after))
-    zeroed["query"]["bool"].setdefault("should", [])
-    if isinstance(zeroed["query"]["bool"]["should"], list):
-        zeroed["query"]["bool"]["should"].append(match("tags", 0.0, "tags"))
-    with_zero = searched(engine, tmp_path, tuple(files), zeroed)
-    assert [(q, d) for q, d, *_ in with_zero if (q, d) in again] == list(again)
