@@ -15,6 +15,7 @@ import pytest
 from servers import Server, solr
 
 import sparserank as sr
+from sparserank.export.search_query import search_query
 
 PAGE = Path(__file__).parent.parent / "docs" / "deployment" / "solr.md"
 (TEXT,) = re.findall(r"cat > plain.json <<'EOF'\n(.*?)EOF", PAGE.read_text(), re.DOTALL)
@@ -35,6 +36,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
                 "id": f"d{i}",
                 "title": " ".join(rng.choice(WORDS, 4, p=share / share.sum())),
                 "body": " ".join(rng.choice(WORDS, 30, p=share / share.sum())),
+                "brand_s": f"w{i % 12}",
                 **({"popularity": float(np.float32(10.0 * rng.lognormal()))} if i % 10 else {}),
             }
             for i in range(N_DOCS)
@@ -202,3 +204,29 @@ def test_a_request_is_rewritten_with_the_boosts_that_were_printed(
         then = sr.evaluate(scores_in(after), judged, "default:ndcg@10")["ndcg@10"]
         assert week2.change is not None
         assert week2.change.mean == pytest.approx(then, abs=1e-6)
+
+
+WRITTEN = ["w1", "w1 w2", "w1 w2 w3", '"w1 w2" w3', "+w1 -w2 w3", "w1 AND w2", "w1 OR w2 NOT w3", "w*", "w1^3 w2"]
+WRITTEN += ["(w1 w2) w3", "w1~1 w2", "!w1 w2", "w1 w1", "none w1", "w1 and w2", 'a"b w1', "w1 w2^0", "w[1 TO 3] w4"]
+OTHERS: dict[str, dict[str, Any]] = {
+    "a field of whole texts": {"qf": "title^5 brand_s^3"},
+    "word by word": {"qf": "title^5 brand_s^3", "sow": "true"},
+    "all words": {"mm": "100%"},
+    "another name for two fields": {"f.both.qf": "title^2 body", "qf": "both^3 brand_s"},
+    "a field alone": {"tie": 0, "qf": "title", "pf": "title", "pf2": "", "bf": "sub(1,popularity)^2"},
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_scores_are_sums_of_the_clauses_for_whatever_users_write(server: Server, tmp_path: Path, name: str) -> None:
+    """Every clause has a name, so that anything else is refused."""
+    body = {"params": inspected({**PLAIN, **OTHERS[name]}, tmp_path)}
+    clauses = search_query(body).listed
+    before = collected(server, body["params"], dict(zip(map(str, range(20)), WRITTEN, strict=False)), tmp_path / "r")
+    judged = {q: {d: 1} for q, d in scores_in(before)}
+    assert len(judged) > 12
+    data = sr.read(before, qrels=judged, clauses=clauses)
+    assert "rest" not in (data.feature_names or ())
+    others = collected(server, body["params"], {"q": "title:w1 w2"}, tmp_path / "other")
+    with pytest.raises(sr.errors.DataFormatError, match=r"but its clauses sum to .* fields in q"):
+        sr.read(others, qrels={"q": {"d0": 1}}, clauses=clauses)

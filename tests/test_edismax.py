@@ -45,9 +45,9 @@ def test_the_scores_of_clauses_are_asked_for_and_each_is_a_query_alone() -> None
     assert {key: new[key] for key in PLAIN} == PLAIN
     names = ["title", "body", "pf_title_2", "bq_brand_acme", "bf_log_sum_popularity_1"]
     assert new["fl"] == ",".join(["id", "score", *(f"{name}:query($of_{name})" for name in names)])
-    off = "pf2='' pf3='' bq='' bf='' boost='' mm=0 v=$q}"
-    assert new["of_title"] == f"{{!edismax qf=title^5 pf='' {off}"
-    assert new["of_pf_title_2"] == f"{{!edismax qf=title^0 pf=title~2^3 {off}"
+    off = "pf2='' pf3='' bq='' bf='' boost='' v=$q}"
+    assert new["of_title"] == f"{{!edismax qf='title^5 body^0' pf='' {off}"
+    assert new["of_pf_title_2"] == f"{{!edismax qf='title^0 body^0' pf='title~2^3' {off}"
     assert new["of_bq_brand_acme"] == "brand:acme^0.4"
     assert new["of_bf_log_sum_popularity_1"] == "{!func}product(0.7,log(sum(popularity,1)))"
     request = search_query({"params": new})

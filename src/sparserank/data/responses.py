@@ -44,7 +44,7 @@ NO_CLAUSES = (
     "no hit has the score of a clause; give each clause a _name, as 'sparserank inspect REQUEST' writes it, and send "
     f"that request with {SCORES} in its URL (in Solr, name the clauses in fl)."
 )
-OTHER_SCORE = "something multiplies or replaces scores (in Solr, a tie below 1 too), or"
+OTHER_SCORE = "something multiplies or replaces scores (in Solr, also a tie below 1, or fields in q), or"
 SINGLE = 2.0**-22  # relative error of a sum of two scores in single precision
 
 

@@ -58,18 +58,17 @@ class Entry:
         called = re.sub(r"\W+", "_", self.text).strip("_")
         return called if self.part == FIELDS[0] else f"{self.part}_{called}" if called else ""
 
-    @property
-    def alone(self) -> str:
-        """The query whose score is that of the clause."""
+    def alone(self, fields: list[Entry]) -> str:
+        """The query whose score is that of the clause; of fields and phrases, the request with all other boosts 0,
+        because all fields together decide which documents match."""
         if self.part == QUERY:
             return self.written
         if self.part == FUNCTION:
             return f"{{!func}}product({_number(self.boost)},{self.text})"
+        searched = " ".join(e.written if e == self else f"{e.written.partition('^')[0]}^0" for e in fields)
+        phrases = "" if self.part == FIELDS[0] else f" {self.part}='{self.written}'"
         off = " ".join(f"{other}=''" for other in OFF if other != self.part)
-        field = self.text.partition("~")[0]
-        # Phrases need a field: with the boost 0, it finds their documents, and adds nothing.
-        of = f"qf={self.written}" if self.part == FIELDS[0] else f"qf={field}^0 {self.part}={self.written}"
-        return f"{{!edismax {of} {off} mm=0 v=$q}}"
+        return f"{{!edismax qf='{searched}'{phrases} {off} v=$q}}"
 
     def times(self, boost: float) -> Entry:
         """The same with another boost."""
@@ -129,13 +128,18 @@ def asked(params: Mapping[str, Any], place: str) -> set[str]:
         DataFormatError   with another boost
     """
     fields = {text for of in entries_of(params.get("fl")) for text in re.split(r"[,\s]+", of)}
-    found = {e.name: e.alone for e in entries(params) if e.name and _field(e.name) in fields}
+    clauses = entries(params)
+    found = {e.name: e.alone(_searched(clauses)) for e in clauses if e.name and _field(e.name) in fields}
     if odd := next((name for name, alone in found.items() if params.get(f"of_{name}") != alone), None):
         raise DataFormatError(
             f"{place}: of_{odd} is not the clause {brief(odd)} of the request; remove fl, and write it again with "
             "'sparserank inspect'."
         )
     return set(found)
+
+
+def _searched(clauses: list[Entry]) -> list[Entry]:
+    return [e for e in clauses if e.part == FIELDS[0]]
 
 
 def _field(name: str) -> str:
@@ -162,7 +166,7 @@ def with_entries(body: Mapping[str, Any], clauses: list[Entry], names: set[str])
         params[part] = texts if isinstance(params[part], list) and part == QUERY else " ".join(texts)
     named = [e for e in clauses if e.name in names]
     params["fl"] = ",".join(["id", "score", *(_field(e.name) for e in named)])
-    return {**body, PARAMS: {**params, **{f"of_{e.name}": e.alone for e in named}}}
+    return {**body, PARAMS: {**params, **{f"of_{e.name}": e.alone(_searched(clauses)) for e in named}}}
 
 
 def with_boosts(body: Mapping[str, Any], boosts: Mapping[str, float], place: str) -> dict[str, Any] | None:
@@ -172,7 +176,7 @@ def with_boosts(body: Mapping[str, Any], boosts: Mapping[str, float], place: str
     changed = [e.times(boosts.get(e.name, 0.0)) if e.name in names else e for e in entries(body[PARAMS])]
     if not any(e.boost for e in changed):
         return None
-    fields = [e for e in changed if e.part == FIELDS[0]]
+    fields = _searched(changed)
     finds = any(e.boost for e in fields)
     params = body[PARAMS]
     several = params.get("mm") not in ONE_WORD or str(params.get("q.op")).upper() == "AND"
