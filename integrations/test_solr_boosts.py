@@ -230,3 +230,30 @@ def test_scores_are_sums_of_the_clauses_for_whatever_users_write(server: Server,
     others = collected(server, body["params"], {"q": "title:w1 w2"}, tmp_path / "other")
     with pytest.raises(sr.errors.DataFormatError, match=r"but its clauses sum to .* fields in q"):
         sr.read(others, qrels={"q": {"d0": 1}}, clauses=clauses)
+
+
+def test_without_a_field_that_counts_the_fields_still_find_the_documents(
+    server: Server, queries: dict[str, str], judged: dict[str, dict[str, int]], tmp_path: Path
+) -> None:
+    """Only popularity is relevant; the next week begins with fields whose boost is 0."""
+    body = {"params": inspected({**OF_PAGE, "rows": N_DOCS}, tmp_path)}
+    before = collected(server, body["params"], queries, tmp_path / "before.jsonl")
+    values = {
+        d["id"]: d[POPULAR]
+        for line in map(json.loads, before.read_text().splitlines())
+        for d in line["response"]["response"]["docs"]
+    }
+    popular = {q: {d: int(np.digitize(v, [0.7, 1.2])) for d, v in values.items()} for q in queries}
+    found = sr.select(before, qrels=popular, query=body, **QUICK)
+    assert list(found.model.weights) == [POPULAR]
+    new = json.loads(str(found.model.export("solr-query", query=body)["query.json"]))
+    assert new["params"]["qf"] == "title^0 body^0"
+    check_scores(
+        server, found.model, before, popular, queries, new["params"], clauses=found.model.parameters["request"]
+    )
+    after = collected(server, new["params"], queries, tmp_path / "after.jsonl")
+    assert scores_in(after).keys() == scores_in(before).keys()
+    week2 = sr.select(after, qrels=popular, query=new, **QUICK)
+    assert week2.change is not None
+    then = sr.evaluate(scores_in(after), popular, "default:ndcg@10")["ndcg@10"]
+    assert week2.change.mean == pytest.approx(then, abs=1e-6)

@@ -117,10 +117,7 @@ class SearchQuery:
         return _unnamed(self.query)
 
     def finds(self, matched: Collection[str], rest: bool | Collection[int]) -> bool:
-        """Whether it finds a document that these clauses match, and these of `unnamed` (True: all). Solr lists clauses
-        that do not match with the score 0."""
-        if isinstance(matched, Mapping) and self.of_solr:
-            matched = [name for name, score in matched.items() if score]
+        """Whether it finds a document that these clauses match, and these of `unnamed` (True: all)."""
         return _finds(self.query, matched, rest)
 
     def loses(self, after: SearchQuery, matched: Collection[str], rest: bool) -> set[bool]:
