@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import urllib.error
@@ -27,16 +28,17 @@ SOLR = {
     "9.10.1": ["org.apache.solr:solr-test-framework:9.10.1"],
     "8.11.4": ["org.apache.solr:solr-core:8.11.4", "org.apache.solr:solr-ltr:8.11.4"],
 }
+MODULES = "analysis-common lang-painless mapper-extras-client transport-netty4-client"
 OPENSEARCH = {
     version: [
         f"org.opensearch:opensearch:{version}",
-        *(f"org.opensearch.plugin:{module}:{version}" for module in ("analysis-common", "lang-expression")),
-        *(f"org.opensearch.plugin:{module}:{version}" for module in ("lang-painless", "mapper-extras-client")),
-        f"org.opensearch.plugin:transport-netty4-client:{version}",
+        *(f"org.opensearch.plugin:{module}:{version}" for module in (MODULES + more).split()),
         "org.apache.logging.log4j:log4j-core:2.25.4",
     ]
-    for version in ("2.19.6",)
+    for version, more in (("2.19.6", " lang-expression"), ("3.9.0", ""))
 }
+NEWER = {"3.9.0": 21}  # versions that need a later Java
+JAVA = 17
 LEARNING_TO_RANK = """<query>
     <cache name="QUERY_DOC_FV" class="solr.search.CaffeineCache" size="4096" regenerator="solr.search.NoOpRegenerator"/>
   </query>
@@ -68,8 +70,6 @@ def jars(artifacts: Sequence[str]) -> str:
     )
     folder = CACHE / hashlib.sha256(project.encode()).hexdigest()[:16]
     found = folder / "classpath"
-    if shutil.which("java") is None:
-        unavailable("the engines need a JDK of version 17 or later (java), which is not installed")
     if found.exists() and all(Path(jar).exists() for jar in found.read_text().split(os.pathsep)):
         return found.read_text()
     if shutil.which("mvn") is None:
@@ -87,6 +87,21 @@ def jars(artifacts: Sequence[str]) -> str:
         unavailable(f"{REGISTRY} does not serve {', '.join(artifacts)}: {why}")
     written.replace(found)
     return found.read_text()
+
+
+def java(least: int) -> str:
+    """The program of a JDK of this version or a later one: that of JAVA_HOME, of the path, or any."""
+    home, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
+    named = [str(Path(home, "bin", "java"))] if home else []
+    others = sorted(map(str, Path("/usr/lib/jvm").glob("*/bin/java")))
+    for program in [*named, *([on_path] if on_path else []), *others]:
+        said = subprocess.run([program, "-version"], capture_output=True, text=True).stderr
+        found = re.search(r'version "(\d+)', said)
+        if found and int(found[1]) >= least:
+            return program
+    if least > JAVA:
+        pytest.skip(f"no Java of version {least} or later")
+    unavailable(f"the engines need a JDK of version {least} or later (java), which is not installed")
 
 
 class Server:
@@ -115,10 +130,10 @@ class Server:
 
 
 @contextmanager
-def started(program: str, path: str, *arguments: str) -> Iterator[int]:
-    """The port of a launcher in engines/, which is ended in the end."""
-    call = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", path, str(SOURCES / f"{program}.java"), *arguments]
-    log = Path(arguments[0]) / "server.log"
+def started(program: str, path: str, folder: Path, least: int = JAVA) -> Iterator[int]:
+    """The port of a launcher in engines/, with its data in a folder, which is ended in the end."""
+    call = [java(least), "-Xmx512m", "-XX:+UseSerialGC", "-cp", path, str(SOURCES / f"{program}.java"), str(folder)]
+    log = folder / "server.log"
     piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with log.open("w") as errors, subprocess.Popen(call, stderr=errors, **piped) as process:
         try:
@@ -142,12 +157,12 @@ def solr(version: str, folder: Path) -> Iterator[Server]:
     module = LEARNING_TO_RANK if any("solr-ltr" in artifact for artifact in SOLR[version]) else ""
     (core / "conf" / "solrconfig.xml").write_text(config.replace("VERSION", version).replace("MODULE", module))
     shutil.copy(SOURCES / "solr" / "schema.xml", core / "conf")
-    with started("Solr", path, str(folder)) as port:
+    with started("Solr", path, folder) as port:
         yield Server(f"http://127.0.0.1:{port}/solr/products", version)
 
 
 @contextmanager
 def opensearch(version: str, folder: Path) -> Iterator[Server]:
     """A node of OpenSearch."""
-    with started("OpenSearch", jars(OPENSEARCH[version]), str(folder)) as port:
+    with started("OpenSearch", jars(OPENSEARCH[version]), folder, NEWER.get(version, JAVA)) as port:
         yield Server(f"http://127.0.0.1:{port}", version)

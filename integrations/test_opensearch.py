@@ -19,7 +19,14 @@ import sparserank as sr
 N_DOCS, N_QUERIES = 300, 40
 WORDS = [f"w{i}" for i in range(60)]
 LENGTHS = {"title": 4, "body": 30, "tags": 3, "brand": 1}
-QUICK: dict[str, Any] = {"penalties": "l1", "half_samples": 0, "rival": "none", "engine": "opensearch-query"}
+QUICK: dict[str, Any] = {
+    "penalties": "l1",
+    "n_alphas": 15,
+    "cv": 3,
+    "half_samples": 0,
+    "rival": "none",
+    "engine": "opensearch-query",
+}
 NAMED = "/_search?include_named_queries_score=true"
 pytestmark = pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
 

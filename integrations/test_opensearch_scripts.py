@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from servers import OPENSEARCH, Server, opensearch
+from servers import Server, opensearch
 from tests.conftest import data_folder_or_skip
 from tests.export.test_export import REAL, real_model
 
@@ -19,9 +19,9 @@ N_QUERIES, N_DOCS = 40, 300
 EPS = 2.0**-23  # of single precision
 
 
-@pytest.fixture(scope="module", params=OPENSEARCH)
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with opensearch(request.param, tmp_path_factory.mktemp("opensearch")) as running:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with opensearch("2.19.6", tmp_path_factory.mktemp("opensearch")) as running:
         yield running
 
 

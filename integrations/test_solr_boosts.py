@@ -122,7 +122,14 @@ def check_scores(
     return after
 
 
-QUICK: dict[str, Any] = {"penalties": "l1", "half_samples": 0, "rival": "none", "engine": "solr-query"}
+QUICK: dict[str, Any] = {
+    "penalties": "l1",
+    "n_alphas": 15,
+    "cv": 3,
+    "half_samples": 0,
+    "rival": "none",
+    "engine": "solr-query",
+}
 
 
 def test_what_is_not_returned_is_the_rest_and_stays(

@@ -1,20 +1,24 @@
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
-import org.opensearch.analysis.common.CommonAnalysisPlugin;
+import org.opensearch.Version;
 import org.opensearch.common.settings.Settings;
 import org.opensearch.http.HttpServerTransport;
-import org.opensearch.index.mapper.MapperExtrasPlugin;
 import org.opensearch.node.InternalSettingsPreparer;
 import org.opensearch.node.Node;
-import org.opensearch.painless.PainlessPlugin;
-import org.opensearch.script.expression.ExpressionPlugin;
-import org.opensearch.transport.Netty4Plugin;
+import org.opensearch.plugins.PluginInfo;
 
 /**
  * Runs a node of OpenSearch with its data in a folder on the loopback interface, on ports that the system chooses, until
  * standard input ends: java -cp JARS OpenSearch.java FOLDER. It prints the port.
  */
 public final class OpenSearch {
+    /** Modules that every distribution has; Maven Central does not have all of every version. */
+    private static final List<String> MODULES = List.of("transport.Netty4", "analysis.common.CommonAnalysis",
+            "index.mapper.MapperExtras", "painless.Painless", "script.expression.Expression");
+    private static final boolean OLD = Version.CURRENT.major < 3;
+
     public static void main(String[] arguments) throws Exception {
         Settings settings = Settings.builder()
                 .put("path.home", arguments[0])
@@ -41,13 +45,29 @@ public final class OpenSearch {
         System.exit(0);
     }
 
-    /** A node with modules that every distribution of OpenSearch has. */
     private static final class Server extends Node {
+        @SuppressWarnings("unchecked")
         Server(Settings settings) {
-            super(InternalSettingsPreparer.prepareEnvironment(settings, Map.of(), null, () -> "test"),
-                    List.of(Netty4Plugin.class, CommonAnalysisPlugin.class, MapperExtrasPlugin.class,
-                            PainlessPlugin.class, ExpressionPlugin.class),
-                    true);
+            super(InternalSettingsPreparer.prepareEnvironment(settings, Map.of(), null, () -> "test"), modules(), true);
+        }
+
+        /** The modules among the jars, as classes for OpenSearch 2 and with their descriptions for later versions. */
+        @SuppressWarnings("rawtypes")
+        private static Collection modules() {
+            List<Object> found = new ArrayList<>();
+            for (String name : MODULES) {
+                try {
+                    Class<?> module = Class.forName("org.opensearch." + name + (OLD ? "Plugin" : "ModulePlugin"));
+                    found.add(OLD ? module : described(module.getName()));
+                } catch (ClassNotFoundException other) {
+                    System.err.println("without " + name);
+                }
+            }
+            return found;
+        }
+
+        private static PluginInfo described(String name) {
+            return new PluginInfo(name, name, "1", Version.CURRENT, "17", name, null, List.of(), false);
         }
     }
 }
