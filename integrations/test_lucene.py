@@ -1,6 +1,5 @@
-"""Lucene itself ranks by an exported expression, over an index, as `predict` does, computes the derived features of
-Elasticsearch and OpenSearch and the function queries of Solr, and runs tuned requests: a JDK and Debian's
-liblucene8-java."""
+"""Lucene itself ranks by an exported expression, over an index, as `predict` does, and computes the derived
+features of Elasticsearch and OpenSearch: a JDK and Debian's liblucene8-java."""
 
 from __future__ import annotations
 
@@ -9,7 +8,6 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +21,6 @@ from sparserank.transforms import Transform
 
 JARS = Path("/usr/share/java")
 NEEDED = ("lucene-core", "lucene-expressions", "lucene-queries", "antlr4-runtime", "asm", "asm-commons")
-FIELD, QUERY = "org.apache.solr.ltr.feature.FieldValueFeature", "org.apache.solr.ltr.feature.SolrFeature"
 SOURCES = Path(__file__).parent / "lucene"
 
 
@@ -44,11 +41,6 @@ def compiled(name: str, classes: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return compiled("RankByExpression", tmp_path_factory.mktemp("classes"))
-
-
-@pytest.fixture(scope="module")
-def solr_functions(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return compiled("SolrFunctions", tmp_path_factory.mktemp("classes"))
 
 
 @pytest.fixture(scope="module")
@@ -154,217 +146,3 @@ def test_names_of_derived_features_are_variables_of_lucene(derived_features, tmp
     found = as_derived(derived_features, tmp_path, model, X)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert as_derived(derived_features, tmp_path, model, X, offset=2.0) == pytest.approx(expected + 2.0, abs=1e-5)
-
-
-def as_functions(
-    program: list[str], folder: Path, model: sr.RankingModel, X: np.ndarray, given: dict[str, dict[str, object]]
-) -> np.ndarray:
-    """(n_docs,) scores by the function queries and weights of an export to Solr; NaN: the document has no value."""
-    files = model.export("solr", features=given)
-    features = {f["name"]: f["params"]["q"] for f in json.loads(files["features.json"])}
-    weights = json.loads(files["model.json"])["params"]["weights"]
-    assert list(weights) == list(features)
-    (folder / "functions.txt").write_text("\n".join(features.values()) + "\n")
-    rows = ["\t".join("" if np.isnan(v) else repr(float(v)) for v in row) for row in X]
-    (folder / "docs.tsv").write_text("\n".join(["\t".join(model.feature_names), *rows]) + "\n")
-    call = [*program, str(folder / "functions.txt"), str(folder / "docs.tsv")]
-    done = subprocess.run(call, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    values = np.array([line.split("\t") for line in done.stdout.splitlines()], dtype=np.float32)
-    return values @ np.array([weights[name] for name in features])
-
-
-@pytest.mark.parametrize("of_fields", [True, False], ids=["fields", "queries"])
-@pytest.mark.parametrize("kind", ["log", "asinh", "MSLR, logarithms"])
-def test_lucene_computes_functions_of_solr_as_predict_does(
-    solr_functions, models, tmp_path: Path, kind: str, of_fields: bool
-) -> None:
-    """Fields of both signs, queries that have no negative score; in every tenth document one has no value: 0."""
-    model, X = models[kind] if kind in models else real_model(kind, data_folder_or_skip())
-    X = np.array(X if of_fields else np.abs(X), dtype=float)
-    if of_fields:
-        given = {n: {"class": FIELD, "params": {"field": n}} for n in model.feature_names}
-    else:
-        given = {n: {"class": QUERY, "params": {"q": f"{{!field f={n}}}${{text}}"}} for n in model.feature_names}
-    holes = X.copy()
-    holes[::10, model.support[0]] = np.nan
-    expected = model.predict(np.nan_to_num(holes))
-    found = as_functions(solr_functions, tmp_path, model, holes, given)
-    shift = np.median(found - expected)
-    size = np.abs(expected).max() + abs(shift)
-    np.testing.assert_allclose(found - shift, expected, atol=3e-6 * size)
-    wrong = model.predict(np.abs(X)) if of_fields and (X < 0).any() else expected[::-1]
-    assert np.abs(found - shift - wrong).max() > 1e-2 * size
-
-
-# -- boosts of a request -----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return compiled("ScoredClauses", tmp_path_factory.mktemp("classes"))
-
-
-WORDS = [f"w{i}" for i in range(60)]
-COUNTS = {"title": 4, "body": 30, "tags": 3, "brand": 1}
-
-
-def library(folder: Path) -> tuple[Path, Path, dict[str, dict[str, int]]]:
-    """(documents, queries, judgments) of a made collection: words of the title and of the body say what it is about."""
-    rng = np.random.default_rng(0)
-    common = 1.0 / np.arange(3, 63)
-    texts = {
-        f"d{i}": {f: rng.choice(WORDS, n, p=common / common.sum()).tolist() for f, n in COUNTS.items()}
-        for i in range(300)
-    }
-    lines = ["id\t" + "\t".join(COUNTS), *("\t".join([d, *map(" ".join, of.values())]) for d, of in texts.items())]
-    (folder / "docs.tsv").write_text("\n".join(lines) + "\n")
-    queries = {f"q{i}": rng.choice(WORDS[5:], 2, replace=False).tolist() for i in range(200)}
-    (folder / "queries.tsv").write_text("".join(f"{q}\t{' '.join(words)}\n" for q, words in queries.items()))
-    judged: dict[str, dict[str, int]] = {}
-    for q, words in queries.items():
-        worth = {
-            d: sum(2.0 * (w in of["title"]) + 0.8 * of["body"].count(w) + 1.5 * (w in of["brand"]) for w in words)
-            for d, of in texts.items()
-        }
-        judged[q] = {d: int(np.digitize(w + rng.normal(0, 0.4), [1.5, 3.0])) for d, w in worth.items() if w > 0}
-    return folder / "docs.tsv", folder / "queries.tsv", judged
-
-
-def tree(query: dict[str, Any]) -> list[str]:
-    """A request as the program reads it."""
-    ((kind, content),) = query.items()
-    if kind != "bool":
-        ((field, of),) = content.items()
-        return [f"match {of.get('_name', '-')} {field} {of.get('boost', 1.0)}"]
-    lines, occurs = [], []
-    for part, occur in (("must", "MUST"), ("should", "SHOULD"), ("filter", "FILTER")):
-        given = content.get(part, [])
-        for entry in given if isinstance(given, list) else [given]:
-            lines += tree(entry)
-            occurs.append(occur)
-    least = content.get("minimum_should_match", 0)
-    return [*lines, f"bool {content.get('boost', 1.0)} {least} {' '.join(occurs)}"]
-
-
-def searched(
-    engine: list[str], folder: Path, files: tuple[Path, Path], body: dict[str, Any] | str
-) -> list[tuple[str, str, float, dict[str, float]]]:
-    """(query, document, score, scores of named clauses) of the hits of a request or of a tree, best first."""
-    nodes = [body] if isinstance(body, str) else tree(body["query"])
-    (folder / "request.txt").write_text("\n".join(nodes) + "\n")
-    call = [*engine, str(files[0]), str(folder / "request.txt"), str(files[1])]
-    done = subprocess.run(call, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    hits = []
-    for line in done.stdout.splitlines():
-        q, d, score, *clauses = line.split()
-        hits.append((q, d, float(score), {n: float(s) for n, _, s in (c.partition("=") for c in clauses)}))
-    return hits
-
-
-def match(field: str, boost: float, name: str | None = None) -> dict[str, Any]:
-    return {"match": {field: {"query": "{{q}}", "boost": boost, **({"_name": name} if name else {})}}}
-
-
-REQUESTS = {
-    "all optional": {"should": [match(f, b, f) for f, b in {"title": 5.0, "body": 1.0, "tags": 3.0}.items()]},
-    "required and nested": {
-        "must": [{"bool": {"boost": 2.0, "should": [match("title", 5.0, "title"), match("body", 0.2, "body")]}}],
-        "should": [match("tags", 3.0, "tags"), match("brand", 1.5)],
-        "filter": match("body", 1.0),
-    },
-}
-
-
-@pytest.mark.parametrize("name", REQUESTS)
-def test_lucene_runs_a_tuned_request_as_predict_does(engine: list[str], tmp_path: Path, name: str) -> None:
-    *files, judged = library(tmp_path)
-    body = {"query": {"bool": REQUESTS[name]}}
-    before = searched(engine, tmp_path, tuple(files), body)
-    hits: dict[str, list[dict[str, Any]]] = {}
-    for q, d, score, clauses in before:
-        hits.setdefault(q, []).append({"_id": d, "_score": score, "matched_queries": clauses})
-    lines = [json.dumps({"qid": q, "response": {"hits": {"hits": of}}}) for q, of in hits.items()]
-    (tmp_path / "r.jsonl").write_text("\n".join(lines) + "\n")
-    with pytest.warns(sr.errors.DataWarning, match="responses with hits"):
-        found = sr.select(
-            tmp_path / "r.jsonl",
-            qrels=judged,
-            query=body,
-            engine="elasticsearch-query",
-            drop=["tags"],
-            penalties="mcp",
-            half_samples=0,
-            rival="none",
-        )
-    assert "tags" not in found.model.weights
-    after = json.loads(str(found.model.export("elasticsearch-query", query=body)["query.json"]))
-    again = {(q, d): s for q, d, s, _ in searched(engine, tmp_path, tuple(files), after)}
-    # The scores are those of the model to single precision, and so is the order.
-    with pytest.warns(sr.errors.DataWarning):
-        data = sr.read(tmp_path / "r.jsonl", qrels=judged, clauses=found.model.parameters["request"])
-    scores = found.model.score_dataset(data)
-    ours = {
-        (str(q), str(d)): s
-        for q, d, s in zip(
-            data.to_input_order(data.qid), data.to_input_order(np.asarray(data.docid)), scores, strict=True
-        )
-    }
-    both = [pair for pair in ours if pair in again]
-    assert len(both) > 5000
-    assert len({q for q, _ in both}) == 200
-    np.testing.assert_allclose([again[p] for p in both], [ours[p] for p in both], rtol=2e-6)
-    # Today's figure is that of the order of the engine, and the new request ranks better.
-    metric = "default:ndcg@10"
-    assert found.change is not None
-    # The ideal order is that of all judged documents, also of those that the request did not return.
-    old = sr.evaluate({(q, d): s for q, d, s, _ in before}, judged, metric)["ndcg@10"]
-    assert found.change.mean == pytest.approx(old, abs=1e-6)
-    assert sr.evaluate(again, judged, metric)["ndcg@10"] > old
-    # Without a clause, and with its boost 0, documents that both return are in the same order.
-    zeroed = json.loads(json.dumps(after))
-    zeroed["query"]["bool"].setdefault("should", [])
-    if isinstance(zeroed["query"]["bool"]["should"], list):
-        zeroed["query"]["bool"]["should"].append(match("tags", 0.0, "tags"))
-    with_zero = searched(engine, tmp_path, tuple(files), zeroed)
-    assert [(q, d) for q, d, *_ in with_zero if (q, d) in again] == list(again)
-
-
-@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
-def test_the_fields_of_edismax_add_up_with_a_tie_of_1(engine: list[str], tmp_path: Path) -> None:
-    *files, judged = library(tmp_path)
-    today = {"title": 5.0, "body": 1.2, "tags": 3.0}
-
-    def hits(boosts: dict[str, float], tie: float) -> list[tuple[str, str, float, dict[str, float]]]:
-        fields = " ".join(f"{f}={b}" for f, b in boosts.items())
-        return searched(engine, tmp_path, tuple(files), f"edismax {tie} {fields}")
-
-    def written(of: list[tuple[str, str, float, dict[str, float]]]) -> Path:
-        documents: dict[str, list[dict[str, Any]]] = {}
-        for q, d, score, clauses in of:
-            documents.setdefault(q, []).append({"id": d, "score": score, **dict.fromkeys(today, 0.0), **clauses})
-        lines = [json.dumps({"qid": q, "response": {"response": {"docs": docs}}}) for q, docs in documents.items()]
-        (tmp_path / "r.jsonl").write_text("\n".join(lines) + "\n")
-        return tmp_path / "r.jsonl"
-
-    before = hits(today, 1.0)
-    quick: dict[str, Any] = {"penalties": "mcp", "half_samples": 0, "rival": "none", "engine": "solr-query"}
-    found = sr.select(written(before), qrels=judged, **quick)
-    assert "rest" not in found.model.feature_names
-    factors = json.loads(str(found.model.export("solr-query")["boosts.json"]))
-    # The query with these factors ranks better, and its scores are those of the model.
-    after = {(q, d): s for q, d, s, _ in hits({f: today[f] * factors[f] for f in factors}, 1.0)}
-    metric = "default:ndcg@10"
-    qrels = {(q, d): judged[q].get(d, 0) for q, d, *_ in before}
-    old, new = (sr.evaluate(run, qrels, metric)["ndcg@10"] for run in ({(q, d): s for q, d, s, _ in before}, after))
-    assert new > old
-    assert found.chosen.mean == pytest.approx(new, abs=0.01)
-    data = sr.read(tmp_path / "r.jsonl", qrels=judged)
-    ids = (data.to_input_order(np.asarray(column)).tolist() for column in (data.qid, data.docid))
-    ours = dict(zip(zip(*ids, strict=True), found.model.score_dataset(data).tolist(), strict=True))
-    both = [pair for pair in ours if pair in after]
-    assert len(both) > 5000
-    np.testing.assert_allclose([after[p] for p in both], [ours[p] for p in both], rtol=2e-6)
-    with pytest.raises(sr.errors.DataFormatError, match="but its clauses sum to"):
-        sr.read(written(hits(today, 0.1)), qrels=judged)

@@ -506,14 +506,15 @@ def test_responses_of_solr_are_the_same_data(tmp_path: Path) -> None:
     assert elastic.relevance.tolist() == solr.relevance.tolist()
     columns = [list(elastic.feature_names or ()).index(name) for name in solr.feature_names]
     assert np.asarray(elastic.X)[:, columns].tolist() == np.asarray(solr.X).tolist()
-    # Weights are factors of the boosts, in units of what is in no clause; no request can be given.
+    # Weights are factors of the boosts, in units of what is in no clause; a request must be one to Solr.
     quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 12, "half_samples": 0, "rival": "none", "cv": 3, "k": 3}
     model = sr.select(tmp_path / "r.jsonl", qrels=judged, engine="solr-query", **quick).model
     assert json.loads(str(model.export("solr-query")["boosts.json"])) == {
         n: w for n, w in model.weights.items() if n != "rest"
     }
-    with pytest.raises(ParameterError, match="query needs engine='elasticsearch-query'"):
-        sr.select(tmp_path / "r.jsonl", qrels=judged, engine="solr-query", query=body, **quick)
+    other = sr.select(tmp_path / "r.jsonl", qrels=judged, engine="solr-query", query=body, **quick).model
+    with pytest.raises(DataError, match="is no request of the engine solr-query; export to elasticsearch-query"):
+        other.export("solr-query", query=body)
     # Today's boosts are a factor of 1 each.
     found = sr.select(tmp_path / "r.jsonl", qrels=judged, engine="solr-query", **quick)
     assert found.change is not None

@@ -69,6 +69,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     request = {"query": {"bool": {"should": [*clauses, {"leaf": {"id": "pop", "boost": 0.7}}]}}}
     documents, judged = collection(60)
     write(place / "responses.jsonl", [response(q, of, request) for q, of in documents.items()])
+    parts = {"title": ("title", 5.0), "body": ("body", 1.2), "bf_log_sum_popularity_1": ("pop", 0.7)}
+    answers = []
+    for q, of in documents.items():
+        clauses_of = {d: {n: v.get(key, 0.0) * boost for n, (key, boost) in parts.items()} for d, v in of.items()}
+        docs = [{"id": d, "score": sum(scores.values()), **scores} for d, scores in clauses_of.items()]
+        answers.append({"qid": q, "response": {"response": {"docs": docs}}})
+    write(place / "solr.jsonl", answers)
     lines = [f"{q} 0 {d} {g}\n" for q, of in judged.items() for d, g in of.items()]
     (place / "judged.qrels").write_text("".join(lines))
     ranker = sr.SparseRanker(penalty="mcp", k=2).fit(frame[names], frame["grade"], qid=frame["query"])

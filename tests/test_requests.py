@@ -542,7 +542,10 @@ LINES: dict[str, tuple[Any, str]] = {
     "a stored text": (solr(name="x"), f"clause 'name' {OF_STORED}, has the score 'x'; expected numbers >= 0."),
     "a stored list": (solr(title=["t"]), f"clause 'title' {OF_STORED}"),
     "a stored number": (solr(price=9.5), "without 'price', they sum to the score, so clauses in filter are counted"),
-    "a tie": (solr(score=2.5), "something multiplies or replaces scores (in Solr, a tie below 1 too), or clauses in"),
+    "a tie": (
+        solr(score=2.5),
+        "something multiplies or replaces scores (in Solr, also a tie below 1, or fields in q), or clauses in",
+    ),
     "sorted": (of_hit(_score=None), "expected numbers >= 0 (null if a request sorts by something else)"),
     "no clauses": ({"qid": 1, "response": {"hits": {"hits": [{"_id": "a", "_score": 1.0}]}}}, NO_CLAUSE),
     "an empty list of clauses": (of_hit(matched_queries=[]), NO_CLAUSE),

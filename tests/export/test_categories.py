@@ -178,6 +178,8 @@ def test_solr_defines_features_by_functions():
     queries = {f["name"]: f["params"].get("q") for f in json.loads(files["features.json"])}
     assert queries["brand=7"] == '{!func x="{!field f=\\"brand\\"}7"}if(exists(query($x)),1,0)'
     assert queries["rating is missing"] == '{!func}if(exists(field("rating")),0,1)'
+    some = 'and(exists(field("brand")),not(eq(field("brand"),literal(""))))'
+    assert queries["brand is missing"] == f"{{!func}}if({some},0,1)"
 
 
 def test_vespa_compares_texts():

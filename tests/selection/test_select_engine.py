@@ -15,7 +15,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES, export_command
-from sparserank.options.selection import BOOSTS, TREES
+from sparserank.options.selection import REQUESTS, TREES
 from sparserank.selection.for_engine import BestLeftOut, ForEngine
 from tests.support.command_line import Cli
 
@@ -167,7 +167,7 @@ def test_the_printed_export_names_a_folder_where_one_is_needed(data, cli_here: C
     model.save(tmp_path / "model.json")
     command = export_command(model, "model.json", to)
     assert min(model.weights.values()) < 0  # which the clauses of a request cannot have
-    assert bool(command) == (to not in (*TREES, *BOOSTS))
+    assert bool(command) == (to not in (*TREES, *REQUESTS))
     if not command or " --features FILE" in command:
         return
     assert cli_here(*command.split()[1:]).code == 0, command

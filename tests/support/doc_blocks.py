@@ -78,7 +78,11 @@ def run_shell(text: str) -> None:
                 other = []
             if line:
                 named = next(name for name in APPLICATIONS if line.startswith(name))
-                main_of(APPLICATIONS[named], *shlex.split(line.removeprefix(named), comments=True))
+                command, _, file = line.removeprefix(named).partition(" > ")
+                with contextlib.ExitStack() as to:
+                    if file:
+                        to.enter_context(contextlib.redirect_stdout(to.enter_context(open(file, "w"))))
+                    main_of(APPLICATIONS[named], *shlex.split(command, comments=True))
         else:
             other.append(line)
             opened = re.search(r"<<'(\w+)'", line)

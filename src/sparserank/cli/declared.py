@@ -276,7 +276,11 @@ EXPORT = Command(
             "model: replace missing values by the training medians stored in the model.",
             shown="as in training, otherwise no score",
         ),
-        own("query", "Path | None", "elasticsearch-query, opensearch-query: the request that gets the boosts."),
+        own(
+            "query",
+            "Path | None",
+            "elasticsearch-query, opensearch-query, solr-query: the request that gets the boosts.",
+        ),
         switch(
             "wide",
             "onnx: a single input X with all features of the training data, instead of one input per selected feature.",

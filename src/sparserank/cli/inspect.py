@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sparserank.model.ranking_model import RankingModel
 
 BEGINS_REQUEST = re.compile(  # a run has numbers there; lines of responses and judged requests have these keys, too
-    rb'\s*\{(?!.*"(?:qid|ratings)"\s*:).*"(?:query|retriever|source)"\s*:\s*\{\s*"\w+"\s*:\s*[{\["]', re.DOTALL
+    rb'\s*\{(?!.*"(?:qid|ratings)"\s*:).*"(?:query|retriever|source|params)"\s*:\s*\{\s*"\w+"\s*:\s*[{\["]', re.DOTALL
 )
 HELP = """Show the contents of data files, a store, a run, judgments, a model file or a search request.
 

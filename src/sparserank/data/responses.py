@@ -44,7 +44,7 @@ NO_CLAUSES = (
     "no hit has the score of a clause; give each clause a _name, as 'sparserank inspect REQUEST' writes it, and send "
     f"that request with {SCORES} in its URL (in Solr, name the clauses in fl)."
 )
-OTHER_SCORE = "something multiplies or replaces scores (in Solr, a tie below 1 too), or"
+OTHER_SCORE = "something multiplies or replaces scores (in Solr, also a tie below 1, or fields in q), or"
 SINGLE = 2.0**-22  # relative error of a sum of two scores in single precision
 
 
@@ -132,10 +132,11 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
     try:
         response, head = content[RESPONSE], content[RESPONSE].get("responseHeader", {})
         partial = response.get("timed_out") or response.get("_shards", {}).get("failed") or head.get("partialResults")
-        if RESPONSE in response:  # of Solr
-            found = [(doc.pop("id"), doc.pop("score"), doc) for doc in response[RESPONSE]["docs"]]
-        else:
-            found = [(hit["_id"], hit["_score"], hit.get("matched_queries", {})) for hit in response["hits"]["hits"]]
+        if RESPONSE in response:  # the documents of Solr as hits
+            docs = response[RESPONSE]["docs"]
+            hits = [{"_id": d.pop("id"), "_score": d.pop("score"), "matched_queries": d} for d in docs]
+            response["hits"] = {"hits": hits}
+        found = [(hit["_id"], hit["_score"], hit.get("matched_queries", {})) for hit in response["hits"]["hits"]]
         if any(document is None for document, *_ in found):
             raise KeyError
         for document, _, matched in found:

@@ -87,8 +87,8 @@ def export(
         For onnx: one input X (n_docs, n_features) with all features of the training data in their order, instead of an
         input (n_docs, 1) for each selected feature, with the name of the feature.
     query : path or mapping, optional
-        For elasticsearch-query and opensearch-query: the search request that gets the boosts. The model must have been
-        trained with it (`select(query=...)`).
+        For elasticsearch-query, opensearch-query and solr-query: the search request that gets the boosts. The model
+        must have been trained with it (`select(query=...)`).
 
     Returns
     -------
@@ -135,6 +135,9 @@ def export(
             f"it again ({option('query')})."
         )
     request = None if query is None else read_search_query(query)
+    if request is not None and request.of_solr != (to == "solr-query"):
+        right = "solr-query" if request.of_solr else REQUESTS[0]
+        raise DataError(f"{request.place}: is no request of the engine {to}; export to {right}.")
     if request is not None and _boosts(request.listed) != _boosts(model.parameters[REQUEST]):
         raise DataError(f"{request.place}: has other clauses or boosts than the request that select had.")
     options = Options(name, features, normalizers, added, sigmoid, filled, wide, shifted, request)

@@ -16,6 +16,7 @@ import numpy as np
 
 from sparserank.data.responses import LARGEST, RESERVED, REST
 from sparserank.errors import DataError, DataFormatError
+from sparserank.export import edismax
 from sparserank.export.query_types import (
     BOOST,
     LEAST,
@@ -29,6 +30,7 @@ from sparserank.export.query_types import (
     no_factor,
     per_field,
 )
+from sparserank.lazy import cached_property
 from sparserank.strict_json import read_json
 from sparserank.text import brief
 
@@ -88,6 +90,15 @@ class SearchQuery:
     place: str = "the query"
 
     @property
+    def of_solr(self) -> bool:
+        return edismax.is_request(self.body)
+
+    @cached_property
+    def query(self) -> Any:
+        """The query of the request; one to Solr as a bool query."""
+        return edismax.as_bool(self.body, self.place) if self.of_solr else self.body["query"]
+
+    @property
     def listed(self) -> dict[str, tuple[float, ...] | None]:
         """How the listed scores of clauses are read (`responses.Scored.clauses`): a feature is the score of a clause
         without its boost, times the boosts around it, so that its weight is the boost. Engines multiply by the boost in
@@ -103,11 +114,11 @@ class SearchQuery:
     @property
     def unnamed(self) -> tuple[int, ...]:
         """The clauses without a name that add to the score, each as the `id` of its query."""
-        return _unnamed(self.body["query"])
+        return _unnamed(self.query)
 
     def finds(self, matched: Collection[str], rest: bool | Collection[int]) -> bool:
         """Whether it finds a document that these clauses match, and these of `unnamed` (True: all)."""
-        return _finds(self.body["query"], matched, rest)
+        return _finds(self.query, matched, rest)
 
     def loses(self, after: SearchQuery, matched: Collection[str], rest: bool) -> set[bool]:
         """What can be true of a document that it finds: whether `after`, which is `with_boosts` of it, does not. Scores
@@ -123,10 +134,14 @@ class SearchQuery:
     def with_boosts(self, boosts: Mapping[str, float]) -> dict[str, Any]:
         """The request with these boosts. A clause without one is deleted if it is optional, otherwise it moves to
         `filter`; all else is as it was."""
-        query = _with_boosts(self.body["query"], boosts)
-        if query is None:
+        if self.of_solr:
+            new: Any = edismax.with_boosts(self.body, boosts, self.place)
+        else:
+            query = _with_boosts(self.query, boosts)
+            new = None if query is None else {**self.body, "query": query}
+        if new is None:
             raise DataError(f"{self.place}: no clause has a boost above 0.")
-        return {**self.body, "query": query}
+        return new
 
 
 def read_search_query(path: Any) -> SearchQuery:
@@ -144,7 +159,7 @@ def search_query(body: Any, place: str = "the query") -> SearchQuery:
     """A request from its content; raises as `read_search_query`."""
     _check_request(body, place)
     unscored: set[str] = set()
-    found = list(_clauses(body["query"], 1.0, True, place, unscored))
+    found = list(_clauses(SearchQuery(body, place=place).query, 1.0, True, place, unscored))
     names = [*(clause.name for clause in found), *unscored]
     if odd := next((name for name in names if names.count(name) > 1 or name in RESERVED), None):
         raise DataFormatError(f"{place}: {brief(odd)} is the name of two clauses, or taken; give each its own name.")
@@ -159,6 +174,9 @@ def search_query(body: Any, place: str = "the query") -> SearchQuery:
 
 def _check_request(body: Any, place: str) -> None:
     """Refuse what is no request, or has more than a query that decides on the order of documents."""
+    if edismax.is_request(body):
+        edismax.check(body, place)
+        return
     held = body if isinstance(body, Mapping) else {}
     for part, why in BESIDE.items():
         if held.get(part, 0) != 0:
@@ -283,11 +301,17 @@ def difference(own: Any, sent: Any) -> str:
     """Where two requests differ in their query or in what changes scores, such as 'query.bool.should.0.match'; '' if
     they do not. What users look for may differ: strings with templates, the values of TEXT, and those of queries of one
     field in short form."""
-    parts = [part for part in ("query", *BESIDE) if part not in PAGES]
     if not (isinstance(own, Mapping) and isinstance(sent, Mapping)):
         return "its form"
-    first, second = ({part: body[part] for part in parts if part in body} for body in (own, sent))
-    return _difference(first, second, ())
+    return _difference(_compared(own), _compared(sent), ())
+
+
+def _compared(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a request that must be the same."""
+    if edismax.is_request(body):
+        return {edismax.PARAMS: {key: v for key, v in body[edismax.PARAMS].items() if key not in edismax.FREE}}
+    parts = [part for part in ("query", *BESIDE) if part not in PAGES]
+    return {part: body[part] for part in parts if part in body}
 
 
 def _difference(own: Any, sent: Any, at: tuple[str, ...]) -> str:
@@ -313,11 +337,14 @@ def proposed(body: Any, place: str) -> tuple[Any, list[str]]:
     """
     _check_request(body, place)
     said: list[str] = []
-    query = _rewritten(body["query"], None, place, said)
-    if next(_clauses(query, 1.0, True, place, set()), None) is None:
-        query = _rewritten(query, dict.fromkeys((*RESERVED, *_names(query)), 1), place, said)
-        said.insert(0, "names were added; all documents and scores are the same.")
-    new = {**body, "query": query} if said else None
+    if edismax.is_request(body):
+        new, said = edismax.proposed(body, place)
+    else:
+        query = _rewritten(body["query"], None, place, said)
+        if next(_clauses(query, 1.0, True, place, set()), None) is None:
+            query = _rewritten(query, dict.fromkeys((*RESERVED, *_names(query)), 1), place, said)
+            said.insert(0, "names were added; all documents and scores are the same.")
+        new = {**body, "query": query} if said else None
     request = search_query(new or body, place)
     if len(request.clauses) == 1 and not request.unnamed:
         said.append(ONE_CLAUSE)

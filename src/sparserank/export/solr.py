@@ -160,8 +160,15 @@ def _of_field(field: str, level: str | None) -> dict[str, Any]:
         raise DataError(
             f"the level {brief(level or '')} cannot be in a query; define its feature in {option('features')}."
         )
-    text = quoted("{!field f=" + quoted(field) + "}" + (level or ""))
-    q = f"{{!func x={text}}}if(exists(query($x)),1,0)" if level else f"{{!func}}if(exists(field({quoted(field)})),0,1)"
+    value = f"field({quoted(field)})"
+    if level:
+        text = quoted("{!field f=" + quoted(field) + "}" + level)
+        q = f"{{!func x={text}}}if(exists(query($x)),1,0)"
+    else:
+        known = f"exists({value})"
+        if level is not None:  # of texts, an empty one is missing too
+            known = f'and({known},not(eq({value},literal(""))))'
+        q = f"{{!func}}if({known},0,1)"
     return {"class": PACKAGE + QUERY, "params": {"q": q}}
 
 

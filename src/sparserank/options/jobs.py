@@ -125,8 +125,8 @@ START = Option(
 QUERY = Option(
     name="query",
     kind=Given("str | os.PathLike | Mapping[str, Any] | None", "Path | None"),
-    help="Search request (JSON) whose clauses with a _name are tuned, with {engine} elasticsearch-query or "
-    "opensearch-query; the data are responses to it. Its boosts are the ranker in use.",
+    help="Search request (JSON) whose named clauses are tuned, with {engine} elasticsearch-query, opensearch-query or "
+    "solr-query; the data are responses to it. Its boosts are the ranker in use.",
     panel=of_selection.MODEL,
 )
 PREFER = Option(

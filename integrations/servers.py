@@ -1,0 +1,168 @@
+"""Search servers of the tests: jars from Maven Central in a folder of their own, one server a time on loopback."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import urlencode
+
+import pytest
+
+SOURCES = Path(__file__).parent / "engines"
+CACHE = Path(os.environ.get("SPARSERANK_ENGINES", Path.home() / ".cache" / "sparserank-engines"))
+REGISTRY = "Maven Central (repo.maven.apache.org)"
+# The version of the plugin that Maven would choose need not be served.
+RESOLVE = "org.apache.maven.plugins:maven-dependency-plugin:3.11.0:build-classpath"
+# The last module of learning to rank in the registry is that of Solr 8.11; Solr 9 has its own, which is not there.
+SOLR = {
+    "9.10.1": ["org.apache.solr:solr-test-framework:9.10.1"],
+    "8.11.4": ["org.apache.solr:solr-core:8.11.4", "org.apache.solr:solr-ltr:8.11.4"],
+}
+MODULES = "analysis-common lang-painless mapper-extras-client transport-netty4-client"
+OPENSEARCH = {
+    version: [
+        f"org.opensearch:opensearch:{version}",
+        *(f"org.opensearch.plugin:{module}:{version}" for module in (MODULES + more).split()),
+        "org.apache.logging.log4j:log4j-core:2.25.4",
+    ]
+    for version, more in (("2.19.6", " lang-expression"), ("3.9.0", ""))
+}
+NEWER = {"3.9.0": 21}  # versions that need a later Java
+JAVA = 17
+LEARNING_TO_RANK = """<query>
+    <cache name="QUERY_DOC_FV" class="solr.search.CaffeineCache" size="4096" regenerator="solr.search.NoOpRegenerator"/>
+  </query>
+  <queryParser name="ltr" class="org.apache.solr.ltr.search.LTRQParserPlugin"/>
+  <transformer name="features" class="org.apache.solr.ltr.response.transform.LTRFeatureLoggerTransformerFactory">
+    <str name="fvCacheName">QUERY_DOC_FV</str>
+  </transformer>"""
+
+
+def unavailable(why: str) -> NoReturn:
+    """Skip, or fail where the engines are required."""
+    if os.environ.get("SPARSERANK_REQUIRE_ENGINES"):
+        pytest.fail(why)
+    pytest.skip(why)
+
+
+def jars(artifacts: Sequence[str]) -> str:
+    """The class path of artifacts, group:name:version, and of all that they need; downloaded once."""
+    listed = "".join(
+        "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>".format(
+            *artifact.split(":")
+        )
+        for artifact in artifacts
+    )
+    project = (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        "<groupId>sparserank</groupId><artifactId>engines</artifactId><version>1</version>"
+        f"<dependencies>{listed}</dependencies></project>"
+    )
+    folder = CACHE / hashlib.sha256(project.encode()).hexdigest()[:16]
+    found = folder / "classpath"
+    if found.exists() and all(Path(jar).exists() for jar in found.read_text().split(os.pathsep)):
+        return found.read_text()
+    if shutil.which("mvn") is None:
+        unavailable(f"the engines need Maven (mvn), which is not installed, for {', '.join(artifacts)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pom.xml").write_text(project)
+    written = folder / "classpath.new"
+    call = ["mvn", "-B", "-q", f"-Dmaven.repo.local={CACHE / 'repository'}", RESOLVE, f"-Dmdep.outputFile={written}"]
+    try:
+        done = subprocess.run(call, cwd=folder, capture_output=True, text=True, timeout=600)
+    except subprocess.TimeoutExpired:
+        unavailable(f"{REGISTRY} did not serve {', '.join(artifacts)} within ten minutes")
+    if done.returncode != 0:
+        why = next((line for line in done.stdout.splitlines() if "ERROR" in line), done.stderr)
+        unavailable(f"{REGISTRY} does not serve {', '.join(artifacts)}: {why}")
+    written.replace(found)
+    return found.read_text()
+
+
+def java(least: int) -> str:
+    """The program of a JDK of this version or a later one: that of JAVA_HOME, of the path, or any."""
+    home, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
+    named = [str(Path(home, "bin", "java"))] if home else []
+    others = sorted(map(str, Path("/usr/lib/jvm").glob("*/bin/java")))
+    for program in [*named, *([on_path] if on_path else []), *others]:
+        said = subprocess.run([program, "-version"], capture_output=True, text=True).stderr
+        found = re.search(r'version "(\d+)', said)
+        if found and int(found[1]) >= least:
+            return program
+    if least > JAVA:
+        pytest.skip(f"no Java of version {least} or later")
+    unavailable(f"the engines need a JDK of version {least} or later (java), which is not installed")
+
+
+class Server:
+    """A running server; paths are relative to its address."""
+
+    def __init__(self, url: str, version: str) -> None:
+        self.url, self.version = url, version
+
+    def send(self, path: str, content: Any = None, method: str | None = None) -> Any:
+        """The answer to a request with JSON; content: a value, or the text of a file."""
+        text = content if isinstance(content, str) else None if content is None else json.dumps(content)
+        return self._answer(path, text, "application/json", method)
+
+    def search(self, **parameters: Any) -> Any:
+        """The answer of Solr to a query."""
+        return self._answer("/select", urlencode(parameters), "application/x-www-form-urlencoded", None)
+
+    def _answer(self, path: str, text: str | None, kind: str, method: str | None) -> Any:
+        body = None if text is None else text.encode()
+        request = urllib.request.Request(self.url + path, body, {"Content-Type": kind}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{path}: {error.code} {error.read().decode()[:2000]}") from error
+
+
+@contextmanager
+def started(program: str, path: str, folder: Path, least: int = JAVA) -> Iterator[int]:
+    """The port of a launcher in engines/, with its data in a folder, which is ended in the end."""
+    call = [java(least), "-Xmx512m", "-XX:+UseSerialGC", "-cp", path, str(SOURCES / f"{program}.java"), str(folder)]
+    log = folder / "server.log"
+    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with log.open("w") as errors, subprocess.Popen(call, stderr=errors, **piped) as process:
+        try:
+            ports = (line.split()[1] for line in process.stdout or () if line.startswith("port "))
+            port = next(ports, None)
+            assert port is not None, log.read_text()[-4000:]
+            yield int(port)
+        finally:
+            process.kill()
+
+
+@contextmanager
+def solr(version: str, folder: Path) -> Iterator[Server]:
+    """A Solr server with one core, `products`."""
+    path = jars(SOLR[version])
+    core = folder / "products"
+    (core / "conf").mkdir(parents=True)
+    (folder / "solr.xml").write_text("<solr/>")
+    (core / "core.properties").write_text("name=products\n")
+    config = (SOURCES / "solr" / "solrconfig.xml").read_text()
+    module = LEARNING_TO_RANK if any("solr-ltr" in artifact for artifact in SOLR[version]) else ""
+    (core / "conf" / "solrconfig.xml").write_text(config.replace("VERSION", version).replace("MODULE", module))
+    shutil.copy(SOURCES / "solr" / "schema.xml", core / "conf")
+    with started("Solr", path, folder) as port:
+        yield Server(f"http://127.0.0.1:{port}/solr/products", version)
+
+
+@contextmanager
+def opensearch(version: str, folder: Path) -> Iterator[Server]:
+    """A node of OpenSearch."""
+    with started("OpenSearch", jars(OPENSEARCH[version]), folder, NEWER.get(version, JAVA)) as port:
+        yield Server(f"http://127.0.0.1:{port}", version)

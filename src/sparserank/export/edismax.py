@@ -1,0 +1,205 @@
+"""A request to Solr's edismax as a sum: each field, phrase field, query and function with its boost is a clause.
+
+With tie=1, edismax adds the scores of its fields (qf, pf, pf2, pf3), queries (bq) and functions (bf). A response lists
+a clause by NAME:query($of_NAME) in fl; the parameter of_NAME is the part of the request that is the clause, with its
+boost (Solr Reference Guide: Extended DisMax Query Parser; function `query`).
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparserank.errors import DataFormatError, DataWarning
+from sparserank.export.query_types import BOOST, NAME, SCORED, entries_of
+from sparserank.text import brief, listed
+
+PARAMS = "params"
+FIELDS, QUERY, FUNCTION = ("qf", "pf", "pf2", "pf3"), "bq", "bf"
+PARTS = (*FIELDS, QUERY, FUNCTION)
+TIMES = r"(?:\^(\d+(?:\.\d+)?))?"
+FORMS = {
+    **dict.fromkeys(FIELDS, re.compile(rf"([A-Za-z_][\w.-]*(?:~\d+)?){TIMES}", re.ASCII)),
+    # One field and a word or phrase, or anything in brackets: Solr takes the boost of anything else in its own way.
+    QUERY: re.compile(rf"""([\w.]+:(?:\w+|"[^"\\]*")|\((?:[^()"]|"[^"]*"|\([^()"]*\))*\)){TIMES}"""),
+    FUNCTION: re.compile(rf"([^\s^]+){TIMES}"),
+}
+OFF = (*PARTS[1:], "boost")  # parameters that a clause alone has not
+BESIDE = {  # parameters that change scores, or which documents come first
+    "boost": "multiplies scores; write it as bf, which adds, or tune the request without it",
+    "rq": "replaces scores of the query; tune the request without it",
+    "sort": "orders documents otherwise; tune the request without it",
+    "start": "skips the first documents, which other boosts move; tune the request without it",
+    "cursorMark": "skips the first documents, which other boosts move; tune the request without it",
+    "group": "leaves out documents that other boosts may rank first; tune the request without it",
+}
+FREE = ("q", "rows", "fq", "wt", "indent")  # what users look for, and what changes no score
+ABSENT = (None, 0, "0", "", "false")
+ONE_WORD = (None, 0, 1, "0", "1", "0%", "")  # values of mm with which one word is enough
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A clause of a request. part: the parameter; written: as it stands there; text: without its boost; name: ''
+    where its boost is not known."""
+
+    part: str
+    written: str
+    text: str = ""
+    boost: float = 1.0
+
+    @property
+    def name(self) -> str:
+        called = re.sub(r"\W+", "_", self.text).strip("_")
+        return called if self.part == FIELDS[0] else f"{self.part}_{called}" if called else ""
+
+    def alone(self, fields: list[Entry]) -> str:
+        """The query whose score is that of the clause; of fields and phrases, the request with all other boosts 0,
+        because all fields together decide which documents match."""
+        if self.part == QUERY:
+            return self.written
+        if self.part == FUNCTION:
+            return f"{{!func}}product({_number(self.boost)},{self.text})"
+        searched = " ".join(e.written if e == self else f"{e.written.partition('^')[0]}^0" for e in fields)
+        phrases = "" if self.part == FIELDS[0] else f" {self.part}='{self.written}'"
+        off = " ".join(f"{other}=''" for other in OFF if other != self.part)
+        return f"{{!edismax qf='{searched}'{phrases} {off} v=$q}}"
+
+    def times(self, boost: float) -> Entry:
+        """The same with another boost."""
+        written = self.written if boost == self.boost else f"{self.text}^{_number(boost)}"
+        return Entry(self.part, written, self.text, boost)
+
+
+def _number(boost: float) -> str:
+    """Digits, because the grammar of Solr's queries has no exponents."""
+    return str(np.format_float_positional(boost, trim="-"))
+
+
+def is_request(body: Any) -> bool:
+    """Whether a request is one to Solr, as JSON."""
+    return isinstance(body, Mapping) and PARAMS in body and body.keys().isdisjoint(("query", "source", "id"))
+
+
+def check(body: Mapping[str, Any], place: str) -> None:
+    """Refuse what is no sum of its clauses, or has more that decides on the order of documents."""
+    params = body[PARAMS]
+    if not isinstance(params, Mapping) or len(body) > 1:
+        raise DataFormatError(f'{place}: expected {{"params": {{...}}}} alone; write filters as fq, limits as rows.')
+    for part, why in BESIDE.items():
+        if params.get(part) not in ABSENT:
+            raise DataFormatError(f"{place}: {part} {why}.")
+    if params.get("defType") != "edismax":
+        raise DataFormatError(f"{place}: defType is {brief(str(params.get('defType')))}; only edismax can be tuned.")
+    if not all(isinstance(text, str) for part in PARTS for text in entries_of(params.get(part))):
+        raise DataFormatError(f"{place}: {', '.join(PARTS)} must be text.")
+    held = [entry.part for entry in entries(params)]
+    if FIELDS[0] not in held:
+        raise DataFormatError(f"{place}: has no qf; write the parameters of your handler into the request.")
+    several = next((part for part in FIELDS if held.count(part) > 1), None)
+    if several is not None and str(params.get("tie", 0)) not in ("1", "1.0"):
+        raise DataFormatError(
+            f"{place}: tie is {params.get('tie', 0)}, so the best field of {several} counts; with tie 1, which is "
+            "another query, each field is a clause."
+        )
+
+
+def entries(params: Mapping[str, Any]) -> list[Entry]:
+    """The clauses, in the order of PARTS."""
+    found = []
+    for part in PARTS:
+        for text in entries_of(params.get(part)):
+            for written in [text.strip()] if part == QUERY else text.split():
+                known = FORMS[part].fullmatch(written)
+                entry = Entry(part, written, known[1], float(known[2] or 1)) if known else Entry(part, written)
+                found += [entry] if written else []
+    return found
+
+
+def asked(params: Mapping[str, Any], place: str) -> set[str]:
+    """The names of the clauses whose scores the request asks for.
+
+    Raises
+        DataFormatError   with another boost
+    """
+    fields = {text for of in entries_of(params.get("fl")) for text in re.split(r"[,\s]+", of)}
+    clauses = entries(params)
+    found = {e.name: e.alone(_searched(clauses)) for e in clauses if e.name and _field(e.name) in fields}
+    if odd := next((name for name, alone in found.items() if params.get(f"of_{name}") != alone), None):
+        raise DataFormatError(
+            f"{place}: of_{odd} is not the clause {brief(odd)} of the request; remove fl, and write it again with "
+            "'sparserank inspect'."
+        )
+    return set(found)
+
+
+def _searched(clauses: list[Entry]) -> list[Entry]:
+    return [e for e in clauses if e.part == FIELDS[0]]
+
+
+def _field(name: str) -> str:
+    return f"{name}:query($of_{name})"
+
+
+def as_bool(body: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """The request as a bool query with a clause for each entry, named if the request asks for its score: one of the
+    fields must match."""
+    names = asked(body[PARAMS], place)
+    clauses: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    for entry in entries(body[PARAMS]):
+        named = {NAME: entry.name} if entry.name in names else {}
+        clauses[entry.part == FIELDS[0]].append({"edismax": {"of": entry.text, **named, BOOST: entry.boost}})
+    must, should = SCORED
+    return {"bool": {must: [{"bool": {should: clauses[True]}}], should: clauses[False]}}
+
+
+def with_entries(body: Mapping[str, Any], clauses: list[Entry], names: set[str]) -> dict[str, Any]:
+    """The request with these clauses, and those of these names in its answer."""
+    params = {key: value for key, value in body[PARAMS].items() if not key.startswith("of_")}
+    for part in (part for part in PARTS if part in params):
+        texts = [e.written for e in clauses if e.part == part]
+        params[part] = texts if isinstance(params[part], list) and part == QUERY else " ".join(texts)
+    named = [e for e in clauses if e.name in names]
+    params["fl"] = ",".join(["id", "score", *(_field(e.name) for e in named)])
+    return {**body, PARAMS: {**params, **{f"of_{e.name}": e.alone(_searched(clauses)) for e in named}}}
+
+
+def with_boosts(body: Mapping[str, Any], boosts: Mapping[str, float], place: str) -> dict[str, Any] | None:
+    """The request with these boosts; a clause without one is deleted. The last fields have the boost 0, because they
+    find the documents. None: no clause has a boost."""
+    names = asked(body[PARAMS], place)
+    changed = [e.times(boosts.get(e.name, 0.0)) if e.name in names else e for e in entries(body[PARAMS])]
+    if not any(e.boost for e in changed):
+        return None
+    fields = _searched(changed)
+    finds = any(e.boost for e in fields)
+    params = body[PARAMS]
+    several = params.get("mm") not in ONE_WORD or str(params.get("q.op")).upper() == "AND"
+    deleted = [e.text for e in fields if not e.boost]
+    if several and finds and deleted:
+        warnings.warn(
+            f"{place}: documents must have several words (mm, q.op), so without {listed(deleted)} in qf, some "
+            "that have them in different fields are not found any more; no note counts these.",
+            DataWarning,
+            stacklevel=2,
+        )
+    left = [e for e in changed if e.boost or e.name not in names or (e.part == FIELDS[0] and not finds)]
+    return with_entries(body, left, names)
+
+
+def proposed(body: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | None, list[str]]:
+    """(the request that asks for the score of each clause; None if it asks for some; what was done, and what was
+    not)."""
+    clauses = entries(body[PARAMS])
+    if asked(body[PARAMS], place):
+        return None, []
+    said = ["the scores of the clauses were added to fl; all documents and scores are the same."]
+    for entry in clauses:
+        if not entry.name:
+            said.append(f"{brief(entry.written)} of {entry.part} keeps its boost; as (...)^1, it can be tuned.")
+    return with_entries(body, clauses, {e.name for e in clauses if e.name}), said
