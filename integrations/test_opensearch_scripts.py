@@ -1,4 +1,4 @@
-"""A running OpenSearch ranks by exported expressions, as scripts, as `predict` does."""
+"""A running OpenSearch ranks by exported expressions, as scripts, as `predict` does, and its queries find levels."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from servers import Server, opensearch
 from tests.conftest import data_folder_or_skip
+from tests.export import test_categories as categories
 from tests.export.test_export import REAL, real_model
 
 import sparserank as sr
+from sparserank.data.derived import Derived
 from sparserank.datasets import make_curved_ranking, make_ranking
+from sparserank.shards.scaling import FeatureScaling
 
 N_QUERIES, N_DOCS = 40, 300
 EPS = 2.0**-23  # of single precision
@@ -81,3 +85,49 @@ def test_a_script_of_lucenes_expressions_ranks_as_predict_does(server: Server, m
             np.testing.assert_allclose(scores, expected[rows] + offset, atol=2 * EPS * size)
             best = np.sort(expected[q * N_DOCS : (q + 1) * N_DOCS])[::-1][:10]
             np.testing.assert_allclose(expected[rows[:10]], best, atol=4 * EPS * size)
+
+
+def test_the_queries_of_levels_and_flags_find_what_predict_counts(server: Server) -> None:
+    """Features that --to elasticsearch makes from columns: each is a query, whose score is the value."""
+    levels = [
+        *categories.LEVELS,
+        " a",
+        "a ",
+        " ",
+        "a",
+        "*",
+        "a\nb",
+        "null",
+        "'",
+        "💡",
+        "e\u0301",
+        "a:b",
+        "AND",
+        "\u2003",
+    ]
+    names = tuple(Derived("brand", level).name for level in levels)
+    derived = {name: Derived("brand", level) for name, level in zip(names, levels, strict=True)}
+    derived["price is missing"] = Derived("price", None)
+    d = len(derived)
+    model = sr.RankingModel(
+        np.ones(d), tuple(derived), FeatureScaling("none", np.zeros(d), np.ones(d)), derived=derived
+    )
+    features = {"brand": {"field": "brand"}, "price": {"field": "price"}}
+    text = str(model.export("elasticsearch", features=features)["featureset.json"])
+    queries = {f["name"]: f["template"] for f in json.loads(text)["featureset"]["features"]}
+    fields = {"brand": {"type": "keyword"}, "price": {"type": "float"}}
+    server.send("/levels", {"mappings": {"properties": fields}, "settings": {"number_of_replicas": 0}}, "PUT")
+    brands = [*levels, "other", None]
+    rows = [({"brand": b} if b is not None else {}) | ({"price": 0.0} if i % 2 else {}) for i, b in enumerate(brands)]
+    lines = [line for i, row in enumerate(rows) for line in ({"index": {"_id": str(i)}}, row)]
+    answer = server.send("/levels/_bulk?refresh=true", "\n".join(map(json.dumps, lines)) + "\n")
+    assert not answer["errors"]
+    frame = pd.DataFrame({"brand": brands, "price": [row.get("price", np.nan) for row in rows]})
+    for name, of in derived.items():
+        alone = sr.RankingModel(
+            np.ones(1), (name,), FeatureScaling("none", np.zeros(1), np.ones(1)), derived={name: of}
+        )
+        hits = server.send("/levels/_search", {"query": queries[name], "size": 100})["hits"]["hits"]
+        found = np.zeros(len(rows))
+        found[[int(hit["_id"]) for hit in hits]] = [hit["_score"] for hit in hits]
+        np.testing.assert_array_equal(found, alone.predict(frame), err_msg=name[:40])

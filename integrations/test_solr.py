@@ -196,7 +196,7 @@ def test_categories_and_flags_of_missing_values(server: Server, kind: str) -> No
 
 WORDS = [f"w{i}" for i in range(60)]
 TEXTS = {"title_t": 4, "body_t": 30}
-ODD = ("a b", 'say "x"', "it's", "back\\slash", "日本", "a=b", "{!x}", "$y", "_")
+ODD = ("a b", 'say "x"', "it's", "back\\slash", "日本", "a=b", "a, b", "{!x}", "$y", "_")
 
 
 def library(rng: np.random.Generator) -> tuple[list[dict[str, Any]], dict[str, str], dict[tuple[str, str], int]]:

@@ -164,7 +164,7 @@ PLAIN = {
     "rows": N_DOCS,
     "pf": "title^2 body~3^0.3",
     "pf2": "body^0.5",
-    "bq": ["title:w9^0.4", "(body:w10 body:w11)"],
+    "bq": ["title:w9^0.4", "(body:w10 body:w11)", "({!term f=brand_s}w3)^0.2"],
     "bf": "log(sum(popularity,1))^0.7 sqrt(def(popularity,2))^0.05",
     "ps": 2,
 }

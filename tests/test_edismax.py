@@ -150,16 +150,19 @@ def test_what_is_no_sum_is_refused(name: str, cli_here: Cli) -> None:
 
 
 def test_inspect_writes_the_request_and_then_shows_its_clauses(cli_here: Cli) -> None:
-    Path("s.json").write_text(json.dumps({"params": {**PLAIN, "bq": ["brand:acme^0.4", "{!term f=x}y", "a:b^2 c:d"]}}))
+    Path("s.json").write_text(
+        json.dumps({"params": {**PLAIN, "bq": ["brand:acme^0.4", "{!term f=x}y", "a:b^2 c:d"], "bf": "n^1e-3 m^2"}})
+    )
     done = cli_here("inspect", "s.json")
     said = " ".join(done.err.split())
     assert "the scores of the clauses were added to fl; all documents and scores are the same" in said
     assert "'{!term f=x}y' of bq keeps its boost; as (...)^1, it can be tuned" in said
     assert "'a:b^2 c:d' of bq keeps its boost" in said
+    assert "'n^1e-3' of bf keeps its boost; as a name or function, ^ and a number such as 0.5, it can be tuned" in said
     Path("named.json").write_text(done.out)
     shown = cli_here("inspect", "named.json")
-    assert "bf_log_sum_popularity_1" in shown.out
-    assert "2 of its scored clauses have no _name" in " ".join(shown.err.split())
+    assert "bf_m" in shown.out
+    assert "3 of its scored clauses have no value in fl" in " ".join(shown.err.split())
     content = json.loads(done.out)
     content["params"]["qf"] = "title^4 body^1.2"
     Path("named.json").write_text(json.dumps(content))

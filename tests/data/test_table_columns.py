@@ -202,6 +202,10 @@ LOGS = {
     ),
     "no features": ('{"qid": 1, "label": 1}', "1: has no logged features"),
     "broken features": ('{"qid": 1, "label": 1, "[features]": "a"}', "1: logged features cannot be read: 'a'"),
+    "more than features": (
+        '{"qid": 1, "label": 1, "[features]": "a=1,b"}',
+        "1: logged features cannot be read: 'a=1,b'",
+    ),
     "name of a number": (hit('{"name": 5}'), "1: logged features cannot be read"),
     "null feature": ('{"qid": 1, "label": 1, "[features]": "a=nan"}', ".*missing or infinite feature value"),
     "a key twice": (
@@ -219,6 +223,17 @@ LOGS = {
     "a key twice in a hit": (hit('{"name": "a", "value": 1, "value": 2}'), "1: the key 'value' appears twice"),
     "in the source": (hit('{"name": "a"}', ', "_source": {"x": 1, "x": 2}'), "1: the key 'x' appears twice"),
 }
+
+
+@pytest.mark.parametrize(("written", "names"), [
+    ("brand=a, b=1.0,c=d=-2.5E-4,e,f=0,x=NaN", {"brand=a, b": 1.0, "c=d": -2.5e-4, "e,f": 0.0, "x": 7.5}),
+    ("a b:1.5 c:d:-2 e:null", {"a b": 1.5, "c:d": -2.0, "e": 7.5}),
+])  # fmt: skip
+def test_names_of_logged_features_may_contain_what_separates_them(written: str, names: dict, tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text(json.dumps({"qid": 1, "label": 1, "[features]": written}) + "\n")
+    data = sr.read(tmp_path / "t.jsonl", missing=7.5)
+    assert list(data.feature_names or ()) == list(names)
+    np.testing.assert_array_equal(np.asarray(data.X)[0], list(names.values()))
 
 
 @pytest.mark.parametrize("case", LOGS)

@@ -177,7 +177,8 @@ def _request(path: Path) -> None:
     request = search_query(body, str(path))
     if request.unnamed:
         n = len(request.unnamed)
-        note(f"note: {n} of its scored clauses have no _name and keep their boosts; name what is to be tuned.")
+        name = "value in fl" if request.of_solr else "_name"
+        note(f"note: {n} of its scored clauses have no {name} and keep their boosts; name what is to be tuned.")
     clauses = request.clauses.values()
     rows = [{"clause": c.name, "boost": c.boost, "boosts around": c.outer, "must": c.must} for c in clauses]
     give(rows, rows)

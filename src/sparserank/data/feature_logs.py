@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -43,6 +44,11 @@ from sparserank.files import StrPath
 from sparserank.text import brief, listed
 
 SOLR, ELASTIC = "[features]", "_ltrlog"
+NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?i:nan|[-+]?inf(?:inity)?)|null)"
+LISTED = {  # names may contain what separates the pairs
+    "=": re.compile(rf"(.+?)={NUMBER}(?:,|$)", re.DOTALL),
+    ":": re.compile(rf"(\S.*?):{NUMBER}(?:\s+|$)", re.DOTALL),
+}
 IDS = ("id", "_id", "docno", "docid")
 
 
@@ -237,8 +243,10 @@ def _features(entry: dict[str, Any], place: str) -> dict[str, float]:
     try:
         if SOLR in entry:
             logged = entry[SOLR]
-            separator, equals = (",", "=") if "=" in logged else (None, ":")
-            pairs = [part.rsplit(equals, 1) for part in logged.split(separator) if part.strip()]
+            known = LISTED["=" if "=" in logged else ":"]
+            pairs = [match.groups() for match in known.finditer(logged)]
+            if known.sub("", logged).strip(" ,"):
+                raise ValueError("not all of it are pairs of a name and a number")
             return _object([(_name(name), _number(value)) for name, value in pairs])
         logged = entry["fields"][ELASTIC][0]
         (values,) = logged.values()

@@ -201,5 +201,6 @@ def proposed(body: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | None
     said = ["the scores of the clauses were added to fl; all documents and scores are the same."]
     for entry in clauses:
         if not entry.name:
-            said.append(f"{brief(entry.written)} of {entry.part} keeps its boost; as (...)^1, it can be tuned.")
+            form = "(...)^1" if entry.part == QUERY else "a name or function, ^ and a number such as 0.5"
+            said.append(f"{brief(entry.written)} of {entry.part} keeps its boost; as {form}, it can be tuned.")
     return with_entries(body, clauses, {e.name for e in clauses if e.name}), said
