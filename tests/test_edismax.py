@@ -208,7 +208,7 @@ def test_responses_tune_the_request_and_the_export_is_for_solr(tmp_path: Path) -
     new = json.loads(str(found.model.export("solr-query", query=body)["query.json"]))
     boosts = {name: c.boost for name, c in search_query(new).clauses.items() if c.boost}
     assert boosts == pytest.approx(found.model.weights)
-    with pytest.raises(DataError, match="is no request of the engine elasticsearch-query; export to solr-query"):
+    with pytest.raises(DataError, match="is no request of the engine elasticsearch-query; use solr-query"):
         found.model.export("elasticsearch-query", query=body)
     with pytest.raises(DataFormatError, match=r"differs from that of query in params"):
         sr.select(tmp_path / "r.jsonl", query=new, **quick)

@@ -98,7 +98,7 @@ def _tables(data: Path) -> dict[str, Table]:
     out = {}
     for name, paths in sources.items():
         held = sr.read(paths)
-        candidates = sr.select(held, half_samples=0, rival="none").choice.candidates
+        candidates = sr.select(held, half_samples=0).choice.candidates
         rows = np.unique(np.linspace(0, len(candidates) - 1, MAX_ROWS).round().astype(int))
         out[name] = Table(np.array([candidates[i].values for i in rows]), _rival_values(held))
     return out
@@ -197,17 +197,16 @@ def _judged(here: Any, rest: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     from sparserank.crossval.folded_paths import FoldedPaths
     from sparserank.crossval.tasks import FINAL
+    from sparserank.crossval.tree_rivals import tree_rivals
     from sparserank.evaluation import mean_of
     from sparserank.metrics import parse_metric
     from sparserank.paths import PathPlan
-    from sparserank.penalties import parse_penalty
     from sparserank.selection.job import Problem, SelectionJob
-    from sparserank.selection.plan import SelectionPlan
+    from sparserank.selection.plan import make_plan
 
-    metric = parse_metric("ndcg@10")
-    path_plan = PathPlan(n_alphas=25)
-    plan = SelectionPlan(tuple(map(parse_penalty, ("l1", "mcp"))), metric, path_plan=path_plan)
-    job = SelectionJob(plan, Problem(here), n_threads=1)
+    metric, path_plan = parse_metric("ndcg@10"), PathPlan(n_alphas=25)
+    plan = make_plan(penalties=None, metric=metric, report_metrics=(), convention="default", path_plan=path_plan)
+    job = SelectionJob(plan, Problem(here, rivals=tree_rivals("auto", here)), n_threads=1)
     candidate_set = job.candidates()
     candidates = [*candidate_set.sparse, *candidate_set.dense]
     values = np.array([c.values for c in candidates])

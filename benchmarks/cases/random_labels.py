@@ -73,11 +73,9 @@ def _selected(data: Any) -> Any:
         warnings.simplefilter("ignore")
         return sr.select(
             data,
-            penalties=["l1", "mcp"],
             metric=METRIC,
             n_alphas=15,
             half_samples=0,
-            rival="none",
             n_threads=1,
         )
 

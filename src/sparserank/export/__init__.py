@@ -135,9 +135,8 @@ def export(
             f"it again ({option('query')})."
         )
     request = None if query is None else read_search_query(query)
-    if request is not None and request.of_solr != (to == "solr-query"):
-        right = "solr-query" if request.of_solr else REQUESTS[0]
-        raise DataError(f"{request.place}: is no request of the engine {to}; export to {right}.")
+    if request is not None:
+        request.check_engine(to)
     if request is not None and _boosts(request.listed) != _boosts(model.parameters[REQUEST]):
         raise DataError(f"{request.place}: has other clauses or boosts than the request that select had.")
     options = Options(name, features, normalizers, added, sigmoid, filled, wide, shifted, request)

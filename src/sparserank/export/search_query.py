@@ -31,6 +31,7 @@ from sparserank.export.query_types import (
     per_field,
 )
 from sparserank.lazy import cached_property
+from sparserank.options.selection import REQUESTS
 from sparserank.strict_json import read_json
 from sparserank.text import brief
 
@@ -92,6 +93,12 @@ class SearchQuery:
     @property
     def of_solr(self) -> bool:
         return edismax.is_request(self.body)
+
+    def check_engine(self, name: str) -> None:
+        """Raise DataError if an engine of boosts cannot run it."""
+        right = REQUESTS[-1] if self.of_solr else REQUESTS[0]
+        if self.of_solr != (name == REQUESTS[-1]):
+            raise DataError(f"{self.place}: is no request of the engine {name}; use {right}.")
 
     @cached_property
     def query(self) -> Any:

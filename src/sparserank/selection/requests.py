@@ -193,6 +193,8 @@ def for_request(
     if boosts and chosen["round"] is None:
         chosen = cast(AllSelectOptions, {**chosen, "round": DIGITS})
     request = None if query is None else read_search_query(query)
+    if request is not None:
+        request.check_engine(str(engine))
     if chosen["qrels"] is None or odd is not None:
         return chosen, request, None
     found = answered(sources, request, chosen)
