@@ -111,10 +111,10 @@ def test_figures_of_nested_evaluation_are_those_that_were_recorded() -> None:
         return [cell.strip() for cell in re.findall(rf"(?m)^\| {re.escape(system)} \|(.+)$", table)[0].split("|")]
 
     for dataset in ("MQ2008", "OHSUMED"):
-        size, mean = of(dataset, "default")[:2]
+        size, _, mean = of(dataset, "default")[:3]
         assert f"{mean} with {size} features" in README_TEXT
-        assert f"(LightGBM {of(dataset, 'LightGBM')[1]})" in README_TEXT
-    size, to_trees = (of("LambdaRank", "default")[i] for i in (0, 5))
+        assert f"(LightGBM {of(dataset, 'LightGBM')[2]})" in README_TEXT
+    size, to_trees = (of("LambdaRank", "default")[i] for i in (0, 6))
     assert f"it is {to_trees[:5]} of the NDCG@10 of LightGBM, with {float(size):.0f} features" in README_TEXT
 
 
