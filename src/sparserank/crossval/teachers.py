@@ -216,7 +216,7 @@ class Teacher:
         """For the result file: names, versions and seeds."""
         trees = self.of_trees
         return {
-            "steps": repr(self.maker),
+            "steps": self.maker.label,
             "trees": None if trees is None else trees.rival.name,
             **({} if trees is None else {**identity_of_trees(), "seed": trees.seed}),
             "without_trees": self.reason or None,
