@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlencode
 
+import numpy as np
 import pytest
 
 SOURCES = Path(__file__).parent / "engines"
@@ -39,6 +40,7 @@ OPENSEARCH = {
 }
 NEWER = {"3.9.0": 21}  # versions that need a later Java
 JAVA = 17
+WORDS = [f"w{i}" for i in range(60)]  # of documents; the first five are too frequent to look for
 LEARNING_TO_RANK = """<query>
     <cache name="QUERY_DOC_FV" class="solr.search.CaffeineCache" size="4096" regenerator="solr.search.NoOpRegenerator"/>
   </query>
@@ -46,6 +48,11 @@ LEARNING_TO_RANK = """<query>
   <transformer name="features" class="org.apache.solr.ltr.response.transform.LTRFeatureLoggerTransformerFactory">
     <str name="fvCacheName">QUERY_DOC_FV</str>
   </transformer>"""
+
+
+def user_queries(rng: np.random.Generator, n: int) -> dict[str, str]:
+    """{query id: the two words that a user looks for}"""
+    return {f"q{i}": " ".join(rng.choice(WORDS[5:], 2, replace=False)) for i in range(n)}
 
 
 def unavailable(why: str) -> NoReturn:

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from servers import OPENSEARCH, Server, opensearch
+from servers import OPENSEARCH, WORDS, Server, opensearch, user_queries
 from tests.support.doc_blocks import blocks
 
 import sparserank as sr
 
 N_DOCS, N_QUERIES = 300, 40
-WORDS = [f"w{i}" for i in range(60)]
 LENGTHS = {"title": 4, "body": 30, "tags": 3, "brand": 1}
 QUICK: dict[str, Any] = {
     "penalties": "l1",
@@ -69,8 +68,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def queries() -> dict[str, str]:
-    rng = np.random.default_rng(1)
-    return {f"q{i}": " ".join(rng.choice(WORDS[5:], 2, replace=False)) for i in range(N_QUERIES)}
+    return user_queries(np.random.default_rng(1), N_QUERIES)
 
 
 @pytest.fixture(scope="module")

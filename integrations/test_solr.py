@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from servers import Server, solr
+from servers import WORDS, Server, solr, user_queries
 from tests.conftest import data_folder_or_skip
 from tests.export import test_categories as categories
 from tests.export.test_export import REAL, real_model
@@ -194,7 +194,6 @@ def test_categories_and_flags_of_missing_values(server: Server, kind: str) -> No
 
 # -- queries, and the feature log --------------------------------------------------------------------------------------
 
-WORDS = [f"w{i}" for i in range(60)]
 TEXTS = {"title_t": 4, "body_t": 30}
 ODD = ("a b", 'say "x"', "it's", "back\\slash", "日本", "a=b", "a, b", "{!x}", "$y", "_")
 
@@ -210,7 +209,7 @@ def library(rng: np.random.Generator) -> tuple[list[dict[str, Any]], dict[str, s
         }
         for i in range(N_DOCS)
     ]
-    queries = {f"q{i}": " ".join(rng.choice(WORDS[5:], 2, replace=False)) for i in range(N_QUERIES)}
+    queries = user_queries(rng, N_QUERIES)
     queries["q0"] = '"w0 w1" w7'  # a phrase, which is quoted
     judged = {}
     for q, text in queries.items():

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from servers import Server, solr
+from servers import WORDS, Server, solr, user_queries
 
 import sparserank as sr
 from sparserank.export.search_query import search_query
@@ -22,7 +22,6 @@ PAGE = Path(__file__).parent.parent / "docs" / "deployment" / "solr.md"
 OF_PAGE = json.loads(TEXT)["params"]
 POPULAR = "bf_log_sum_popularity_1"
 N_DOCS, N_QUERIES = 300, 40
-WORDS = [f"w{i}" for i in range(60)]
 pytestmark = pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
 
 
@@ -47,8 +46,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def queries() -> dict[str, str]:
-    rng = np.random.default_rng(1)
-    return {f"q{i}": " ".join(rng.choice(WORDS[5:], 2, replace=False)) for i in range(N_QUERIES)}
+    return user_queries(np.random.default_rng(1), N_QUERIES)
 
 
 @pytest.fixture(scope="module")
