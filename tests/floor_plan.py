@@ -39,7 +39,7 @@ NODES = {
     "papers": 17_802,
     "selection": 54_228,
     "rankers": 15_017,
-    "crossval": 38_152,
+    "crossval": 38_369,
     "evaluation": 9_668,
     "export": 25_095,
     "model": 14_270,

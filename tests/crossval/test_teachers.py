@@ -278,6 +278,29 @@ def test_an_interrupt_does_not_wait_for_the_teacher(data, monkeypatch) -> None:
     assert ended.wait(10)  # 50,000 trees take longer
 
 
+def test_each_ensemble_of_the_teacher_is_kept_and_reported(data, trained, monkeypatch, tmp_path: Path) -> None:
+    options = {**QUICK, "out": tmp_path / "run", "n_threads": 1}
+    train, said = lightgbm.train, []
+
+    def interrupted(*given: Any, **more: Any) -> Any:
+        if len(trained) == 2:
+            raise KeyboardInterrupt
+        return train(*given, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lightgbm, "train", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            sr.select(data, **options)
+    assert len(trained) == 2
+    again = sr.select(data, **options, progress=lambda done, n, what, left: said.append(what))
+    assert [what for what in said if "teacher" in what] == [
+        "teacher of distilled weights",
+        "teacher of distilled weights: LightGBM 3 of 3",
+    ]
+    assert len(trained) == 4  # the last ensemble, which the rival shares, and one of the rival that was not kept
+    assert np.array_equal(again.model.coef, sr.select(data, **QUICK, n_threads=1).model.coef)
+
+
 @pytest.mark.parametrize(
     ("fails", "error", "said"),
     [

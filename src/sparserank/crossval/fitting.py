@@ -16,6 +16,7 @@ from sparserank.crossval.feature_transforms import RAW, FeatureTransform
 from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.path_files import drop_points, packed, save_points, stored_points, unpacked
 from sparserank.crossval.tasks import FINAL, PathTask, effort_of_trees
+from sparserank.crossval.teachers import TEACHER, Tell, silent
 from sparserank.data.matrices import stored_bytes
 from sparserank.paths import PathResult, PathStarts, Point
 from sparserank.workdir.pieces import WorkStore
@@ -143,17 +144,14 @@ class FittedPaths:
         warn_unsolved(done, next(iter(self.works.values())).path_plan.tol)
         return done
 
-    def _teach(
-        self, transform: FeatureTransform, store: WorkStore | None, tell: Callable[[str], None] | None = None
-    ) -> None:
+    def _teach(self, transform: FeatureTransform, store: WorkStore | None, tell: Tell = silent) -> None:
         """Have the teacher of a transform, if it has one, learn without each fold."""
         teacher = transform.teacher
         if teacher is None or teacher.grades:
             return
-        if tell is not None:
-            tell("teacher of distilled weights")
+        tell(TEACHER)
         work, trees = self.works[transform], teacher.of_trees
-        work.teach(self._folds, store)
+        work.teach(self._folds, store, tell)
         if trees is not None:
             self._later.effort -= len(self._folds) * effort_of_trees(work.data, trees.rival.settings)
 

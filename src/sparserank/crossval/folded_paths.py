@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform
 from sparserank.crossval.tasks import FINAL, PathTask
+from sparserank.crossval.teachers import Tell, silent
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import transformed
 from sparserank.errors import DataError
@@ -225,13 +226,14 @@ class FoldedPaths:
             self._weighted = key, (objectives, scalings)
         return self._weighted[1]
 
-    def teach(self, folds: Sequence[int], store: WorkStore | None) -> None:
-        """Learn the grades of the teacher without each of these folds, all at once; one piece of work."""
+    def teach(self, folds: Sequence[int], store: WorkStore | None, tell: Tell = silent) -> None:
+        """Learn the grades of the teacher without each of these folds, all at once; one piece of work, and one more
+        for each ensemble of trees."""
         teacher, used = self.transform.teacher, self._used(folds)
         assert teacher is not None
 
         def learned() -> dict[str, np.ndarray]:
-            self._teach(used)
+            self._teach(used, store, tell)
             grades = np.array([teacher.grades[row.tobytes()] for row in used])
             return {"grades": grades, "reason": np.array([teacher.reason], dtype="U")}
 
@@ -240,7 +242,7 @@ class FoldedPaths:
         teacher.reason = teacher.reason or str(arrays["reason"][0])
         teacher.grades |= {row.tobytes(): own for row, own in zip(used, arrays["grades"], strict=True)}
 
-    def _teach(self, used: np.ndarray) -> None:
+    def _teach(self, used: np.ndarray, store: WorkStore | None = None, tell: Tell = silent) -> None:
         """Learn the grades of the teacher from the queries of each row of `used` (n, n_queries) bool, once."""
         d, teacher = self.data, self.transform.teacher
         assert teacher is not None
@@ -261,7 +263,7 @@ class FoldedPaths:
         objectives, _ = steps._objectives_of(rows, range(len(rows)), [""] * len(rows))
         models = run_all([teacher.maker.on_all_features(o) for o in objectives])
         scores = [np.concatenate(steps._shards.call("scores", w)) for w in models]
-        teacher.learn(rows, scores, d.query_ptr)
+        teacher.learn(rows, scores, d.query_ptr, store, tell)
 
     def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
         return self._shards.call("moments", unit, around, per_query=used)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,10 +21,17 @@ from sparserank.paths import BoostedSteps
 from sparserank.penalties import FeatureRules
 from sparserank.shards.measuring import grades_of, standardised
 from sparserank.text import listed
-from sparserank.workdir.processes import run_pieces
+from sparserank.workdir.pieces import Arrays, Reader, WorkStore, checked
+from sparserank.workdir.work import Work
 
 MONOTONE = "monotone_constraints"  # LightGBM's name for signs
 NOT_INSTALLED = "LightGBM is not installed"
+TEACHER = "teacher of distilled weights"
+Tell = Callable[[str], None]  # reports progress
+
+
+def silent(_: str) -> None:
+    """Report nothing."""
 
 
 class TeachingTrees:
@@ -89,28 +95,44 @@ class TeachingTrees:
         more: dict[str, Any] = {"query_weight": self._query_weight, "n_threads": self._n_threads}
         return TreeData(self.of_table, self.rival.columns, self.rival.settings, self.seed, **more)
 
-    def scores(self, seen: np.ndarray) -> list[np.ndarray]:
-        """(n_docs,) scores by the trees on the queries of each row of `seen` (n, n_queries) bool.
+    @cached_property
+    def key(self) -> str:
+        """What their scores depend on besides the plan of the selection."""
+        rival = self.rival
+        depends = [rival.settings, rival.columns.tolist(), rival.table.names, rival.table.levels]
+        depends += [identity_of_trees(), self.seed]
+        return hashlib.sha256(repr(depends).encode()).hexdigest()[:16]
+
+    def scores(self, seen: np.ndarray, store: WorkStore | None = None, tell: Tell = silent) -> list[np.ndarray]:
+        """(n_docs,) scores by the trees on the queries of each row of `seen` (n, n_queries) bool; each row is a piece
+        of work.
 
         Raises
             DataError   LightGBM refuses the data or the settings
         """
-        out, held, stopped = [np.zeros(0)] * len(seen), self.held, threading.Event()
+        stopped = threading.Event()
 
-        def of_row(row: np.ndarray) -> np.ndarray:
+        def of_row(row: np.ndarray) -> Arrays:
             without = np.unique(self._fold[~row])
             seed = self.seed + (int(without[0]) if len(without) == 1 else 0)
-            return held.fit(row, seed, lambda: not stopped.is_set()).scores(held.data.X)
+            held = self.held
+            return {"scores": held.fit(row, seed, lambda: not stopped.is_set()).scores(held.data.X)}
 
+        def read(_: str, arrays: Arrays) -> Arrays:
+            return checked(arrays, scores=("f", (self._data.n_docs,)))
+
+        def report(done: int, n: int, what: str, left: float | None) -> None:
+            tell(f"{what}: {self.rival.name} {done} of {n}")
+
+        of_name = {f"teacher-trees-{self.key}-{hashlib.sha256(row.tobytes()).hexdigest()[:16]}": row for row in seen}
+        keeper = None if store is None else Reader(store, read)
+        kinds = dict.fromkeys(of_name, TEACHER)
+        work: Work[Arrays] = Work(kinds, keeper=keeper, n_workers=self._n_workers, progress=report)
         try:
-            with closing(run_pieces(of_row, [(row,) for row in seen], self._n_workers, processes=False)) as outcomes:
-                for outcome in outcomes:
-                    if outcome.error is not None:
-                        raise outcome.error
-                    out[outcome.index] = outcome.result
+            work.run(of_row, {name: (row,) for name, row in of_name.items()}, kinds, processes=False)
         finally:  # neither an error nor an interrupt should wait for trees that are no longer needed
             stopped.set()
-        return out
+        return [work.results[name]["scores"] for name in of_name]
 
 
 def _reason(rivals: TreeRivals) -> str:
@@ -183,20 +205,22 @@ class Teacher:
     def key(self) -> str:
         """What pieces of work depend on besides the plan of the selection."""
         trees = self.of_trees
-        if trees is None:
-            return ""
-        rival = trees.rival
-        depends = [rival.settings, rival.columns.tolist(), rival.table.names, rival.table.levels]
-        depends += [identity_of_trees(), trees.seed]
-        return hashlib.sha256(repr(depends).encode()).hexdigest()[:16]
+        return "" if trees is None else trees.key
 
-    def learn(self, rows: np.ndarray, scores: list[np.ndarray], query_ptr: np.ndarray) -> None:
+    def learn(
+        self,
+        rows: np.ndarray,
+        scores: list[np.ndarray],
+        query_ptr: np.ndarray,
+        store: WorkStore | None = None,
+        tell: Tell = silent,
+    ) -> None:
         """Make the grades of each row of `rows` (n, n_queries) bool from the scores (n_docs,) of its steps and of
         its trees: their sum, each standardised within the queries."""
         trees = self.of_trees
         if trees is not None:
             try:
-                others = trees.scores(rows)
+                others = trees.scores(rows, store, tell)
             except Exception as error:  # as with a rival, it must not end the job
                 self.reason = str(error).rstrip(".") or type(error).__name__
             else:
