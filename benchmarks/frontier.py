@@ -190,13 +190,13 @@ def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
 def _compared(data: Any, repeats: int, work: Path) -> Any:
     from benchmarks.trees_by_size import ComparisonPlan, compare
     from sparserank.crossval.feature_transforms import logs_differ
-    from sparserank.options.selection import METRIC
+    from sparserank.options.selection import SELECT
     from sparserank.selection.plan import make_plan
 
     plan = ComparisonPlan(
         make_plan(
             penalties=("l1", "mcp", "best_k", "steps"),
-            metric=METRIC.default,
+            metric=SELECT["metric"].default,
             report_metrics=(),
             convention="default",
             feature_transform=("none", "log", "distilled(log)") if logs_differ(data) else ("none", "distilled"),

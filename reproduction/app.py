@@ -6,7 +6,7 @@ from reproduction import commands, letor
 from reproduction.execute import OUT, SYSTEM
 from sparserank.cli.build import HelpfulCommand, group
 from sparserank.cli.declared import Argument, Command, own
-from sparserank.options import reading
+from sparserank.options.reading import READING
 
 PUBLISHED = Command(
     "published",
@@ -16,11 +16,11 @@ PUBLISHED = Command(
         SYSTEM,
         own("markdown", "Path | None", "Also write a Markdown document; figures are written to a folder next to it."),
         own("preface", "Path | None", "Markdown file to insert before the tables of --markdown."),
-        reading.N_THREADS,
+        READING["n_threads"],
     ],
     required=["out"],
 )
-RUN = Command("run", [Argument("plan", "Path", "Plan, a TOML file.")], [OUT, reading.N_THREADS], required=["out"])
+RUN = Command("run", [Argument("plan", "Path", "Plan, a TOML file.")], [OUT, READING["n_threads"]], required=["out"])
 app = group(
     "python -m reproduction",
     "Run the papers' systems on LETOR data sets and compare with the published tables.",

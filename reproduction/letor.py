@@ -8,7 +8,8 @@ from pathlib import Path
 from reproduction.execute import OUT, SYSTEM, check_systems, execute
 from sparserank.cli.declared import Argument, Command, own
 from sparserank.cli.reading import parsed, require
-from sparserank.options import paths, reading, selection
+from sparserank.options.paths import SCALINGS
+from sparserank.options.selection import SELECT
 
 HELP = """Compare all systems on LETOR folders: five folds, grids, choice on the validation queries, significance tests.
 
@@ -31,10 +32,10 @@ COMMAND = Command(
         OUT,
         SYSTEM,
         own("choose_by", "list[str] | None", "Metric for choosing models; may be repeated.", shown="map, ndcg@10"),
-        replace(selection.CONVENTION, default="letor4", panel=""),
-        replace(paths.SCALING, default="none", panel=""),
-        reading.MISSING,
-        reading.N_THREADS,
+        replace(SELECT["convention"], default="letor4", panel=""),
+        replace(SELECT["scaling"], default="none", panel=""),
+        SELECT["missing"],
+        SELECT["n_threads"],
     ],
     required=["out"],
 )
@@ -61,7 +62,7 @@ def letor(
     rules = parsed("--convention", parse_convention, convention)
     chosen = [parsed("--choose-by", lambda text: parse_metric(text, rules), m) for m in choose_by or ()]
     require(len(set(chosen)) == len(chosen), "--choose-by", "names the same metric twice.")
-    require(scaling in paths.SCALINGS, "--scaling", f"must be one of {', '.join(paths.SCALINGS)}; got {scaling!r}.")
+    require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
     if missing is not None:
         parsed("--missing", MissingPolicy.parse, missing)
     for folder in folders:

@@ -21,8 +21,8 @@ from sparserank.errors import DataError, ParameterError, RunDirectoryError
 from sparserank.losses import SquaredHinge, loss_identity, loss_name, parse_loss
 from sparserank.metrics import Metric, parse_metric
 from sparserank.objective import PairwiseObjective, objectives_of
-from sparserank.options.jobs import SELECT
 from sparserank.options.paths import FIT_PATH
+from sparserank.options.selection import SELECT
 from sparserank.paths import PathPlan, PenaltyPath, fit_path_on, following
 from sparserank.penalties import L1, Penalty
 from sparserank.shards import make_shards
@@ -331,7 +331,7 @@ def test_losses_that_differ_have_identities_that_differ() -> None:
 
 def test_there_is_one_default_grid() -> None:
     for options in (FIT_PATH, SELECT):
-        given = {o.name: o.default for o in options}
+        given = {o.name: o.default for o in options.values()}
         assert (given["n_alphas"], given["alpha_min_ratio"]) == (40, 0.01)
     for owner in (sr.SparseRankerCV, PathPlan):
         signature = inspect.signature(owner).parameters

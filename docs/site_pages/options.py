@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 
 from sparserank.cli.declared import FIT as FIT_COMMAND
 from sparserank.cli.declared import SELECT as SELECT_COMMAND
 from sparserank.options import Option
 from sparserank.options.fusion import FUSE
-from sparserank.options.jobs import FOR_MODEL_TAKES, SELECT
 from sparserank.options.paths import FIT_PATH
-from sparserank.options.rankers import SPARSE_RANKER, SPARSE_RANKER_CV
+from sparserank.options.selection import FIT, FOR_MODEL, SELECT
 from sparserank.options.spelling import rendered
+from sparserank.rankers import SparseRanker, SparseRankerCV
 
 PAGE = Path(__file__).parents[1] / "options.md"
 SPOKEN = {o.name for command in (SELECT_COMMAND, FIT_COMMAND) for o in command.options}
@@ -25,29 +26,38 @@ def page() -> str:
         "Options of `sr.select(train, **options)` and of `sparserank select`, and the other calls that accept them. "
         "A test compares this page with the declarations: `python -m site_pages.options` in docs/ writes it again.\n",
     ]
-    takers = (
-        ("`select(for_model=)`", FOR_MODEL_TAKES),
-        ("`fit_path`", FIT_PATH),
-        ("`SparseRanker`", SPARSE_RANKER),
-        ("`SparseRankerCV`", SPARSE_RANKER_CV),
-        ("`fuse`", FUSE),
-    )
-    panels = list(dict.fromkeys(o.panel for o in SELECT))
+    takers = {
+        "`select(for_model=)`": FOR_MODEL,
+        "`fit_path`": FIT_PATH,
+        "`SparseRanker`": _of_ranker(SparseRanker),
+        "`SparseRankerCV`": _of_ranker(SparseRankerCV),
+        "`fuse`": FUSE,
+    }
+    panels = dict.fromkeys(o.panel for o in SELECT.values())
     for panel in (p for p in panels if p):
-        out += _table(panel, [o for o in SELECT if o.panel == panel], takers)
-    out += _table("The run", [o for o in SELECT if not o.panel], takers)
-    known = {_meaning(o) for o in SELECT}
-    for title, options in takers:
-        out += _table(f"Options of {title} only", [o for o in options if _meaning(o) not in known], ())
-        known |= {_meaning(o) for o in options}
+        out += _table(panel, [o for o in SELECT.values() if o.panel == panel], takers)
+    out += _table("The run", [o for o in SELECT.values() if not o.panel], takers)
+    known = set(SELECT.values())
+    for title, options in takers.items():
+        only = [o for o in options.values() if not _is_known(o, known, title)]
+        out += _table(f"Options of {title} only", only, {})
+        known |= set(only)
     return "\n".join(out).rstrip() + "\n"
 
 
-def _table(
-    title: str,
-    options: Sequence[Option],
-    takers: Sequence[tuple[str, Sequence[Option]]],
-) -> Iterator[str]:
+def _of_ranker(ranker: type) -> dict[str, Option]:
+    """The parameters of a ranker that have the meaning of an option, with its defaults."""
+    meanings = {**SELECT, **FIT}
+    return {f.name: replace(meanings[f.name], default=f.default) for f in fields(ranker) if f.name in meanings}
+
+
+def _is_known(option: Option, known: set[Option], title: str) -> bool:
+    """Whether a table above has the option; those of `fuse` may have other meanings under the same names."""
+    alike = [o for o in known if o.name == option.name]
+    return any(o.help == option.help for o in alike) if "fuse" in title else bool(alike)
+
+
+def _table(title: str, options: Sequence[Option], takers: Mapping[str, Mapping[str, Option]]) -> Iterator[str]:
     if not options:
         return
     yield f"\n## {title}\n"
@@ -56,25 +66,17 @@ def _table(
     for option in options:
         default = rendered(option.shown, None) if option.shown else f"`{option.default!r}`"
         also = [
-            name + _own_default(option, those)
-            for name, those in takers
-            if any(_meaning(o) == _meaning(option) for o in those)
+            name + _own_default(option, those[option.name])
+            for name, those in takers.items()
+            if option.name in those and _is_known(those[option.name], {option}, name)
         ]
         said = rendered(option.help, None) + (f" Also accepted by {', '.join(also)}." if also else "")
         flag = f"`{option.spelled}`" if option.name in SPOKEN else ""
         yield f"| `{option.name}` | {flag} | {default} | {said} |".replace("'|'", "'\\|'")
 
 
-def _meaning(option: Option) -> tuple[str, str]:
-    """What an option does: `fuse` has some with the names of others."""
-    return option.name, option.help if option in FUSE else next(
-        (o.help for o in SELECT if o.name == option.name), option.help
-    )
-
-
-def _own_default(option: Option, options: Sequence[Option]) -> str:
+def _own_default(option: Option, own: Option) -> str:
     """(default: ...) where an option has another one there."""
-    (own,) = (o for o in options if o.name == option.name)
     return "" if own.default == option.default else f" (default: {rendered(own.shown, None) or repr(own.default)})"
 
 

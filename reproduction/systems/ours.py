@@ -15,11 +15,11 @@ from sparserank.crossval.feature_transforms import RAW
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.data.combine import concatenate
 from sparserank.data.folds import query_folds
-from sparserank.options import selection as of_selection
+from sparserank.options.selection import SELECT
 from sparserank.papers.rankers.random_ranker import RandomRanker
 from sparserank.paths import PathPlan, PathResult, fit_path_on, maker_of, parse_maker
 
-N_FOLDS = of_selection.FOLDS.default
+N_FOLDS = SELECT["cv"].default
 
 
 def sparserank(fold: Fold, grid: Grid) -> Iterator[Candidate]:

@@ -4,7 +4,7 @@ import inspect
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +14,17 @@ import pytest
 import sparserank as sr
 from sparserank.cli.app import app
 from sparserank.cli.declared import COMMANDS
-from sparserank.data.reading import ReadOptions
 from sparserank.errors import DataError, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed, fusion, paths, selection
-from sparserank.options.fusion import FUSE
-from sparserank.options.jobs import DOC_WEIGHT, FIT, FOR_MODEL_TAKES, SELECT
-from sparserank.options.paths import FIT_PATH
-from sparserank.options.rankers import RANK_SVM, SPARSE_RANKER, SPARSE_RANKER_CV
-from sparserank.options.reading import N_THREADS, READING
+from sparserank.options.fusion import FUSE, FuseOptions
+from sparserank.options.kinds import Kind
+from sparserank.options.paths import FIT_PATH, PathOptions
+from sparserank.options.reading import READING, ReadOptions
+from sparserank.options.selection import FIT, FOR_MODEL, SELECT, FitOptions, SelectOptions
 from sparserank.options.spelling import command_line, option, rendered
-from sparserank.paths.fit import PathOptions
 from sparserank.selection.fit import fit_model
-from sparserank.selection.typed import FitOptions, FuseOptions, SelectOptions
 from sparserank.transforms import KINDS
 from tests.support.command_line import Cli, assert_refused
 
@@ -39,24 +36,36 @@ SOURCE = Path(sr.__file__).parent
 PROBLEM = sr.datasets.make_ranking(12, (4, 6), 5, n_informative=2, n_redundant=0)
 DATA = PROBLEM.data
 ROWS = (DATA.X, DATA.relevance, DATA.qid)
-Entry = tuple[Callable[..., Any], Sequence[Option]]
+Entry = tuple[Callable[..., Any], Mapping[str, Kind]]
+
+
+def kinds(options: Mapping[str, Option]) -> dict[str, Kind]:
+    return {name: option.kind for name, option in options.items()}
+
+
+def of_ranker(ranker: Any) -> Entry:
+    """Its parameters that it checks by kinds."""
+    own = {name: ranker._kinds[name] for name in inspect.signature(ranker).parameters}
+    return (lambda **options: ranker(**options).fit(*ROWS[:2], qid=ROWS[2])), own
+
+
 ENTRIES: dict[str, Entry] = {
-    "select": (lambda **options: sr.select(DATA, **options), SELECT),
-    "for_model": (lambda **options: sr.select(DATA, **{"for_model": "lightgbm", **options}), FOR_MODEL_TAKES),
-    "fuse": (lambda **options: sr.fuse({"a": {}, "b": {}}, {"q": {"d": 1.0}}, **options), FUSE),
-    "fit_path": (lambda **options: sr.fit_path(DATA, **options), FIT_PATH),
-    "read": (lambda **options: sr.read("absent.txt", **options), READING),
-    "SparseRanker": (lambda **options: sr.SparseRanker(**options).fit(*ROWS[:2], qid=ROWS[2]), SPARSE_RANKER),
-    "SparseRankerCV": (lambda **options: sr.SparseRankerCV(**options).fit(*ROWS[:2], qid=ROWS[2]), SPARSE_RANKER_CV),
-    "RankSVM": (lambda **options: sr.papers.RankSVM(**options).fit(*ROWS[:2], qid=ROWS[2]), RANK_SVM),
+    "select": (lambda **options: sr.select(DATA, **options), kinds(SELECT)),
+    "for_model": (lambda **options: sr.select(DATA, **{"for_model": "lightgbm", **options}), kinds(FOR_MODEL)),
+    "fuse": (lambda **options: sr.fuse({"a": {}, "b": {}}, {"q": {"d": 1.0}}, **options), kinds(FUSE)),
+    "fit_path": (lambda **options: sr.fit_path(DATA, **options), kinds(FIT_PATH)),
+    "read": (lambda **options: sr.read("absent.txt", **options), kinds(READING)),
+    "SparseRanker": of_ranker(sr.SparseRanker),
+    "SparseRankerCV": of_ranker(sr.SparseRankerCV),
+    "RankSVM": of_ranker(sr.papers.RankSVM),
 }
 
 
 def attacks() -> Iterator[Any]:
-    for name, (_, options) in ENTRIES.items():
-        for declared in options:
-            for i, value in enumerate(declared.kind.refused):
-                yield pytest.param(name, declared.name, value, id=f"{name}-{declared.name}-{i}")
+    for entry, (_, options) in ENTRIES.items():
+        for name, kind in options.items():
+            for i, value in enumerate(kind.refused):
+                yield pytest.param(entry, name, value, id=f"{entry}-{name}-{i}")
 
 
 @pytest.mark.parametrize(("entry", "name", "value"), list(attacks()))
@@ -71,11 +80,11 @@ def test_a_value_that_an_option_cannot_have_is_refused_by_its_name(entry: str, n
 
 def test_the_attack_finds_an_option_that_is_not_checked() -> None:
     """An entry point that checks nothing lets every attack through."""
-    declared = Option(name="n", kind=Count(1), help="")
+    declared = Option(Count(1), None, "", name="n")
     assert declared.kind.refused
     with pytest.raises(ParameterError):
         declared.check(declared.kind.refused[0])
-    Option(name="n", kind=Given("Any"), help="").check(declared.kind.refused[0])
+    Option(Given(), None, "", name="n").check(declared.kind.refused[0])
 
 
 WORDS = {"select": ["{train}", "--out", "{out}"], "fit": ["{train}", "--out", "{out}"]}
@@ -149,33 +158,30 @@ def test_a_value_may_begin_with_a_dash(files: dict[str, str], tmp_path: Path, cl
 
 # -- what agrees with the declarations --------------------------------------------------------------------------------
 
-TYPED = {
-    SelectOptions: (sr.select, SELECT),
-    FitOptions: (fit_model, FIT),
-    FuseOptions: (sr.fuse, FUSE),
-    PathOptions: (sr.fit_path, FIT_PATH),
-    ReadOptions: (sr.read, (*READING, N_THREADS, DOC_WEIGHT)),
+# One declaration serves type checkers, signatures and checks; the functions must take exactly what it declares.
+CALLS = {
+    "select": (sr.select, SelectOptions, SELECT),
+    "fit": (fit_model, FitOptions, FIT),
+    "fuse": (sr.fuse, FuseOptions, FUSE),
+    "fit_path": (sr.fit_path, PathOptions, FIT_PATH),
+    "read": (sr.read, ReadOptions, READING),
 }
 
 
-@pytest.mark.parametrize("typed", TYPED, ids=lambda t: t.__name__)
-def test_types_of_options_are_the_declared_ones(typed: Any) -> None:
-    function, options = TYPED[typed]
+@pytest.mark.parametrize("call", CALLS)
+def test_every_option_is_written_out_or_in_the_class_of_the_others(call: str) -> None:
+    function, by_name, options = CALLS[call]
     written = inspect.signature(function).parameters
-    expected = {o.name: o.kind.python for o in options if o.name not in written}
-    assert {name: kind.__forward_arg__ for name, kind in typed.__annotations__.items()} == expected
+    assert {name for name in options if name not in written} == by_name.__annotations__.keys() - written.keys()
+    assert by_name.__annotations__.keys().isdisjoint(written)
 
 
-@pytest.mark.parametrize(
-    ("ranker", "options"),
-    [(sr.SparseRanker, SPARSE_RANKER), (sr.SparseRankerCV, SPARSE_RANKER_CV), (sr.papers.RankSVM, RANK_SVM)],
-    ids=lambda v: getattr(v, "__name__", ""),
-)
-def test_constructors_have_the_declared_parameters(ranker: Any, options: Sequence[Option]) -> None:
-    written = [p for p in inspect.signature(ranker.__init__).parameters.values() if p.name != "self"]
-    assert [(p.name, p.annotation, p.default) for p in written] == [(o.name, o.kind.python, o.default) for o in options]
-    values = {o.name: object() for o in options}
+@pytest.mark.parametrize("ranker", [sr.SparseRanker, sr.SparseRankerCV, sr.papers.RankSVM], ids=lambda v: v.__name__)
+def test_constructors_keep_their_parameters_and_have_valid_defaults(ranker: Any) -> None:
+    written = inspect.signature(ranker).parameters
+    values = {name: object() for name in written}
     assert ranker(**values).get_params(deep=False) == values
+    assert all(not ranker._kinds[name].problem(p.default) for name, p in written.items())
 
 
 def test_type_checkers_know_the_public_names() -> None:
@@ -196,7 +202,7 @@ def test_words_of_options_are_those_of_the_code() -> None:
 
 
 def test_written_defaults_are_the_declared_ones() -> None:
-    default = {o.name: o.default for o in SELECT}
+    default = {name: o.default for name, o in SELECT.items()}
     written = [p for p in inspect.signature(sr.select).parameters.values() if p.kind is p.KEYWORD_ONLY]
     assert len(written) <= 15
     assert [(p.name, p.default) for p in written] == [(p.name, default[p.name]) for p in written]
@@ -208,7 +214,7 @@ def test_no_written_function_has_more_than_fifteen_parameters() -> None:
     long = []
     for path in sorted(SOURCE.rglob("*.py")):
         kernels = path.name.startswith("_")  # which take arrays one by one
-        for node in [] if path.name == "parameters.py" or kernels else ast.walk(ast.parse(path.read_text())):
+        for node in [] if kernels else ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef) and len(node.args.args) + len(node.args.kwonlyargs) > 16:  # with self
                 long.append((path.name, node.name))
     assert long == []
@@ -218,7 +224,7 @@ def test_python_and_the_command_line_take_the_same_options() -> None:
     for command, options in (("select", SELECT), ("fit", FIT)):
         (declared,) = (c for c in COMMANDS if c.name == command)
         own = {o.name for o in declared.options}
-        left_to_python = {o.name for o in options if o.name not in own}
+        left_to_python = options.keys() - own
         assert left_to_python <= {"progress", "sparse", "dtype"}
 
 
@@ -244,7 +250,7 @@ WRONG = {  # of `select`, which has two signatures, mypy names the types alone
     'sr.select(data, for_model="lightgbm").model': "model",
     "sr.select(data).features": "features",
     "sr.fit_path(data, tol=None)": "tol",
-    'sr.SparseRanker("l1")': "positional",
+    'sr.SparseRanker(tol="small")': "tol",
 }
 
 

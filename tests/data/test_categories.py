@@ -19,7 +19,7 @@ from sparserank.evaluation import per_query_values
 from sparserank.metrics import parse_metric
 from sparserank.model.table_columns import with_columns_of
 from sparserank.options import values_of
-from sparserank.options.jobs import SELECT
+from sparserank.options.selection import SELECT
 from tests.oracles import categories as oracle
 from tests.support.command_line import Cli, assert_refused
 
@@ -59,7 +59,7 @@ def _written(write, path, **options):
 
 def read(source, **options):
     """Training data as `select` reads them."""
-    chosen = {o.name: o.default for o in SELECT} | options
+    chosen = {o.name: o.default for o in SELECT.values()} | options
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         (data,) = read_weighted_sources({"train": source}, {**values_of(SELECT, chosen)})[0].values()
@@ -113,7 +113,7 @@ def test_later_tables_have_the_columns_of_the_training_data(tmp_path):
     test.iloc[1, test.columns.get_loc("brand")] = None
     test = test.drop(columns="title")
     sources = {"train": train, "test": _written(test.to_csv, tmp_path / "test.csv", index=False)}
-    chosen = {o.name: o.default for o in SELECT}
+    chosen = {o.name: o.default for o in SELECT.values()}
     with pytest.warns(DataWarning):
         parts, _ = read_weighted_sources(sources, chosen)
     data, later = parts["train"], parts["test"]
@@ -364,7 +364,7 @@ def test_a_category_without_a_known_level_is_said(tmp_path, cli: Cli):
     path = _written(odd.to_parquet, tmp_path / "odd.parquet", index=False, row_group_size=100)
     assert "no row of column 'brand'" in cli("predict", tmp_path / "m.json", path).done.err
     with pytest.warns(DataWarning, match=said):
-        read_weighted_sources({"train": frame, "valid": odd}, {o.name: o.default for o in SELECT})
+        read_weighted_sources({"train": frame, "valid": odd}, {o.name: o.default for o in SELECT.values()})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(model.predict(mixed)) == N

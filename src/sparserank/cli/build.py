@@ -44,8 +44,10 @@ def help_of_command(command: click.Command, context: click.Context, shown: set[s
             name = f"{param.name}{'...' * (param.nargs == -1)}"
             text = _text(getattr(param, "help", ""), "", param.required)
             panels["Arguments"].append(("*" * param.required, name, "", _kind(param), text))
-        elif isinstance(param, click.Option) and (not shown or param.is_eager or param.name in shown):
-            panels.setdefault(getattr(param, "panel", "Options"), []).append(_row(param, bool(shown)))
+        elif isinstance(param, click.Option):
+            rows = panels.setdefault(getattr(param, "panel", "Options"), [])  # in the order of all options
+            if not shown or param.is_eager or param.name in shown:
+                rows.append(_row(param, bool(shown)))
     return _printed(command, context, [_panel(title, rows) for title, rows in panels.items() if rows])
 
 

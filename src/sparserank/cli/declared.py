@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sparserank.options import Count, Flag, Given, Option
-from sparserank.options import jobs as of_jobs
 from sparserank.options import reading as of_data
-from sparserank.options import selection as of_selection
 from sparserank.options.fusion import FUSE
+from sparserank.options.reading import READING
+from sparserank.options.selection import ENGINES, TREES
+from sparserank.options.selection import FIT as OF_FIT
+from sparserank.options.selection import SELECT as OF_SELECT
 
 TRAINING = "Training files: LETOR text (plain or gzip), Parquet, CSV or Arrow tables, or a folder of Parquet files."
 MODEL = "Model file of select or fit."
@@ -40,29 +42,30 @@ class Command:
 
 def own(name: str, command: str, help: str, **fields: Any) -> Option:
     """An option that only the command line has."""
-    return Option(name=name, kind=Given("", command), help=help, **fields)
+    return Option(Given(command), fields.pop("default", None), help, name=name, **fields)
 
 
 def switch(name: str, help: str, *, flag: str | None = None, panel: str = "") -> Option:
     """A flag that only the command line has."""
-    return Option(name=name, kind=Flag(), help=help, flag=flag, panel=panel, default=False)
+    return Option(Flag(), False, help, panel, flag=flag, name=name)
 
 
-def without(options: Sequence[Option], *names: str) -> tuple[Option, ...]:
-    return tuple(o for o in options if o.name not in names)
+def without(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
+    return tuple(option for name, option in options.items() if name not in names)
 
 
-OUT = replace(of_jobs.OUT, help="Directory for results. If the command is killed, run it again to resume.")
+OUT = replace(OF_SELECT["out"], help="Directory for results. If the command is killed, run it again to resume.")
 OF_MODEL = replace(
-    of_data.MISSING,
+    READING["missing"],
     help="Replacement for NULL, nan, inf and 1.797e308: model (the training median stored in the model), zero, "
     "query-min, a number, or one replacement per feature ('11,12=zero;bm25=3').",
     shown="as in training, otherwise an error",
 )
-COLUMNS = of_data.COLUMNS
-OF_SIZE = replace(of_selection.K, help="Of a run: its model with K features or, if none, the best smaller.", panel="")
-WITH_JUDGED = (OF_MODEL, of_data.INDEX_BASE, of_data.UNJUDGED, *COLUMNS)
-WITH_MODELS = (OF_MODEL, of_data.INDEX_BASE, replace(of_data.UNJUDGED, default="zero"), *COLUMNS)
+ROWS = tuple(READING[name] for name in ("n_features", "missing", "index_base", "unjudged", "feature_names"))
+COLUMNS = tuple(READING[name] for name in ("label", "qid", "docid", "feature_columns", "ignore_columns"))
+OF_SIZE = replace(OF_SELECT["k"], help="Of a run: its model with K features or, if none, the best smaller.", panel="")
+WITH_JUDGED = (OF_MODEL, READING["index_base"], READING["unjudged"], *COLUMNS)
+WITH_MODELS = (OF_MODEL, READING["index_base"], replace(READING["unjudged"], default="zero"), *COLUMNS)
 SELECT = Command(
     "select",
     [Argument("train", "list[Path]", TRAINING)],
@@ -70,7 +73,7 @@ SELECT = Command(
         OUT,
         own("valid", "list[Path] | None", "Validation file; may be repeated."),
         own("test", "list[Path] | None", "Test file, used only for the comparison; may be repeated."),
-        *without(of_jobs.SELECT, "out", "sparse", "dtype"),
+        *without(OF_SELECT, "out", "sparse", "dtype"),
     ],
     required=["out"],
 )
@@ -79,7 +82,7 @@ FIT = Command(
     [Argument("train", "list[Path]", TRAINING)],
     [
         replace(OUT, help="Model file to write (JSON)."),
-        *without(of_jobs.FIT, "sparse", "dtype"),
+        *without(OF_FIT, "sparse", "dtype"),
     ],
     required=["out"],
 )
@@ -88,27 +91,27 @@ CONVERT = Command(
     [Argument("files", "list[Path]", "Input files, all of the same kind, followed by the store (or file) to write.")],
     [
         replace(
-            of_data.DTYPE,
+            READING["dtype"],
             shown="float32; for a store, its dtype",
         ),
-        of_data.SPARSE,
-        of_data.QRELS,
-        Option(name="shard_mb", kind=Count(1, 1 << 20), help="Megabytes of features per shard.", default=128),
+        READING["sparse"],
+        READING["qrels"],
+        Option(Count(1, 1 << 20), 128, "Megabytes of features per shard.", name="shard_mb"),
         own(
             "doc_weight",
             "str | None",
             "Table column with the document weights.",
             panel=of_data.PANEL,
         ),
-        *of_data.ROWS,
+        *ROWS,
         *COLUMNS,
         own(
             "like",
             "Path | None",
             "Store of the training data; its feature order and missing-value replacements are used.",
         ),
-        replace(of_jobs.RESTART, help="Discard the existing contents of OUT."),
-        of_data.N_THREADS,
+        replace(OF_SELECT["restart"], help="Discard the existing contents of OUT."),
+        READING["n_threads"],
     ],
 )
 PREDICT = Command(
@@ -152,8 +155,8 @@ EVALUATE = Command(
         ),
         own("metric", "list[str] | None", "Metric; may be repeated.", shown="ndcg@10, map"),
         replace(
-            of_selection.CONVENTION,
-            kind=Given("", "str | None"),
+            OF_SELECT["convention"],
+            kind=Given("str | None"),
             default=None,
             panel="",
             shown="default; trec with {qrels}",
@@ -172,7 +175,7 @@ EVALUATE = Command(
             "Path | None",
             "Values of an earlier system (written by {out}, with the same judgments), the first of the comparison.",
         ),
-        of_data.N_FEATURES,
+        READING["n_features"],
         *WITH_JUDGED,
     ],
     required=["system"],
@@ -185,10 +188,10 @@ INSPECT = Command(
         )
     ],
     [
-        *of_data.ROWS,
+        *ROWS,
         *COLUMNS,
-        of_data.CATEGORIES,
-        of_data.QRELS,
+        READING["categories"],
+        READING["qrels"],
         switch("verify", "Read the whole store and compare every checksum."),
         switch("fail_if_drift", "With a model and new data: exit with code 3 if a column has drifted."),
     ],
@@ -204,7 +207,7 @@ EXPLAIN = Command(
             "list[str] | None",
             "Document id. The option may be repeated once, to see why the first document is ranked above the second.",
         ),
-        Option(name="most", kind=Count(), help="Number of documents to show, best first.", default=10),
+        Option(Count(), 10, "Number of documents to show, best first.", name="most"),
         *WITH_MODELS,
     ],
 )
@@ -241,8 +244,8 @@ EXPORT = Command(
         own(
             "to",
             "str",
-            f"{', '.join(of_selection.ENGINES[:-1])} or {of_selection.ENGINES[-1]}; for models of steps, also "
-            f"{' and '.join(of_selection.TREES)}; for fused retrievers, also ranx.",
+            f"{', '.join(ENGINES[:-1])} or {ENGINES[-1]}; for models of steps, also "
+            f"{' and '.join(TREES)}; for fused retrievers, also ranx.",
         ),
         own(
             "out",
@@ -293,8 +296,8 @@ DEMO = Command(
     [],
     [
         own("out", "Path", "Directory for data and results.", default="demo-run"),
-        replace(of_selection.SEED, help="Random seed for generating the problem.", panel=""),
-        of_data.N_THREADS,
+        replace(OF_SELECT["random_state"], help="Random seed for generating the problem.", panel=""),
+        READING["n_threads"],
     ],
 )
 COMMANDS = (SELECT, FUSE_COMMAND, FIT, PREDICT, EVALUATE, DIFF, INSPECT, EXPLAIN, EXPORT, CONVERT, DEMO)

@@ -35,7 +35,7 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     from sparserank.files import refuse_foreign, refuse_inputs
     from sparserank.model.content import FORMAT
     from sparserank.options import check_given
-    from sparserank.options.jobs import FIT
+    from sparserank.options.selection import FIT
     from sparserank.selection.fit import fit_model
 
     check_given(FIT, options)

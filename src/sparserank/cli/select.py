@@ -41,7 +41,7 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     """Options are those of `select`."""
     from sparserank.cli.selection_tables import chosen_in, show_selection, warn_if_replaced
     from sparserank.options import check_given
-    from sparserank.options.jobs import SELECT
+    from sparserank.options.selection import SELECT
     from sparserank.selection.result_files import LIST_FILES, RESULT_FILES
     from sparserank.selection.select import select
     from sparserank.selection.trees_selection import TreesSelection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -104,16 +104,6 @@ def rules_of(
             raise ParameterError("monotone", f"contradicts monotone of a penalty for {brief(columns[odd])}.")
         rules["monotone"] = tuple(a or b for a, b in both)
     return rules
-
-
-class FeatureOptions(TypedDict, total=False):
-    """The options of `select` that name features, for type checkers."""
-
-    costs: Any
-    feature_groups: Any
-    monotone: Mapping[str, Any] | None
-    keep: Any
-    drop: Any
 
 
 @dataclass(frozen=True)

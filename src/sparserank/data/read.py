@@ -19,7 +19,7 @@ from sparserank.data.letor.side_files import WEIGHTS, beside
 from sparserank.data.matrices import with_nan
 from sparserank.data.query_ids import as_query_ids, query_codes
 from sparserank.data.read_files import is_dask, kind_of, open_stream
-from sparserank.data.reading import UNJUDGED, Reading, ReadOptions, learned_from, with_options
+from sparserank.data.reading import UNJUDGED, Reading, learned_from, with_options
 from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.data.store.opening import StoreRows, open_store
 from sparserank.data.store.temporary import in_temporary_store
@@ -32,6 +32,7 @@ from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.files import StrPath
 from sparserank.options.arguments import check_arguments
 from sparserank.options.kinds import Given
+from sparserank.options.reading import ReadOptions
 from sparserank.text import brief
 
 COLUMNS = ("label", "qid", "docid", "doc_weight")  # options that are passed separately from a Reading

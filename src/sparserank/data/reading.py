@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from sparserank.data.derived import Derived
 from sparserank.data.missing import MissingPolicy, taught
@@ -14,39 +14,13 @@ from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.files import StrPath
 from sparserank.options import check_given, option
 from sparserank.options.arguments import check_arguments
-from sparserank.options.reading import N_THREADS, READING
+from sparserank.options.reading import READING
 from sparserank.text import brief
 
 if TYPE_CHECKING:
     from sparserank.data.dataset import RankingDataset
 
 UNJUDGED = -1.0  # the label of a row that nobody judged
-
-
-class RowOptions(TypedDict, total=False):
-    """The options of `ReadOptions` that `select` and `fit_model` take by name, too."""
-
-    docid: Any
-    feature_columns: Sequence[str] | None
-    ignore_columns: Sequence[str]
-    categories: Sequence[str]
-    qrels: Any
-    missing: str | float | Mapping[Any, str | float] | None
-    unjudged: str
-    index_base: int
-    n_features: int | None
-    feature_names: str | os.PathLike | Sequence[str] | None
-    sparse: bool | None
-    dtype: Any | None
-
-
-class ReadOptions(RowOptions, total=False):
-    """Options of `read` by name, for type checkers; a test compares them with the declarations."""
-
-    label: Any
-    qid: Any
-    doc_weight: Any
-    n_threads: int | None
 
 
 @dataclass(frozen=True)
@@ -134,7 +108,7 @@ class Reading:
     kept: Sequence[str] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        check_given((*READING, N_THREADS), vars(self))
+        check_given(READING, vars(self))
         lists = ("feature_columns", "ignore_columns", "categories")  # may also be sets
         check_arguments(Reading, {name: value for name, value in vars(self).items() if name not in lists})
         for name in lists:

@@ -1,7 +1,7 @@
-"""Options, each declared once: name, values, default, help. Each package declares its options; front ends, documents
-and checks use these declarations."""
+"""Options, each declared once, as a field whose annotation has its type, values, default and help. The classes of these
+fields say what a call takes; front ends, documents and checks use them."""
 
-from sparserank.options.declared import Option, asked, check_given, parse_option, values_of
+from sparserank.options.declared import Option, asked, check_given, options_of, parse_option, values_of
 from sparserank.options.kinds import Choice, Count, Flag, Given, Number, Or, Parsed
 from sparserank.options.spelling import option
 
@@ -17,6 +17,7 @@ __all__ = [
     "asked",
     "check_given",
     "option",
+    "options_of",
     "parse_option",
     "values_of",
 ]

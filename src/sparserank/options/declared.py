@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, TypeVar, cast
 
 from sparserank.errors import DataError, ParameterError
@@ -14,28 +14,32 @@ Value = TypeVar("Value")
 Options = TypeVar("Options", bound=Mapping[str, Any])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Option:
-    """One option of a job or ranker.
+    """One option of a job, as the annotation of a field: `name: Annotated[type, Option(...)]`.
 
+    kind      its values
+    default   its value if it is not given
     help      description for Python and the command line; {name} and {name=value} refer to other options, in the
               spelling of either
-    says      help for the command line, if it takes other values than Python
     panel     its heading in documents
+    says      help for the command line, if it takes other values than Python
     flag      its name on the command line; None: its name with dashes; "": not available there
     command   type of its value on the command line, if it differs from that of the kind
     shown     its default in documents, if that differs from the value itself
+    name      that of the field
     """
 
-    name: str
     kind: Kind
+    default: Any
     help: str
-    default: Any = None
-    says: str = ""
     panel: str = ""
+    _: KW_ONLY
+    says: str = ""
     flag: str | None = None
     command: str = ""
     shown: str = ""
+    name: str = ""
 
     @property
     def spelled(self) -> str:
@@ -49,11 +53,16 @@ class Option:
             raise ParameterError(self.name, problem, owner=owner)
 
 
-def check_given(options: Iterable[Option], given: Mapping[str, Any], owner: str = "") -> None:
+def options_of(declared: type) -> dict[str, Option]:
+    """{name: option} of the annotated fields of a class and of its bases."""
+    return {name: replace(typed.__metadata__[0], name=name) for name, typed in declared.__annotations__.items()}
+
+
+def check_given(options: Mapping[str, Option], given: Mapping[str, Any], owner: str = "") -> None:
     """Raise ParameterError for the first option with an invalid value."""
-    for option in options:
-        if option.name in given:
-            option.check(given[option.name], owner)
+    for name, option in options.items():
+        if name in given:
+            option.check(given[name], owner)
 
 
 FORMER = {  # names of options in version 0.2
@@ -81,30 +90,29 @@ ABSENT = {  # options that users ask for: what is said
 }
 
 
-def asked(owner: str, options: Iterable[Option], given: Options) -> Options:
+def asked(owner: str, options: Mapping[str, Option], given: Options) -> Options:
     """All options of a call, typed as they were given; those that are not passed have their defaults.
 
     Raises
         ParameterError   for an unknown option, or for the first with an invalid value
     """
-    known = {option.name: option for option in options}
     for name in given:
-        if name not in known:
+        if name not in options:
             if name in ABSENT:
                 raise ParameterError(name, ABSENT[name])
-            if FORMER.get(name) in known:
+            if FORMER.get(name) in options:
                 raise ParameterError(name, f"is now called {FORMER[name]}.")
-            close = difflib.get_close_matches(name, known, 1)
-            meant = f"; did you mean {close[0]}?" if close else f"; it takes {', '.join(known)}."
+            close = difflib.get_close_matches(name, options, 1)
+            meant = f"; did you mean {close[0]}?" if close else f"; it takes {', '.join(options)}."
             raise ParameterError(name, f"is not an option of {owner}{meant}")
-    check_given(known.values(), given)
-    values = {name: o.kind.plain(given[name]) if name in given else o.default for name, o in known.items()}
+    check_given(options, given)
+    values = {name: o.kind.plain(given[name]) if name in given else o.default for name, o in options.items()}
     return cast(Options, values)
 
 
-def values_of(options: Iterable[Option], chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of these options by name."""
-    return {option.name: chosen[option.name] for option in options}
+def values_of(names: Iterable[str], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of these options."""
+    return {name: chosen[name] for name in names}
 
 
 def parse_option(name: str, parse: Callable[[Any], Value], value: Any, owner: str = "") -> Value:

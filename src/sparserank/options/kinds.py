@@ -20,11 +20,8 @@ LARGEST_COUNT = 10**9
 class Kind(Protocol):
     """Values that an option may have.
 
-    python    their type in Python annotations; command: the type that a command reads
+    command   the type that a command reads
     """
-
-    @property
-    def python(self) -> str: ...
 
     @property
     def command(self) -> str: ...
@@ -49,7 +46,7 @@ class Count:
 
     least: int = 1
     most: int = LARGEST_COUNT
-    python = command = "int"
+    command = "int"
 
     def plain(self, value: Any) -> Any:
         return int(value)
@@ -76,7 +73,7 @@ class Number:
     least: float | None = None
     below: float | None = None
     most: float | None = None
-    python = command = "float"
+    command = "float"
 
     def plain(self, value: Any) -> Any:
         return float(value)
@@ -117,7 +114,7 @@ class Choice:
     """One of several words."""
 
     words: Sequence[str]
-    python = command = "str"
+    command = "str"
 
     def plain(self, value: Any) -> Any:
         return str(value)
@@ -135,7 +132,7 @@ class Choice:
 class Flag:
     """Yes or no."""
 
-    python = command = "bool"
+    command = "bool"
 
     def plain(self, value: Any) -> Any:
         return bool(value)
@@ -154,10 +151,6 @@ class Or:
 
     word: str | None
     kind: Kind
-
-    @property
-    def python(self) -> str:
-        return f"{self.kind.python} | {'None' if self.word is None else 'str'}"
 
     @property
     def command(self) -> str:
@@ -190,7 +183,6 @@ class Parsed:
     """
 
     parse: str | Callable[[Any], Any]
-    python: str
     several: bool = False
     refused: tuple[Any, ...] = ("nothing", "nothing(3)", 3.5, float("nan"), b"l1")
 
@@ -215,19 +207,17 @@ class Parsed:
 
 @dataclass(frozen=True)
 class Given:
-    """Values that are checked when they are used: files, arrays, mappings, functions. words: a string may also be a
-    word, so it is not checked as a path here."""
+    """Values that are checked when they are used: files, arrays, mappings, functions. path: a string is a path."""
 
-    python: str
     command: str = ""
-    words: bool = False
+    path: bool = False
     refused = ()
 
     def plain(self, value: Any) -> Any:
         return value
 
     def problem(self, value: Any) -> str:
-        if "PathLike" in self.python and not self.words and isinstance(value, str) and (not value or "\0" in value):
+        if self.path and isinstance(value, str) and (not value or "\0" in value):
             return f"cannot be {brief(value)}: no file has this name."
         return ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from sparserank.number_checks import checked_weights
 from sparserank.objective import PairwiseObjective
 from sparserank.options import asked
 from sparserank.options.arguments import check_arguments
-from sparserank.options.paths import FIT_PATH, LINEAR_SCALING, LINEAR_SCALINGS
+from sparserank.options.paths import FIT_PATH, LINEAR_SCALINGS, PathOptions
 from sparserank.paths.best_k import BestK
 from sparserank.paths.boosting import BoostedSteps
 from sparserank.paths.equal_columns import equal_columns
@@ -30,25 +30,7 @@ from sparserank.shards.scaling import FeatureScaling, fit_scalings
 from sparserank.solvers.lockstep import run
 from sparserank.text import brief
 
-if TYPE_CHECKING:
-    from sparserank.losses import PairwiseLoss
-
 MAKERS: dict[str, type[FeatureRules]] = {**PENALTIES, BestK.name: BestK, BoostedSteps.name: BoostedSteps}
-
-
-class PathOptions(TypedDict, total=False):
-    """Options of `fit_path` by name."""
-
-    n_alphas: int
-    alpha_min_ratio: float
-    alphas: Sequence[float] | np.ndarray | None
-    pair_weights: str
-    loss: str | PairwiseLoss
-    scaling: str
-    tol: float
-    max_iter: int
-    k: int | None
-    early_stop: float | None
 
 
 def parse_maker(spec: str | Penalty | SizedMaker, **parameters: Any) -> Penalty | SizedMaker:
@@ -76,7 +58,7 @@ def alpha_max(
     query_weight: np.ndarray | None = None,
     doc_weight: np.ndarray | None = None,
     pair_weights: str = "pair",
-    scaling: str = LINEAR_SCALING.default,
+    scaling: str = FIT_PATH["scaling"].default,
 ) -> float:
     """Compute the smallest l1 strength at which all coefficients are 0: the largest |gradient| of the mean loss at 0.
 

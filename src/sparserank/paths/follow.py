@@ -15,7 +15,7 @@ from sparserank.losses import PairwiseLoss, SquaredHinge
 from sparserank.number_checks import finite_numbers, rounded
 from sparserank.objective import PairwiseObjective
 from sparserank.options.arguments import Positions, check_arguments
-from sparserank.options.paths import ALPHA_MIN_RATIO, MAX_ITER, N_ALPHAS, PAIR_WEIGHTS, SCALING
+from sparserank.options.paths import FIT_PATH
 from sparserank.paths.result import PathResult, Point, n_used, significant
 from sparserank.paths.starts import SolvedStarts, Starts
 from sparserank.paths.strengths import Concave, Convex, Large, Problems, Strengths, roughly
@@ -91,18 +91,18 @@ class PathPlan:
     units      (column, weight): the first of these columns that a model uses gets this weight; empty: any scale
     """
 
-    n_alphas: int = N_ALPHAS.default
-    alpha_min_ratio: float = ALPHA_MIN_RATIO.default
+    n_alphas: int = FIT_PATH["n_alphas"].default
+    alpha_min_ratio: float = FIT_PATH["alpha_min_ratio"].default
     tol: float = DEFAULT_TOL
-    max_iter: int = MAX_ITER.default
+    max_iter: int = FIT_PATH["max_iter"].default
     k: int | None = None
     enough: Callable[[Point], bool] | None = None
     starts: Starts | None = None
     done: Sequence[Point] = ()
     keep: Callable[[Point, int], None] | None = None
     feature_names: tuple[str, ...] = ()
-    scaling: str = SCALING.default
-    pair_weights: str = PAIR_WEIGHTS.default
+    scaling: str = FIT_PATH["scaling"].default
+    pair_weights: str = FIT_PATH["pair_weights"].default
     loss: PairwiseLoss = field(default_factory=SquaredHinge)
     round: int | None = None
     units: tuple[tuple[int, float], ...] = ()

@@ -28,7 +28,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.options.arguments import check_arguments
 from sparserank.options.kinds import Kind
 from sparserank.options.paths import LINEAR_SCALINGS
-from sparserank.options.reading import N_THREADS
+from sparserank.options.reading import READING
 from sparserank.rankers.inputs import evaluation_sets, feature_names, features_to_score, training_data
 from sparserank.rankers.validation import (
     checked_metric,
@@ -240,7 +240,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def check_parameters(self) -> None:
         """Check the parameters; scikit-learn requires that the constructor does not, so every fit does."""
         parameters = self.get_params(deep=False)
-        for name, kind in {N_THREADS.name: N_THREADS.kind, **self._kinds}.items():
+        for name, kind in {"n_threads": READING["n_threads"].kind, **self._kinds}.items():
             if name in parameters and (problem := kind.problem(parameters[name])):
                 raise ParameterError(name, problem, owner=type(self).__name__)
         if "metric" in parameters:

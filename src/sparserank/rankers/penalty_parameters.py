@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sparserank.bins import Bins
 from sparserank.crossval.feature_rules import complete_penalties
@@ -13,14 +14,17 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.model.ranking_model import step_model
 from sparserank.options import option
-from sparserank.options.paths import LINEAR_SCALINGS
+from sparserank.options.kinds import Kind
+from sparserank.options.paths import FIT_PATH, LINEAR_SCALINGS
+from sparserank.options.selection import FIT, SELECT
 from sparserank.paths import SizedMaker, parse_maker
-from sparserank.penalties import Penalty
+from sparserank.penalties import FeatureRules, Penalty
 from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
 from sparserank.rankers.validation import checked_penalty
 from sparserank.transforms import NONE, STEPS
 
 PREFIX = "penalty__"
+KINDS = {name: option.kind for name, option in {**SELECT, **FIT_PATH, **FIT}.items()}  # of parameters by name
 
 
 class PenalizedRanker(LinearRanker):
@@ -38,6 +42,9 @@ class PenalizedRanker(LinearRanker):
     drop: Any
     feature_groups: Any
     costs: Any
+    penalty_: FeatureRules
+    alpha_: float
+    _kinds: ClassVar[Mapping[str, Kind]] = KINDS
 
     @property
     def _named_penalty(self) -> Any:

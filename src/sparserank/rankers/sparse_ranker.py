@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,11 +14,12 @@ from sparserank.bins import Bins
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import transformed
 from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.losses import PairwiseLoss
+from sparserank.metrics import Metric
 from sparserank.number_checks import kept_in_vain
 from sparserank.objective import PairwiseObjective
-from sparserank.options import option
-from sparserank.options.paths import ALPHA_MIN_RATIO, N_ALPHAS
-from sparserank.options.rankers import RANK_SVM, SPARSE_RANKER
+from sparserank.options import Number, option
+from sparserank.options.paths import FIT_PATH
 from sparserank.paths import (
     PathResult,
     Point,
@@ -28,11 +31,10 @@ from sparserank.paths import (
     path_start,
     warn_of_missed,
 )
-from sparserank.penalties import FeatureRules, Penalty
+from sparserank.penalties import Penalty
 from sparserank.penalties.groups import Grouped, like_l1
 from sparserank.rankers.base import TrainingSet
-from sparserank.rankers.parameters import RankSVMParameters, SparseRankerParameters
-from sparserank.rankers.penalty_parameters import PenalizedRanker
+from sparserank.rankers.penalty_parameters import KINDS, PenalizedRanker
 from sparserank.rankers.validation import usable_penalty
 from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.scaling import prepared
@@ -43,7 +45,8 @@ MAX_REFINEMENTS = 6
 REFINED_ALPHAS = 12
 
 
-class SparseRanker(SparseRankerParameters, PenalizedRanker):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SparseRanker(PenalizedRanker):
     """Linear ranker with a sparsity penalty on the mean pairwise loss.
 
     Minimises (weighted mean over preferred pairs of max(0, 1 - margin)^2) + penalty(w), where w are the weights of
@@ -149,9 +152,26 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
     (3, (320,))
     """
 
-    penalty_: FeatureRules
-    alpha_: float
-    _kinds: ClassVar = {o.name: o.kind for o in SPARSE_RANKER}
+    loss: str | PairwiseLoss = "squared_hinge"
+    penalty: str | Penalty | SizedMaker | None = None
+    alpha: float | None = None
+    alpha_ratio: float = 0.05
+    k: int | None = None
+    scaling: str = "within-query-std"
+    feature_transform: str = "none"
+    monotone: Mapping[str, str | int] | None = None
+    keep: Sequence[str] | None = None
+    drop: Sequence[str] | None = None
+    feature_groups: str | os.PathLike | Mapping[str, str] | None = None
+    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None
+    missing: str | float | Mapping[Any, str | float] | None = "error"
+    pair_weights: str = "pair"
+    tol: float = 1e-6
+    max_iter: int = 500
+    n_alphas: int = 40
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
+
     _takes_doc_weight = _takes_client = True
 
     def _check_parameters(self) -> None:
@@ -244,7 +264,7 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
 
         path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
         if not isinstance(penalty, SizedMaker) and sizes(path).max() < min(k, _usable(penalty, objective)):
-            weaker = path.alphas[-1] * np.geomspace(1.0, ALPHA_MIN_RATIO.default, self.n_alphas + 1)[1:]
+            weaker = path.alphas[-1] * np.geomspace(1.0, FIT_PATH["alpha_min_ratio"].default, self.n_alphas + 1)[1:]
             further = fit_path_on(objective, penalty, alphas=weaker, **options)
             if _largest_within(sizes(further), k) > sizes(path).max():
                 path = further
@@ -316,7 +336,7 @@ def _within(penalty: Penalty | SizedMaker, objective: PairwiseObjective, k: int)
     return replace(penalty, drop=tuple(sorted({*penalty.drop, *beyond})), keep=keep)
 
 
-class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alpha is never None
+class RankSVM(SparseRanker):
     """RankSVM in the primal: squared hinge over preferred pairs + ridge, by exact Newton steps.
 
     Parameters
@@ -346,7 +366,24 @@ class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alp
     'optimal'
     """
 
-    _kinds: ClassVar = {o.name: o.kind for o in RANK_SVM}
+    def __init__(
+        self,
+        *,
+        alpha: float = 1e-3,
+        pair_weights: str = "pair",
+        tol: float = 1e-6,
+        max_iter: int = 500,
+        metric: str | Metric = "ndcg@10",
+        n_threads: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.pair_weights = pair_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.metric = metric
+        self.n_threads = n_threads
+
+    _kinds: ClassVar = {**KINDS, "alpha": Number(above=0)}
     # Parameters of SparseRanker that are fixed here.
     monotone = keep = drop = feature_groups = costs = None
     loss = "squared_hinge"
@@ -355,4 +392,4 @@ class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alp
     k = None
     scaling = feature_transform = "none"
     missing = "error"
-    n_alphas = N_ALPHAS.default
+    n_alphas = FIT_PATH["n_alphas"].default

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from dataclasses import replace
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,14 +17,14 @@ from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.statistics import mean_interval
-from sparserank.losses import parse_loss
-from sparserank.options import parse_option
-from sparserank.options import selection as of_selection
-from sparserank.options.rankers import SPARSE_RANKER_CV
+from sparserank.losses import PairwiseLoss, parse_loss
+from sparserank.metrics import Metric
+from sparserank.options import Choice, Count, Given, parse_option
+from sparserank.options.selection import SEARCHED, SELECT
 from sparserank.paths import PathPlan, PenaltyPath, SizedMaker
+from sparserank.penalties import Penalty
 from sparserank.rankers.base import TrainingSet
-from sparserank.rankers.parameters import SparseRankerCVParameters
-from sparserank.rankers.penalty_parameters import PenalizedRanker
+from sparserank.rankers.penalty_parameters import KINDS, PenalizedRanker
 from sparserank.rankers.validation import (
     check_splits,
     checked_metric,
@@ -32,10 +34,13 @@ from sparserank.rankers.validation import (
 )
 
 PATH = "path"
+RULES = ("smallest", "best")
+MAX_ALPHAS = 100_000
 NO_FOLD = -2  # for queries of weight 0, and for all queries with an eval_set
 
 
-class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SparseRankerCV(PenalizedRanker):
     """Linear ranker whose strength is chosen by cross-validation over queries, or on a validation set.
 
     Parameters
@@ -121,7 +126,38 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
     True
     """
 
-    _kinds: ClassVar = {o.name: o.kind for o in SPARSE_RANKER_CV}
+    penalty: str | Penalty = "l1"
+    metric: str | Metric = "ndcg@10"
+    rule: str = "smallest"
+    margin: float = SELECT["margin"].default
+    guarantee: float | None = None
+    confidence: float = SELECT["confidence"].default
+    k: int | None = None
+    cv: Any = 5
+    random_state: int = 0
+    n_alphas: int = 40
+    alpha_min_ratio: float = 0.01
+    scaling: str = "within-query-std"
+    feature_transform: str = "none"
+    monotone: Mapping[str, str | int] | None = None
+    keep: Sequence[str] | None = None
+    drop: Sequence[str] | None = None
+    feature_groups: str | os.PathLike | Mapping[str, str] | None = None
+    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None
+    missing: str | float | Mapping[Any, str | float] | None = "error"
+    pair_weights: str = "pair"
+    tol: float = 1e-6
+    max_iter: int = 300
+    n_threads: int | None = None
+    loss: str | PairwiseLoss = "squared_hinge"
+
+    _kinds: ClassVar = {
+        **KINDS,
+        "penalty": SEARCHED,
+        "rule": Choice(RULES),
+        "cv": Given(),
+        "n_alphas": Count(2, MAX_ALPHAS),
+    }
     _takes_doc_weight = _takes_client = True
 
     def _learn(self, given: TrainingSet) -> None:
@@ -200,7 +236,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
         if self.guarantee is not None and (self.k is not None or self.rule == "best"):
             instead = "k" if self.k is not None else "rule='best'"
             raise ParameterError("guarantee", f"cannot be combined with {instead}.", owner=name)
-        if self.guarantee is not None and self.margin != of_selection.MARGIN.default:
+        if self.guarantee is not None and self.margin != SELECT["margin"].default:
             raise ParameterError("guarantee", "cannot be combined with margin.", owner=name)
         if penalty.smooth_at_zero and self.rule != "best":
             selects_none = f"{penalty.name} selects no features; use rule='best', or a sparse penalty."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -15,16 +15,14 @@ from sparserank.losses import loss_name, parse_loss
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.training_record import VALUES, with_training_record
 from sparserank.options import asked, values_of
-from sparserank.options.jobs import FIT
 from sparserank.options.paths import LINEAR_SCALINGS
-from sparserank.options.rankers import SPARSE_RANKER
+from sparserank.options.selection import FIT, FitOptions
 from sparserank.paths import SizedMaker, parse_maker
 from sparserank.rankers.sparse_ranker import SparseRanker
 from sparserank.selection.inputs import notes_of_side_weights, weighted
-from sparserank.selection.typed import FitOptions
 from sparserank.transforms import STEPS
 
-OF_RANKER = [o for o in FIT if o.name in {own.name for own in SPARSE_RANKER} and o.name != "missing"]
+OF_RANKER = {field.name for field in fields(SparseRanker)} & FIT.keys() - {"missing"}
 
 
 @dataclass(frozen=True)
@@ -58,22 +56,22 @@ class FittedModel:
         }
 
 
-def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) -> FittedModel:
+def fit_model(train: Any, **options: Unpack[FitOptions]) -> FittedModel:
     """Fit one model.
 
     Parameters
         train     as in `select`
-        client    as in `select`
-        options   parameters of SparseRanker, and the reading options as in `select`
+        options   parameters of SparseRanker, and the client and the reading options as in `select`
     Raises
         ParameterError   a parameter is out of its range; the message names it
         DataError        the data cannot be used
     """
     chosen = asked("fit", FIT, options)
+    client = chosen["client"]
     ranker = SparseRanker(**values_of(OF_RANKER, chosen))
     try:
         ranker.check_parameters()
-        data, weight = _training_data(train, chosen, client)
+        data, weight = _training_data(train, chosen)
         ranker.fit_dataset(data, query_weight=weight, client=client)
     except ParameterError as e:  # the caller passed an option, not a ranker
         raise ParameterError(e.parameter, e.message, owner=e.owner.removeprefix("SparseRanker").lstrip(": ")) from e
@@ -92,10 +90,11 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     return FittedModel(model, ranker, data, parse_maker(ranker._named_penalty).label)
 
 
-def _training_data(train: Any, chosen: FitOptions, client: Any) -> tuple[RankingDataset, np.ndarray | None]:
+def _training_data(train: Any, chosen: FitOptions) -> tuple[RankingDataset, np.ndarray | None]:
     """(training data, query weights from files beside the data, or None)"""
     source = {"train": train}
-    to_store = ["train"] if client is not None and chosen["scaling"] in LINEAR_SCALINGS else []  # others copy features
+    in_place = chosen["client"] is not None and chosen["scaling"] in LINEAR_SCALINGS  # other scalings copy the features
+    to_store = ["train"] if in_place else []
     parts, beside = read_weighted_sources(source, chosen, to_store=to_store)
     data = parts["train"]
     assert data is not None

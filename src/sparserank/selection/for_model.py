@@ -39,14 +39,12 @@ from sparserank.evaluation import Comparison, compare_systems, mean_of
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores, one_blas_thread
 from sparserank.options import option, values_of
-from sparserank.options.jobs import FOR_MODEL_TAKES, SELECT
-from sparserank.options.selection import COSTS, DROP, GROUPS, KEEP
+from sparserank.options.selection import FOR_MODEL, SELECT, AllSelectOptions
 from sparserank.paths import PathPlan, maker_of
 from sparserank.selection.inputs import check_overlap, check_relevant
 from sparserank.selection.plan import SelectionPlan, make_plan, planned
 from sparserank.selection.result_files import LIST_FILES, write_lists
 from sparserank.selection.trees_selection import ALL, OurModel, TreesSelection
-from sparserank.selection.typed import AllSelectOptions
 from sparserank.text import brief
 from sparserank.transforms import AUTO, LOG, NONE
 from sparserank.warmup import warming_up
@@ -82,7 +80,7 @@ def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> Trees
     check_trees(data, rival.settings)
     warn_of_suspects(train, names_in(chosen["keep"], chosen["drop"]))
     names = data.names
-    plan = plan.for_features(names, data.derived, **values_of((COSTS, GROUPS, KEEP, DROP), chosen))
+    plan = plan.for_features(names, data.derived, **values_of(("costs", "feature_groups", "keep", "drop"), chosen))
     own, columns = data.sources, rival.table.names
     plan = _without(plan, [j for j, column in enumerate(own) if column not in columns], names)
     ignored = {columns.index(name) for name in chosen["ignore_columns"] if name in columns}
@@ -104,12 +102,11 @@ def _plan(chosen: AllSelectOptions) -> SelectionPlan:
     Raises
         ParameterError   an option cannot be combined with for_model
     """
-    given, taken = option("for_model"), {o.name for o in FOR_MODEL_TAKES}
-    values = values_of(SELECT, chosen)
-    for o in SELECT:
-        value = values[o.name]
-        if o.name not in taken and (value is not None if o.default is None else value != o.default):
-            raise ParameterError(o.name, f"cannot be combined with {given}.")
+    given, values = option("for_model"), values_of(SELECT, chosen)
+    for name, o in SELECT.items():
+        value = values[name]
+        if name not in FOR_MODEL and (value is not None if o.default is None else value != o.default):
+            raise ParameterError(name, f"cannot be combined with {given}.")
     path = chosen["for_model"]
     if not (isinstance(path, str) and path == LIGHTGBM) and not is_file(path):
         raise ParameterError("for_model", f"must be {LIGHTGBM}, or an existing LightGBM file; got {brief(path)}.")

@@ -26,7 +26,7 @@ from sparserank.metrics import Metric, parse_metric
 from sparserank.model.fusion import facts_of
 from sparserank.options import Given, asked, option
 from sparserank.options.arguments import check_arguments
-from sparserank.options.fusion import FUSE
+from sparserank.options.fusion import FUSE, AllFuseOptions, FuseOptions
 from sparserank.paths.refits import NamedFormulas
 from sparserank.selection.fusion import FusionFacts, FusionResult, alone, title_of
 from sparserank.selection.fusion_plan import (
@@ -42,7 +42,6 @@ from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.notes import facts, notes_of_judged, notes_of_runs
 from sparserank.selection.origin import origin_of
 from sparserank.selection.result_files import RESULT_FILES, write_results
-from sparserank.selection.typed import AllFuseOptions, FuseOptions
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
 from sparserank.workdir.pieces import work_store_in
@@ -125,7 +124,7 @@ def fuse(
     >>> result.retrievers
     ('good',)
     """
-    check_arguments(fuse, {"out": out, "progress": progress, "qrels": qrels}, qrels=Given("str | os.PathLike"))
+    check_arguments(fuse, {"out": out, "progress": progress, "qrels": qrels}, qrels=Given(path=True))
     given: dict[str, Any] = {"metric": metric, "margin": margin, "k": k, "budget": budget, "engine": engine, "out": out}
     given |= {"n_threads": n_threads, "progress": progress, **options}
     return _fuse(runs, qrels, asked("fuse", FUSE, cast(AllFuseOptions, given)))

@@ -19,9 +19,9 @@ from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.metrics import Metric
 from sparserank.options import option
+from sparserank.options.fusion import AllFuseOptions
 from sparserank.paths import PathPlan
 from sparserank.selection.plan import SelectionPlan, make_plan, planned
-from sparserank.selection.typed import AllFuseOptions
 from sparserank.text import brief
 
 OF_RUNS, OF_RANK_COLUMNS = ("minmax", "zscore", "rrf"), ("rrf", "rrf(k=10)", "logrank")  # norms that 'auto' tries

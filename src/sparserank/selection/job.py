@@ -38,7 +38,7 @@ from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.model.training_record import LOST, with_training_record
 from sparserank.options import option
-from sparserank.options.jobs import RIVAL_TIME
+from sparserank.options.selection import SELECT
 from sparserank.paths.refits import NamedFormulas
 from sparserank.penalties.rules import ALPHA
 from sparserank.selection.ablation import Ablation, ablates_sizes, ablation_of_sizes
@@ -96,7 +96,7 @@ class Problem:
     query_weight: np.ndarray | None = None
     current: InUse | None = None
     rivals: TreeRivals | Formulas = NO_TREES
-    rival_time: float = RIVAL_TIME.default
+    rival_time: float = SELECT["rival_time"].default
     transforms: Sequence[FeatureTransform] | None = None
     named: NamedFormulas | None = None
     defended: str = ""

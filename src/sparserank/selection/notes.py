@@ -16,12 +16,11 @@ from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.number_checks import kept_in_vain
 from sparserank.options import option
-from sparserank.options.paths import LOSS, PAIR_WEIGHTS
-from sparserank.options.selection import MARGIN
+from sparserank.options.fusion import AllFuseOptions
+from sparserank.options.selection import SELECT
 from sparserank.selection.fusion import FusionFacts, FusionResult
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import counted
-from sparserank.selection.typed import AllFuseOptions
 from sparserank.text import Caution, brief
 
 JUDGED_AT = 10  # depth of judged shares if the metric has no cutoff
@@ -40,7 +39,7 @@ def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:
             else f"no sparse model is shown to lose at most {share} relative to the best; the model with the "
             f"highest mean was chosen. Try more queries or a larger {option('guarantee')}."
         )
-    if plan.guarantee is None and plan.rule.limit is None and plan.margin not in (0, MARGIN.default):
+    if plan.guarantee is None and plan.rule.limit is None and plan.margin not in (0, SELECT["margin"].default):
         said.append(
             f"{option('margin', plan.margin)} limits the estimated loss; before version 0.3 it limited the bound, as "
             f"{option('guarantee', plan.margin)} does now."
@@ -91,10 +90,10 @@ def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: b
     if data.doc_weight is not None:
         weighted.append("preferred documents")
     out = []
-    if loss != LOSS.default or weighted:
+    if loss != SELECT["loss"].default or weighted:
         by = f", with its pairs weighted by {' and '.join(weighted)}" if weighted else ""
         out.append(f"the loss is {loss}{by}.")
-    if on_steps and (loss != LOSS.default or plan.path_plan.pair_weights != PAIR_WEIGHTS.default):
+    if on_steps and (loss != SELECT["loss"].default or plan.path_plan.pair_weights != SELECT["pair_weights"].default):
         out.append(f"steps have their own loss: neither another loss nor {option('pair_weights')} changes it.")
     return out
 

@@ -19,8 +19,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
 from sparserank.metrics import Metric
 from sparserank.options import asked, option
-from sparserank.options.jobs import ALLOW_OVERLAP, CLIENT, PREFER, RUN, SELECT, START
-from sparserank.options.selection import FAST
+from sparserank.options.selection import SELECT
 from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.strict_json import read_own_json
@@ -28,6 +27,7 @@ from sparserank.text import brief
 from sparserank.workdir.pieces import COMPUTING_LIBRARIES
 
 PROGRAM = "sparserank"
+OF_ONE_RUN = ("out", "restart", "n_threads", "progress", "allow_overlap", "client", "start", "prefer")
 PARSED = (Penalty, SizedMaker, Metric)  # what `select` parses from their names
 
 
@@ -79,10 +79,10 @@ def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of `select` that are not defaults, as JSON; arrays and other objects are left out, and so is what
     concerns only this run."""
     out = {}
-    for o in SELECT:
-        value = None if o in (*RUN, ALLOW_OVERLAP, CLIENT, START, PREFER) else _as_json(options.get(o.name))
-        if value is not None and value != _as_json(o.default):
-            out[o.name] = value
+    for name, declared in SELECT.items():
+        value = None if name in OF_ONE_RUN else _as_json(options.get(name))
+        if value is not None and value != _as_json(declared.default):
+            out[name] = value
     return out
 
 
@@ -113,7 +113,7 @@ def started(options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         ) from error
     given = given_options(options)
     # A run that starts from a first look does the rest.
-    both = {**options, **{name: taken[name] for name in old if name not in (*given, FAST.name)}}
+    both = {**options, **{name: taken[name] for name in old if name not in (*given, "fast")}}
     new = [option(name, value) for name, value in given.items() if old.get(name) != value]
     return both, f"Options of {brief(str(start))}{', but ' if new else ''}{', '.join(new)}."
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from typing import Any, Unpack
 
@@ -12,7 +12,7 @@ import numpy as np
 from sparserank import __version__
 from sparserank.crossval.choice import FEATURE, TOTAL_COST, Candidate, Choice, Rule, choose
 from sparserank.crossval.feature_groups import MAX, FeatureGroups
-from sparserank.crossval.feature_rules import FeatureOptions, complete_penalties
+from sparserank.crossval.feature_rules import complete_penalties
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import Derived
@@ -21,9 +21,8 @@ from sparserank.export import ENGINES, Engine
 from sparserank.losses import loss_identity
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
 from sparserank.options import check_given, option, parse_option, values_of
-from sparserank.options import paths as of_paths
-from sparserank.options import selection as of_selection
-from sparserank.options.paths import LINEAR_SCALINGS
+from sparserank.options.paths import JOB_PATHS, LINEAR_SCALINGS
+from sparserank.options.selection import LINEAR, SELECT, TREES, FeatureOptions
 from sparserank.paths import BestK, PathPlan, SizedMaker, maker_of, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.shards.scaling import FeatureScaling
@@ -85,22 +84,22 @@ class SelectionPlan:
     metric: Metric
     report_metrics: tuple[Metric, ...] = ()
     path_plan: PathPlan = field(default_factory=PathPlan)
-    protocol: str = of_selection.PROTOCOL.default
-    cv: int = of_selection.FOLDS.default
-    random_state: int = of_selection.SEED.default
-    margin: float = of_selection.MARGIN.default
+    protocol: str = SELECT["protocol"].default
+    cv: int = SELECT["cv"].default
+    random_state: int = SELECT["random_state"].default
+    margin: float = SELECT["margin"].default
     guarantee: float | None = None
-    confidence: float = of_selection.CONFIDENCE.default
+    confidence: float = SELECT["confidence"].default
     k: int | None = None
     budget: float | None = None
     costs: tuple[float, ...] | None = None
     feature_groups: FeatureGroups | None = None
-    relaxed: bool = of_selection.REFITS.default
+    relaxed: bool = SELECT["relaxed"].default
     with_steps: bool = False
-    feature_transform: tuple[str, ...] = of_selection.TRANSFORM.default
+    feature_transform: tuple[str, ...] = SELECT["feature_transform"].default
     engine: str | None = None
-    half_samples: int = of_selection.HALF_SAMPLES.default
-    fast: bool = of_selection.FAST.default
+    half_samples: int = SELECT["half_samples"].default
+    fast: bool = SELECT["fast"].default
     prefer: Earlier | None = None
     most: int | None = None
     noun: str = FEATURE
@@ -117,11 +116,11 @@ class SelectionPlan:
             raise ParameterError(
                 "metric", f"must be a metric for which higher is better. Report others with {option('report_metrics')}."
             )
-        check_given(of_selection.PLANNED, vars(self))
-        check_given(of_paths.SETTINGS, vars(self.path_plan))
+        check_given({name: SELECT[name] for name in PLANNED}, vars(self))
+        check_given(JOB_PATHS, vars(self.path_plan))
         if self.half_samples % 2:
             raise ParameterError("half_samples", f"must be even, because they come in pairs; got {self.half_samples}.")
-        if self.fast and self.half_samples not in (0, of_selection.HALF_SAMPLES.default):
+        if self.fast and self.half_samples not in (0, SELECT["half_samples"].default):
             raise ParameterError("half_samples", f"cannot be combined with {option('fast', True)}.")
         if self.fast:
             object.__setattr__(self, "half_samples", 0)
@@ -144,12 +143,12 @@ class SelectionPlan:
         if self.prefer is not None and (self.fast or self.guarantee is not None):
             other = option("fast", True) if self.fast else option("guarantee", self.guarantee)
             raise ParameterError("prefer", f"cannot be combined with {other}.")
-        if self.guarantee is not None and self.margin != of_selection.MARGIN.default:
+        if self.guarantee is not None and self.margin != SELECT["margin"].default:
             raise ParameterError("guarantee", f"cannot be combined with {option('margin', self.margin)}.")
 
     def _refuse_what_the_engine_lacks(self, engine: Engine) -> None:
         """Raise ParameterError for a requested transform or scaling that the engine cannot run."""
-        if engine.name in of_selection.TREES and not all(p.on_steps for p in self.penalties):
+        if engine.name in TREES and not all(p.on_steps for p in self.penalties):
             raise ParameterError("engine", f"{engine.name} takes steps only; add {option('penalties', 'steps')}.")
         scaling = FeatureScaling(self.path_plan.scaling)
         asked = [
@@ -272,7 +271,7 @@ class SelectionPlan:
             "valid": None if valid is None else data_hash(valid),
             "query_weight": None if query_weight is None else [float(v) for v in query_weight],
             "penalties": [repr(p) + foreign_code(type(p)) for p in self.penalties],
-            "settings": repr(values_of(of_paths.SETTINGS, vars(self.path_plan)) | {"loss": loss_identity(loss)}),
+            "settings": repr(values_of(JOB_PATHS, vars(self.path_plan)) | {"loss": loss_identity(loss)}),
             "protocol": self.protocol,
             "folds": self.cv,
             "seed": self.random_state,
@@ -286,6 +285,9 @@ class SelectionPlan:
 def _computes_nothing_here(inside: tuple[str, ...]) -> bool:
     """True for the package `papers` and for the module that writes result files: no piece depends on them."""
     return inside[0] == "papers" or inside == ("selection", "result_files.py")
+
+
+PLANNED = {field.name for field in fields(SelectionPlan)} & SELECT.keys() - {"penalties", "prefer"}
 
 
 def make_plan(
@@ -302,7 +304,7 @@ def make_plan(
     Raises
         ParameterError   names the parameter that cannot be read or is out of its range
     """
-    with_steps, penalties = penalties is None, of_selection.LINEAR if penalties is None else penalties
+    with_steps, penalties = penalties is None, LINEAR if penalties is None else penalties
     listed = [penalties] if isinstance(penalties, str | Penalty | SizedMaker) else list(penalties)
     reported = [report_metrics] if isinstance(report_metrics, str | Metric) else report_metrics
     rules = parse_option("convention", parse_convention, convention)
@@ -322,5 +324,5 @@ def make_plan(
 
 def planned(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a job that `make_plan` takes, except penalties and the plan of paths."""
-    names = {"metric", "report_metrics", "convention", *(o.name for o in of_selection.PLANNED)}
+    names = {"metric", "report_metrics", "convention", *PLANNED}
     return {name: value for name, value in chosen.items() if name in names}

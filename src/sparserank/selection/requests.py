@@ -28,10 +28,9 @@ from sparserank.metrics.ranking import rank_lists
 from sparserank.model import RankingModel
 from sparserank.number_checks import rounded
 from sparserank.options import option
-from sparserank.options.selection import REQUESTS
+from sparserank.options.selection import REQUESTS, AllSelectOptions
 from sparserank.paths.refits import NamedFormulas
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.typed import AllSelectOptions
 from sparserank.text import Caution, brief
 
 TODAY = "today's boosts"

@@ -22,11 +22,9 @@ from sparserank.model import RankingModel
 from sparserank.model.ranking_model import OF_CLAUSES
 from sparserank.model.table_columns import REQUEST
 from sparserank.options import asked, option, values_of
-from sparserank.options import selection as of_selection
 from sparserank.options.arguments import check_arguments
-from sparserank.options.jobs import SELECT
-from sparserank.options.paths import LINEAR_SCALINGS, SETTINGS
-from sparserank.options.selection import OF_FEATURES
+from sparserank.options.paths import JOB_PATHS, LINEAR_SCALINGS
+from sparserank.options.selection import SELECT, AllSelectOptions, FeatureOptions, SelectOptions
 from sparserank.paths import PathPlan, SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.selection.diff import side_of
@@ -48,7 +46,6 @@ from sparserank.selection.requests import (
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES, write_results
 from sparserank.selection.trees_selection import TreesSelection
-from sparserank.selection.typed import AllSelectOptions, SelectOptions
 from sparserank.shards.dask import usable_client
 from sparserank.text import Caution, brief, listed
 from sparserank.warmup import warming_up
@@ -68,8 +65,8 @@ def select(
     label: Any = None,
     qid: Any = None,
     penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] | None = None,
-    metric: str | Metric = of_selection.METRIC.default,
-    margin: float = of_selection.MARGIN.default,
+    metric: str | Metric = SELECT["metric"].default,
+    margin: float = SELECT["margin"].default,
     k: int | None = None,
     budget: float | None = None,
     out: str | os.PathLike | None = None,
@@ -94,8 +91,8 @@ def select(
     label: Any = None,
     qid: Any = None,
     penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] | None = None,
-    metric: str | Metric = of_selection.METRIC.default,
-    margin: float = of_selection.MARGIN.default,
+    metric: str | Metric = SELECT["metric"].default,
+    margin: float = SELECT["margin"].default,
     k: int | None = None,
     budget: float | None = None,
     out: str | os.PathLike | None = None,
@@ -185,7 +182,7 @@ def select(
 
 def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> SelectionResult:
     chosen, request, found = for_request(sources, chosen)
-    paths = PathPlan(**values_of(SETTINGS, chosen) | {"loss": parse_loss(chosen["loss"])})
+    paths = PathPlan(**values_of(JOB_PATHS, chosen) | {"loss": parse_loss(chosen["loss"])})
     earlier = None if chosen["prefer"] is None else _earlier(chosen["prefer"])
     plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"], prefer=earlier)
     client, drop = chosen["client"], chosen["drop"]
@@ -230,7 +227,9 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     score = left_out(current, names, chosen["keep"], drop, plan.penalties)
     if score is not None and not isinstance(drop, str):  # a string is refused later
         drop = [*(drop or ()), score]
-    plan = plan.for_features(names, train_data.derived, **{**values_of(OF_FEATURES, chosen), "drop": drop})
+    plan = plan.for_features(
+        names, train_data.derived, **{**values_of(FeatureOptions.__annotations__, chosen), "drop": drop}
+    )
     if boosts:
         plan = without_lowering(plan, len(names))
     train_data, valid_data, weight = weighted(train_data, valid_data, chosen["query_weight"], beside, plan.protocol)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from sparserank.rankers.base import LinearRanker, TrainingSet
 SOLVERS = ("frank_wolfe", "exact")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FenchelRank(LinearRanker):
     """Minimise the mean squared hinge over preferred pairs subject to ||w||_1 <= radius.
 
@@ -82,24 +84,13 @@ class FenchelRank(LinearRanker):
         "solver": Choice(SOLVERS),
     }
 
-    def __init__(
-        self,
-        *,
-        radius: float = 8.0,
-        epsilon: float = 1e-3,
-        max_iter: int = 1000,
-        step: str = "exact",
-        solver: str = "frank_wolfe",
-        metric: str | Metric = "ndcg@10",
-        n_threads: int | None = None,
-    ) -> None:
-        self.radius = radius
-        self.epsilon = epsilon
-        self.max_iter = max_iter
-        self.step = step
-        self.solver = solver
-        self.metric = metric
-        self.n_threads = n_threads
+    radius: float = 8.0
+    epsilon: float = 1e-3
+    max_iter: int = 1000
+    step: str = "exact"
+    solver: str = "frank_wolfe"
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def _learn(self, given: TrainingSet) -> None:
         name = type(self).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +28,7 @@ from sparserank.solvers.solution import Status
 FORMS = ("split", "quadratic")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FSMRank(LinearRanker):
     """Minimise (lambda1/2) |w|^T A |w| + lambda2 sum_j |w_j| / importance_j + mean squared hinge over preferred pairs.
 
@@ -101,30 +103,16 @@ class FSMRank(LinearRanker):
         "tol": Number(least=0),
     }
 
-    def __init__(
-        self,
-        *,
-        lambda1: float = 0.1,
-        lambda2: float = 0.01,
-        importance: str | np.ndarray = "pearson",
-        similarity: str | np.ndarray = "pearson",
-        form: str = "split",
-        positive_semidefinite: bool = False,
-        max_iter: int = 400,
-        tol: float = 1e-4,
-        metric: str | Metric = "ndcg@10",
-        n_threads: int | None = None,
-    ) -> None:
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
-        self.importance = importance
-        self.similarity = similarity
-        self.form = form
-        self.positive_semidefinite = positive_semidefinite
-        self.max_iter = max_iter
-        self.tol = tol
-        self.metric = metric
-        self.n_threads = n_threads
+    lambda1: float = 0.1
+    lambda2: float = 0.01
+    importance: str | np.ndarray = "pearson"
+    similarity: str | np.ndarray = "pearson"
+    form: str = "split"
+    positive_semidefinite: bool = False
+    max_iter: int = 400
+    tol: float = 1e-4
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def _check_parameters(self) -> None:
         name = type(self).__name__

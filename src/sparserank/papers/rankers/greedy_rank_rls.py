@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +28,7 @@ from sparserank.rankers.validation import random_generator
 SEARCHES = ("forward", "floating", "backfitting")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GreedyRankRLS(LinearRanker):
     """RankRLS on the features that greedy forward selection finds by exact leave-query-out error.
 
@@ -100,28 +101,15 @@ class GreedyRankRLS(LinearRanker):
         "k_max": Count(),
     }
 
-    def __init__(
-        self,
-        *,
-        k: int | None = None,
-        lam: float = 1.0,
-        search: str = "forward",
-        n_candidates: int | None = None,
-        size_penalty: float = 1e-3,
-        k_max: int = 100,
-        random_state: Any = None,
-        metric: str | Metric = "ndcg@10",
-        n_threads: int | None = None,
-    ) -> None:
-        self.k = k
-        self.lam = lam
-        self.search = search
-        self.n_candidates = n_candidates
-        self.size_penalty = size_penalty
-        self.k_max = k_max
-        self.random_state = random_state
-        self.metric = metric
-        self.n_threads = n_threads
+    k: int | None = None
+    lam: float = 1.0
+    search: str = "forward"
+    n_candidates: int | None = None
+    size_penalty: float = 1e-3
+    k_max: int = 100
+    random_state: Any = None
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def _learn(self, given: TrainingSet) -> None:
         data, query_weight = given.data, given.query_weight

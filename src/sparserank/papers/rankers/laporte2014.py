@@ -109,6 +109,7 @@ def laporte_path(
     return points
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Laporte2014(LinearRanker):
     """RankSVM with nonconvex penalties: penalty + C_sum * sum over preferred pairs of the squared hinge.
 
@@ -174,24 +175,13 @@ class Laporte2014(LinearRanker):
         "max_iter": Or(None, Count()),
     }
 
-    def __init__(
-        self,
-        *,
-        penalty: str = "log",
-        C_sum: float = 1.0,
-        published: bool = False,
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        metric: str | Metric = "ndcg@10",
-        n_threads: int | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.C_sum = C_sum
-        self.published = published
-        self.tol = tol
-        self.max_iter = max_iter
-        self.metric = metric
-        self.n_threads = n_threads
+    penalty: str = "log"
+    C_sum: float = 1.0
+    published: bool = False
+    tol: float = 1e-6
+    max_iter: int | None = None
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def _learn(self, given: TrainingSet) -> None:
         name = type(self).__name__

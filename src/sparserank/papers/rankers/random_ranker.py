@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sparserank.rankers.base import LinearRanker, TrainingSet
 from sparserank.rankers.validation import random_generator
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RandomRanker(LinearRanker):
     """Random nonnegative weights that sum to 1, uniform on the simplex of the features that vary within queries.
 
@@ -36,9 +38,8 @@ class RandomRanker(LinearRanker):
     1.0
     """
 
-    def __init__(self, *, random_state: Any = None, metric: str | Metric = "ndcg@10") -> None:
-        self.random_state = random_state
-        self.metric = metric
+    random_state: Any = None
+    metric: str | Metric = "ndcg@10"
 
     def _check_parameters(self) -> None:
         random_generator(type(self).__name__, "random_state", self.random_state)

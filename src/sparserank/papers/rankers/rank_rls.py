@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sparserank.papers.rls.leave_query_out import strengths
 from sparserank.rankers.base import LinearRanker, TrainingSet
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RankRLS(LinearRanker):
     """Linear RankRLS with exact leave-query-out residuals.
 
@@ -59,9 +61,8 @@ class RankRLS(LinearRanker):
     (2, 6)
     """
 
-    def __init__(self, *, lam: Any = 1.0, metric: str | Metric = "ndcg@10") -> None:
-        self.lam = lam
-        self.metric = metric
+    lam: Any = 1.0
+    metric: str | Metric = "ndcg@10"
 
     def _check_parameters(self) -> None:
         strengths(type(self).__name__, self.lam)

@@ -3,6 +3,7 @@ shrinkage of the l1 norm applied once per window."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -68,6 +69,7 @@ class TruncatedGradient:
         return (yield from self._problem.evaluate(w))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TGRank(LinearRanker):
     """Minimise the mean squared hinge over preferred pairs + alpha ||w||_1 by truncated gradient.
 
@@ -115,22 +117,12 @@ class TGRank(LinearRanker):
 
     _kinds: ClassVar = {"alpha": Number(above=0), "window": Count(), "max_iter": Count(), "step": Number(above=0)}
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1e-3,
-        window: int = 10,
-        max_iter: int = 1000,
-        step: float = 1.0,
-        metric: str | Metric = "ndcg@10",
-        n_threads: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.window = window
-        self.max_iter = max_iter
-        self.step = step
-        self.metric = metric
-        self.n_threads = n_threads
+    alpha: float = 1e-3
+    window: int = 10
+    max_iter: int = 1000
+    step: float = 1.0
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def _learn(self, given: TrainingSet) -> None:
         data = given.data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -55,6 +56,7 @@ class TwoStageRanker(LinearRanker):
         raise NotImplementedError
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FSRank(TwoStageRanker):
     """RankSVM on the k features that rank best individually.
 
@@ -87,22 +89,12 @@ class FSRank(TwoStageRanker):
 
     _kinds: ClassVar = {"k": Count(), "alpha": Number(above=0)}
 
-    def __init__(
-        self,
-        *,
-        k: int = 10,
-        alpha: float = 1e-3,
-        importance: str = "ndcg@10",
-        convention: str = "default",
-        metric: str | Metric = "ndcg@10",
-        n_threads: int | None = None,
-    ) -> None:
-        self.k = k
-        self.alpha = alpha
-        self.importance = importance
-        self.convention = convention
-        self.metric = metric
-        self.n_threads = n_threads
+    k: int = 10
+    alpha: float = 1e-3
+    importance: str = "ndcg@10"
+    convention: str = "default"
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
@@ -114,6 +106,7 @@ class FSRank(TwoStageRanker):
         return np.argsort(-values, kind="stable")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GasRanker(TwoStageRanker):
     """GAS-E: select important and mutually dissimilar features, then fit RankSVM.
 
@@ -155,26 +148,14 @@ class GasRanker(TwoStageRanker):
         "similarity": Choice(SIMILARITIES),
     }
 
-    def __init__(
-        self,
-        *,
-        k: int = 10,
-        alpha: float = 1e-3,
-        c: float = 0.1,
-        importance: str = "map",
-        similarity: str = "concordance",
-        convention: str = "default",
-        metric: str | Metric = "ndcg@10",
-        n_threads: int | None = None,
-    ) -> None:
-        self.k = k
-        self.alpha = alpha
-        self.c = c
-        self.importance = importance
-        self.similarity = similarity
-        self.convention = convention
-        self.metric = metric
-        self.n_threads = n_threads
+    k: int = 10
+    alpha: float = 1e-3
+    c: float = 0.1
+    importance: str = "map"
+    similarity: str = "concordance"
+    convention: str = "default"
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
@@ -194,6 +175,7 @@ class GasRanker(TwoStageRanker):
         )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FSMSVM(TwoStageRanker):
     """RankSVM on the k features with the largest weights of FSMRank.
 
@@ -224,22 +206,12 @@ class FSMSVM(TwoStageRanker):
 
     _kinds: ClassVar = {"k": Count(), "alpha": Number(above=0), "lambda1": Number(least=0), "lambda2": Number(least=0)}
 
-    def __init__(
-        self,
-        *,
-        k: int = 10,
-        alpha: float = 1e-3,
-        lambda1: float = 0.1,
-        lambda2: float = 0.01,
-        metric: str | Metric = "ndcg@10",
-        n_threads: int | None = None,
-    ) -> None:
-        self.k = k
-        self.alpha = alpha
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
-        self.metric = metric
-        self.n_threads = n_threads
+    k: int = 10
+    alpha: float = 1e-3
+    lambda1: float = 0.1
+    lambda2: float = 0.01
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         ranker = FSMRank(lambda1=self.lambda1, lambda2=self.lambda2, n_threads=self.n_threads)
