@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from scipy.special import ndtr, stdtrit
 
+from sparserank.crossval.choice import Candidate
 from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_trees, identity_of_trees, usable_by_trees
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
@@ -27,7 +28,6 @@ from sparserank.execution import available_cores
 from sparserank.metrics import parse_metric
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.svg import ACCENT, INK, PAGE_SIZE, SERIES, SOFT, keep_within, legend_below, new_axes, to_svg
-from sparserank.selection.for_model import largest_within
 from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import counted
@@ -294,6 +294,17 @@ def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int]) 
                 out[_named(label, k)] = max((c for c in of_label if c.k == size), key=lambda c: c.mean).values
     for k, c in largest_within(own, tuple(sizes)).items():
         out |= {f"features|{f}|{k}": candidate_set.features(c, f) for f in job.cv.folds}
+    return out
+
+
+def largest_within(candidates: Sequence[Candidate], sizes: Sequence[int]) -> dict[int, Candidate]:
+    """{k: the largest candidate with at most k features}, for candidates of one maker, without those that already
+    represent a smaller k."""
+    out: dict[int, Candidate] = {}
+    for k in sorted(sizes):
+        c = max((c for c in candidates if c.k <= k), key=lambda c: c.k, default=None)
+        if c is not None and c not in out.values():
+            out[k] = c
     return out
 
 

@@ -1,8 +1,7 @@
 """Which features should my LightGBM ranker keep? Lists of every size are evaluated by trees trained on them.
 
-Ten of forty features matter here, each through a different curve. Lists come from the trees' gain and from our sparse
-path, always without the queries that evaluate them. The result printed at the end is measured on queries that no list
-has seen.
+Ten of forty features matter here, each through a different curve. Lists come from the trees' gain, always without the
+queries that evaluate them. The result printed at the end is measured on queries that no list has seen.
 """
 
 import numpy as np

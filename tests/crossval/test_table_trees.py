@@ -325,12 +325,3 @@ def test_what_our_models_may_not_read_is_said_and_is_in_no_list(frame: Any, tmp_
         assert sum(note.startswith(said) for note in result.notes) == 1
         assert said in " ".join(" ".join(str(result).split()).split())
     assert not any("which our models do not" in n for n in sr.select(leaky, rival=tmp_path / "leak.txt", **QUICK).notes)
-
-
-def test_our_path_beside_lists_counts_columns_as_select_does(frame: Any, models: Path) -> None:
-    """The levels of a category are one feature there too."""
-    lists = sr.select(frame, for_model=models / "number.txt", k=2, cv=3, penalties="l1", feature_transform="none")
-    own = sr.select(frame, k=2, rival="none", relaxed=True, **{**QUICK, "n_alphas": 25})
-    assert lists.ours is not None
-    assert lists.ours.n_features <= 2
-    assert lists.ours.mean == pytest.approx(own.chosen.mean, abs=1e-9)

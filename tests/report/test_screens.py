@@ -193,7 +193,7 @@ def test_an_interval_that_excludes_0_does_so_in_print() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_processes")
 def test_lists_for_trees_and_systems_of_the_papers_fit_a_screen(cli_here: Cli, files: Path) -> None:
-    call = ["select", str(files / "train.txt"), "--for-model", "lightgbm", *TREES, "--transform", "none"]
+    call = ["select", str(files / "train.txt"), "--for-model", "lightgbm", *TREES]
     done = cli_here(*call, "--out", "run").done
     lines = short(done.out)
     assert re.match(r"Keep \d+ of 30 features: .*, each scored by trees not trained on it\.", lines[0])

@@ -33,7 +33,7 @@ L1 = " --n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1"
 TABLE = "t.parquet --label-column grade --qid-column query --ignore-columns words,other" + FEW
 RESPONSES = "r.jsonl --qrels judged.json --engine elasticsearch-query --query search.json" + FEW
 FUSED = "a.run b.run --qrels judged.qrels --folds 2 --half-samples 0 --penalty l1"
-FOR_MODEL = FILES + " --for-model lightgbm --penalty l1 --folds 2 --transform none --threads 1"
+FOR_MODEL = FILES + " --for-model lightgbm --folds 2 --threads 1"
 
 SHORT = (
     "scaling=standard n_alphas=6 alpha_min_ratio=0.2 tol=1e-2 pair_weights=query monotone=f1=- keep=f6 drop=f1 "
@@ -75,9 +75,7 @@ SELECT: dict[str, str | tuple[str, str]] = {
 }
 SHARED = "penalties metric report_metrics convention feature_transform cv random_state margin guarantee k sizes costs"
 OF_FOR_MODEL = {name: SELECT[name] for name in (*SHARED.split(), "feature_groups", "keep", "drop", "confidence")} | {
-    "penalties": (FOR_MODEL, FOR_MODEL.replace("l1", "mcp")),
     "costs": "--costs other-costs.txt",
-    "feature_transform": (FOR_MODEL, FOR_MODEL.replace("--transform none", "--transform log")),
     "k": "--k 3",
 }
 STEPS = FILES + "--folds 2 --half-samples 0 --penalty steps --drop f3 --drop f5 --drop f6"
@@ -226,7 +224,7 @@ CHOICES = (
 )
 TAKEN = {
     *(f"select {n}" for n in (*CHOICES.split(), "sizes")),
-    *(f"for_model {n}" for n in ("margin", "guarantee", "confidence", "k", "sizes", "feature_transform")),
+    *(f"for_model {n}" for n in ("margin", "guarantee", "confidence", "k", "sizes")),
     *(f"letor {n}" for n in LETOR),
 }
 

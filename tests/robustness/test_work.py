@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparserank.selection.for_model import ThreeParts
+from sparserank.selection.for_model import TwoParts
 from sparserank.workdir.work import LaterWork, TimeLeft, Work
 
 
@@ -146,17 +146,13 @@ def test_a_piece_that_includes_the_start_of_a_worker_counts_until_another_one_is
     assert left.seconds() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("resumed", [False, True])
-def test_trainings_on_lists_are_expected_from_those_on_all_features(resumed: bool) -> None:
-    """Two folds and three lists: six trainings follow the two. If only one of the two waits, its report is the last;
-    the wrong variant says then that nothing is left."""
+def test_trainings_on_lists_are_expected_from_those_on_all_features() -> None:
+    """Two folds and three lists: six trainings follow the two, at their rate. After the last of the two nothing is left
+    of their part; the wrong variant says then that nothing is left of all."""
     told: list[float | None] = []
-    report = ThreeParts(lambda done, n, what, left: told.append(left), 2, 3, 4.0)
-    report.later.units["mcp"] = 0.5
-    if not resumed:
-        report.on_all_features(1, 2, "fold 1", 3.0)
-        assert told.pop() == pytest.approx(3.0 + 6 * 3.0)
-    report.on_all_features(2, 2, "fold 2", 0.0)
-    assert told.pop() == pytest.approx(6 * (4.0 * 0.5 if resumed else 3.0))
-    report.on_all_features(2, 2, "resumed", None)
+    report = TwoParts(lambda done, n, what, left: told.append(left), 2, 3)
     assert told.pop() is None
+    report.on_all_features(1, 2, "fold 1", 3.0)
+    assert told.pop() == pytest.approx(3.0 + 6 * 3.0)
+    report.on_all_features(2, 2, "fold 2", 0.0)
+    assert told.pop() == pytest.approx(6 * 3.0)

@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.rivals import Rival
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.teachers import TeachingTrees
@@ -113,7 +112,7 @@ class TreesOnFolds:
     """The trees that a selection is compared with, trained on its folds. Trees that do not finish within their time are
     left out, and `left_out` names them.
 
-    cv            cross-validation whose folds and weights the trees use
+    fold          (n_queries,) fold numbers from 0; below 0 for queries on which nothing is evaluated
     data          training queries; trees read the columns of their table, and missing values, where these are known
     judged        queries on which candidates are evaluated; test: test queries, for trees on all training queries
     seconds       time limit of each rival for all its folds
@@ -125,7 +124,7 @@ class TreesOnFolds:
     rivals        {name: rival}, of those that finished; by_gain: {name: {fold: columns by total gain}}
     """
 
-    cv: CrossValidation
+    fold: np.ndarray
     data: RankingDataset
     judged: RankingDataset
     test: RankingDataset | None
@@ -158,6 +157,10 @@ class TreesOnFolds:
                 self.trees = TreeRivals()
             else:
                 self.data, self.judged, self.test = data, judged, test
+
+    @property
+    def folds(self) -> list[int]:
+        return sorted(set(self.fold[self.fold >= 0].tolist()))
 
     @property
     def for_model(self) -> dict[str, str]:
@@ -203,7 +206,7 @@ class TreesOnFolds:
     ) -> dict[str, np.ndarray]:
         """{list: (n_queries,) metric of the trees of a rival on its features of each fold}, of those that finish."""
         (rival,) = (r for r in self.trees.trees if r.name == name)
-        folds = self.cv.folds or [FINAL]
+        folds = self.folds or [FINAL]
         columns = {replace(rival, name=own): {f: features[f] for f in folds} for own, features in lists.items()}
         return {r.name: self._values(self._judged(found)) for r, found in self._scored(columns, store, progress)}
 
@@ -212,7 +215,7 @@ class TreesOnFolds:
     @property
     def _folds(self) -> list[int]:
         """The folds that the trees are trained without; FINAL means none."""
-        return [*self.cv.folds, *([FINAL] if self.test is not None or not self.cv.folds else [])]
+        return [*self.folds, *([FINAL] if self.test is not None or not self.folds else [])]
 
     def _scored(
         self,
@@ -222,13 +225,13 @@ class TreesOnFolds:
     ) -> list[tuple[TreeRival, dict[int, Arrays]]]:
         """[(rival, {fold: piece of work})], for the rivals that finish; columns: {rival: {fold: columns}}."""
         n_workers, n_threads = threads_of_trees(self.data, self.n_threads)
-        unseen = {"judged": self.judged} if not self.cv.folds else {}
+        unseen = {"judged": self.judged} if not self.folds else {}
         if self.test is not None:
             unseen["test"] = self.test
         names = {(r, f): self._name(r, f, own, unseen) for r, of_fold in columns.items() for f, own in of_fold.items()}
         kinds = {name: rival.name for (rival, _), name in names.items()}
         columns_of = {name: columns[rival][f] for (rival, f), name in names.items()}
-        n_docs = np.bincount(np.repeat(self.cv.fold, self.data.sizes) - FINAL)  # index 0 is FINAL
+        n_docs = np.bincount(np.repeat(self.fold, self.data.sizes) - FINAL)  # index 0 is FINAL
         expected = {
             name: {
                 **({n: d.n_docs for n, d in unseen.items()} if f == FINAL else {"scores": int(n_docs[f - FINAL])}),
@@ -250,7 +253,7 @@ class TreesOnFolds:
         for rival, of_fold in columns.items():
             own = {names[rival, f]: f for f in of_fold}
             taught = self.teacher if self.teacher is not None and self.teacher.are_shared else None
-            task = TreesOfRival(self.data, self.cv.fold, self.query_weight, unseen, self.seed, n_threads, taught)
+            task = TreesOfRival(self.data, self.fold, self.query_weight, unseen, self.seed, n_threads, taught)
             share = self.seconds / math.ceil(len(own) / n_workers)
             try:
                 work.run(
@@ -277,13 +280,13 @@ class TreesOnFolds:
 
     def _judged(self, of_fold: Mapping[int, Arrays]) -> np.ndarray:
         """The scores of all documents on which candidates are evaluated, each by trees that have not seen it."""
-        if not self.cv.folds:
+        if not self.folds:
             return of_fold[FINAL]["judged"]
         data, judged = self.data, self.judged
         sizes = data.sizes
-        fold = np.repeat(self.cv.fold, sizes)
+        fold = np.repeat(self.fold, sizes)
         scores = np.full(data.n_docs, np.nan)
-        for f in self.cv.folds:
+        for f in self.folds:
             scores[fold == f] = of_fold[f]["scores"]
         # In each query of `judged`, the documents of `data` come first; no response has the others.
         place = np.arange(data.n_docs) + np.repeat(judged.query_ptr[:-1] - data.query_ptr[:-1], sizes)

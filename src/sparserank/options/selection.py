@@ -266,28 +266,8 @@ class WrittenForFeatures(Written, total=False):
             None,
             "Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a parameter file, "
             "whose settings are used. The result is the shortest list on which the ranker ranks as well as on the best "
-            "list tried. Lists come from the path of one penalty (mcp) and from the gain of the trees. This needs "
-            "sparserank[trees].",
+            "list tried, of those with the largest gain in the trees. This needs sparserank[trees].",
             TREE_PANEL,
-        ),
-    ]
-
-
-class Transformed(TypedDict, total=False):
-    """The transforms of a selection."""
-
-    feature_transform: Annotated[
-        "str | Sequence[str]",
-        Option(
-            Parsed("transforms:parse_transform", several=True),
-            ("auto",),
-            "Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x "
-            "divided by the median of |x|); distilled or distilled(log) (weights that learn the order of trees and "
-            "steps in place of the labels). auto tries none, and log where logarithms differ from the features, MCP "
-            f"only on the latter; from {MIN_QUERIES_OF_STEPS} queries and {MIN_DOCS_OF_STEPS:,} documents on also "
-            "distilled(log) with MCP, unless a penalty is named.",
-            MODEL,
-            flag="--transform",
         ),
     ]
 
@@ -315,9 +295,23 @@ class Lists(of_data.RowOptions, total=False):
     ]
 
 
-class SelectOptions(of_paths.JobPaths, Transformed, FeatureOptions, Stable, Lists, total=False):
+class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=False):
     """Options of `select` by name."""
 
+    feature_transform: Annotated[
+        "str | Sequence[str]",
+        Option(
+            Parsed("transforms:parse_transform", several=True),
+            ("auto",),
+            "Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x "
+            "divided by the median of |x|); distilled or distilled(log) (weights that learn the order of trees and "
+            "steps in place of the labels). auto tries none, and log where logarithms differ from the features, MCP "
+            f"only on the latter; from {MIN_QUERIES_OF_STEPS} queries and {MIN_DOCS_OF_STEPS:,} documents on also "
+            "distilled(log) with MCP, unless a penalty is named.",
+            MODEL,
+            flag="--transform",
+        ),
+    ]
     engine: Annotated[
         str | None,
         Option(
@@ -430,8 +424,8 @@ class AllSelectOptions(SelectOptions, WrittenForFeatures, total=False):
     """All options of `select`."""
 
 
-class ForModelOptions(WrittenForFeatures, Transformed, FeatureOptions, Choosing, Lists, total=False):
-    """The options of `select` that can be combined with for_model, and monotone."""
+class ForModelOptions(WrittenForFeatures, FeatureOptions, Choosing, Lists, total=False):
+    """The options of `select` that can be combined with for_model, and two more."""
 
 
 class FitOptions(FeatureOptions, of_data.RowOptions, total=False):
@@ -491,4 +485,5 @@ class FitOptions(FeatureOptions, of_data.RowOptions, total=False):
 
 
 SELECT, FIT = options_of(AllSelectOptions), options_of(FitOptions)
-FOR_MODEL = {name: option for name, option in options_of(ForModelOptions).items() if name != "monotone"}
+NOT_OF_TREES = ("monotone", "penalties")
+FOR_MODEL = {name: option for name, option in options_of(ForModelOptions).items() if name not in NOT_OF_TREES}

@@ -14,9 +14,8 @@ from sparserank.report.html import to_html
 from sparserank.report.svg import INK, PAGE_SIZE, SERIES, keep_within, legend_below, new_axes, ring, to_svg
 from sparserank.report.tables import columns_of_sizes, comparison_table, evenly, on_test, sizes_against
 from sparserank.selection.statements import counted, estimated, share
-from sparserank.selection.trees_selection import ALL, OurModel, TreesSelection
+from sparserank.selection.trees_selection import ALL, TreesSelection
 from sparserank.text import change, figure
-from sparserank.transforms import NONE
 
 MAX_FEATURES, MAX_SIZES = 8, 6
 MAX_CHIPS = 40  # names below the title of the page
@@ -26,16 +25,14 @@ BAR = 10  # characters of the largest gain
 
 def for_model_lines(result: TreesSelection) -> list[str | Table]:
     """Lines and tables of the list that trees should keep."""
-    choice, chosen, everything, ours = result.choice, result.chosen, result.all_features, result.ours
+    choice, chosen, everything = result.choice, result.chosen, result.all_features
 
-    def row(name: str, of: Candidate | OurModel) -> list[str]:
+    def row(name: str, of: Candidate) -> list[str]:
         against = "" if of is everything else change(of.mean, everything.mean)
         return [name, str(of.n_features), figure(of.mean), against]
 
     rows = [row("trees, all features", everything)]
     rows += [row("trees, chosen list", chosen)] if chosen is not everything else []
-    if ours is not None:
-        rows.append(row(f"best of our path{'' if ours.transform == NONE else f', {ours.transform}'}", ours))
     limit, bound, confidence = result.plan.rule.limit, choice.bound(chosen), as_percent(result.plan.confidence)
     at_most = f"{result.n_queries} queries are too few to bound it, at least {MIN_QUERIES} are needed"
     if math.isfinite(bound):

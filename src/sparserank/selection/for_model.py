@@ -1,5 +1,5 @@
 """`select(for_model=)`: the shortest list of features on which trees rank as well as on the best list tried. Lists come
-from the gain of the trees and from our path; the candidates are trees on each list, evaluated out of fold."""
+from the gain of the trees; the candidates are trees on each list, evaluated out of fold."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate
-from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.feature_groups import each_alone
-from sparserank.crossval.feature_transforms import feature_transforms, logs_differ
-from sparserank.crossval.tasks import FINAL, PathTask, effort_of_trees
+from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.tree_files import refuse_objective
 from sparserank.crossval.tree_rivals import (
     LIGHTGBM,
@@ -35,27 +32,23 @@ from sparserank.data.folds import query_folds
 from sparserank.data.read import read_sources
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import DataError, ParameterError
-from sparserank.evaluation import Comparison, compare_systems, mean_of
-from sparserank.evaluation.statistics import mean_interval
+from sparserank.evaluation import Comparison, compare_systems
 from sparserank.execution import available_cores, one_blas_thread
 from sparserank.options import option, values_of
 from sparserank.options.selection import FOR_MODEL, SELECT, AllSelectOptions
-from sparserank.paths import PathPlan, maker_of
 from sparserank.selection.inputs import check_overlap, check_relevant
 from sparserank.selection.plan import SelectionPlan, make_plan, planned
 from sparserank.selection.result_files import LIST_FILES, write_lists
-from sparserank.selection.trees_selection import ALL, OurModel, TreesSelection
+from sparserank.selection.trees_selection import ALL, TreesSelection
 from sparserank.text import brief
-from sparserank.transforms import AUTO, LOG, NONE
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
 from sparserank.workdir.pieces import WorkStore, work_store_in
-from sparserank.workdir.work import LaterWork, Progress
+from sparserank.workdir.work import Progress
 
-GAIN, OURS = "trees on own gain", "trees on ours"
+GAIN = "trees on own gain"
 N_SIZES = 8  # default lengths of lists, at most; each is a multiple of the one before
-PATH_ALPHAS = 25  # regularisation strengths of our path, which only orders the features
-Lists = dict[tuple[str, int], dict[int, np.ndarray]]  # {(kind of list, length): {fold: features}}
+Lists = dict[int, dict[int, np.ndarray]]  # {length: {fold: features}}
 
 
 def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> TreesSelection:
@@ -97,7 +90,7 @@ def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> Trees
 
 
 def _plan(chosen: AllSelectOptions) -> SelectionPlan:
-    """The plan of our path, with one penalty and one transform.
+    """The plan; the rules about features are those of its one penalty, of which no path is computed.
 
     Raises
         ParameterError   an option cannot be combined with for_model
@@ -110,14 +103,7 @@ def _plan(chosen: AllSelectOptions) -> SelectionPlan:
     path = chosen["for_model"]
     if not (isinstance(path, str) and path == LIGHTGBM) and not is_file(path):
         raise ParameterError("for_model", f"must be {LIGHTGBM}, or an existing LightGBM file; got {brief(path)}.")
-    penalties = "mcp" if chosen["penalties"] is None else chosen["penalties"]
-    plan = make_plan(penalties=penalties, **planned(chosen), path_plan=PathPlan(n_alphas=PATH_ALPHAS))
-    if plan.penalties[0].on_steps:
-        raise ParameterError("penalties", f"cannot be {plan.penalties[0].label} with {given}.")
-    for name, several in (("penalties", plan.penalties), ("feature_transform", plan.feature_transform)):
-        if len(several) > 1:
-            raise ParameterError(name, f"must be a single one with {given}; got {len(several)}.")
-    return plan
+    return make_plan(penalties="l1", **planned(chosen))
 
 
 def _without(plan: SelectionPlan, unknown: Sequence[int], names: tuple[str, ...]) -> SelectionPlan:
@@ -167,7 +153,7 @@ def _sizes(plan: SelectionPlan, usable: int, asked: Sequence[int] | None) -> tup
 class ForModel:
     """A checked job. Trees read missing values as they are.
 
-    plan    our path, of one penalty, and the rule of choice
+    plan    the rule of choice, and the rules about features
     rival   the trees, on all features that they may use
     sizes   lengths of lists
     """
@@ -183,20 +169,9 @@ class ForModel:
     ) -> None:
         self.plan, self.data, self.rival, self.sizes = plan, data, rival, sizes
         self.test = None if test is None else rival.table.of(test)
-        self.n_threads, n_folds = n_threads or available_cores(), min(plan.cv, data.n_queries)
-        (name,) = plan.feature_transform
-        if name == AUTO:
-            name = LOG if logs_differ(data) else NONE
-        ((label, penalty),) = plan.labelled.items()
-        (transform,) = feature_transforms(data, [name], rules=penalty)
-        self.task = PathTask(transform.label(label), maker_of(transform.limited(penalty)), transform)
-        fold = query_folds(data.n_queries, n_folds, plan.random_state)
-        threads: dict[str, Any] = {"n_workers": self.n_threads, "n_threads": self.n_threads}
-        groups = plan.feature_groups or each_alone(data.names, plan.costs)
-        rules = plan.path_plan, plan.metrics
-        self.cv = CrossValidation(data, fold, [transform], *rules, feature_groups=groups, **threads)
+        self.n_threads = n_threads or available_cores()
         self.on_folds = TreesOnFolds(
-            cv=self.cv,
+            fold=query_folds(data.n_queries, min(plan.cv, data.n_queries), plan.random_state),
             data=data,
             judged=data,
             test=None,
@@ -208,17 +183,14 @@ class ForModel:
             seconds=math.inf,
             required=True,
         )
+        groups = plan.feature_groups or each_alone(data.names, plan.costs)
         self.groups = groups.by_column(self.on_folds.sources, rival.table.names)
 
     def execute(self, store: WorkStore | None, progress: Progress | None) -> TreesSelection:
         """Evaluate lists, choose one, and fit trees on it to all queries. Finished pieces are kept in `store`."""
         plan, of_trees, usable, settings = self.plan, self.on_folds.data, self.rival.columns, self.rival.settings
-        # Our path, and the trees on all features, without each fold and on all queries.
-        report = ThreeParts(progress, len(self.cv.folds), 2 * len(self.sizes), effort_of_trees(of_trees, settings))
-        candidate_set = self.cv.fit(
-            [self.task], relaxed=True, store=store, progress=report.on_paths, later=report.later
-        )
-        report.n_before = len(candidate_set.paths)
+        # The trees on all features, without each fold and on all queries.
+        report = TwoParts(progress, len(self.on_folds.folds), len(self.sizes))
         (all_features,) = self.on_folds.fit(store, report.on_all_features)
         full = fit_trees(of_trees, usable, settings, plan.random_state, n_threads=self.n_threads)
         if not len(full.by_gain(used=True)):
@@ -226,15 +198,11 @@ class ForModel:
                 f"trees with these settings ({option('for_model')}) never split on these data; allow smaller leaves "
                 "(min_data_in_leaf)."
             )
-        # Trees on lists of both kinds, each evaluated on the queries that its list has not seen.
-        lists = self._lists(candidate_set, full)
-        names = {f"{of}, {k}": (of, k) for of, k in lists}
-        report.n_before += len(self.cv.folds)
-        of_fold = {name: lists[key] for name, key in names.items()}
-        on_lists = self.on_folds.on_lists(ALL, of_fold, store, report.on_lists)
-        finals = {
-            self._candidate(*key, lists[key][FINAL], on_lists[name]): lists[key][FINAL] for name, key in names.items()
-        }
+        # Trees on lists, each evaluated on the queries that its list has not seen.
+        lists = self._lists(full)
+        of_name = {f"{GAIN}, {k}": of_fold for k, of_fold in lists.items()}
+        values = self.on_folds.on_lists(ALL, of_name, store, report.on_lists)
+        finals = {self._candidate(GAIN, k, lists[k][FINAL], values[f"{GAIN}, {k}"]): lists[k][FINAL] for k in lists}
         everything = self._candidate(ALL, len(usable), usable, all_features.values)
         # The choice, and the trees on the chosen list.
         self._refuse_too_large([*finals, everything])
@@ -256,25 +224,19 @@ class ForModel:
             self.data.n_queries,
             None if self.test is None else _on_test(plan, self.test, trees_on_it, full),
             _filled_values(self.data, self.rival.table.names),
-            None if chosen is everything else self._ours(candidate_set, chosen),
         )
 
-    def _lists(self, candidate_set: CandidateSet, full: Trees) -> Lists:
-        """The lists of every fold and of all queries (FINAL), sorted by kind and length."""
-        penalty, usable, columns_of = self.plan.penalties[0], self.rival.columns, self.on_folds.columns_of
+    def _lists(self, full: Trees) -> Lists:
+        """The lists of every fold and of all queries (FINAL): the features with the largest gain, after those that are
+        always kept, with their whole groups."""
+        usable, kept = self.rival.columns, np.array(self.plan.penalties[0].keep, dtype=np.int64)
         by_gain = {**self.on_folds.by_gain[ALL], FINAL: full.by_gain(used=True)}
-        front = np.intersect1d(columns_of(np.array(penalty.keep, dtype=np.int64)), usable)
+        front = np.intersect1d(self.on_folds.columns_of(kept), usable)
         orders = {f: np.concatenate([front, own[~np.isin(own, front)]]) for f, own in by_gain.items()}
-        out: Lists = {(GAIN, k): {f: own[:k] for f, own in orders.items()} for k in self.sizes}
-        ours = [c for c in candidate_set.sparse if c.relax == 0]
-        for k, c in largest_within(ours, self.sizes).items():
-            out[OURS, k] = {f: columns_of(candidate_set.features(c, f)) for f in by_gain}
-        whole = {
-            key: {f: _whole_groups(own, usable, self.groups.of_feature) for f, own in each.items()}
-            for key, each in out.items()
-            if all(len(own) for own in each.values())
-        }
-        return dict(sorted(whole.items()))
+        if not all(len(own) for own in orders.values()):
+            return {}
+        of = self.groups.of_feature
+        return {k: {f: _whole_groups(own[:k], usable, of) for f, own in orders.items()} for k in self.sizes}
 
     def _candidate(self, of: str, k: int, features: np.ndarray, values: np.ndarray) -> Candidate:
         return Candidate(of, k, 0.0, -1, len(features), self.groups.cost(features), values)
@@ -289,68 +251,30 @@ class ForModel:
                     f"or try shorter lists with {option('sizes')}."
                 )
 
-    def _ours(self, candidate_set: CandidateSet, chosen: Candidate) -> OurModel | None:
-        """The best model of our path with at most as many features and at most the cost of the list, or None."""
-        small = [c for c in candidate_set.sparse if c.n_features <= chosen.n_features]
-        used = [self.on_folds.columns_of(candidate_set.features(c, FINAL)) for c in small]
-        own = [c for c, columns in zip(small, used, strict=True) if self.groups.cost(columns) <= chosen.cost]
-        best = max(own, key=lambda c: c.mean, default=None)
-        if best is None:
-            return None
-        interval = mean_interval(best.values - chosen.values, self.plan.confidence)
-        return OurModel(best.n_features, mean_of(best.values), *interval, candidate_set.transform(best).name, len(own))
 
+class TwoParts:
+    """Progress of the trees on all features, and on lists, at the rate of those on all features."""
 
-class ThreeParts:
-    """Progress of the three parts: our path, trees on all features, trees on lists.
-
-    n_lists    largest number of lists of each fold
-    effort     of one training, relative to an l1 path
-    n_before   number of pieces in the finished parts
-    """
-
-    def __init__(self, progress: Progress | None, n_folds: int, n_lists: int, effort: float) -> None:
-        self._progress, self._lists, self._folds = progress, n_folds * n_lists, n_folds
-        self._start = (
-            f"at most {n_folds * (1 + n_lists) + 2} trainings of LightGBM: {1 + n_lists} in each of {n_folds} folds"
-        )
-        self.n_before = self._n = 0
-        self.later, self._effort = LaterWork((n_folds + self._lists) * effort), effort
-        self._each: float | None = None  # seconds of a training
-
-    def on_paths(self, done: int, n: int, what: str, left: float | None) -> None:
-        what = self._start if what == "start" else what
-        self._tell(done, n + self._folds + self._lists, what, left)
+    def __init__(self, progress: Progress | None, n_folds: int, n_lists: int) -> None:
+        self._progress, self._n_folds = progress, n_folds
+        self._n = n_folds * (1 + n_lists)
+        self._rate: float | None = None  # seconds of a training
+        self._tell(0, f"at most {self._n + 2} trainings of LightGBM: {1 + n_lists} in each of {n_folds} folds", None)
 
     def on_all_features(self, done: int, n: int, what: str, left: float | None) -> None:
         if left:
-            self._each = left / (n - done)
-        elif self._each is None and self.later.unit is not None:
-            self._each = self._effort * self.later.unit
-        more = None if self._each is None else self._lists * self._each
-        self._tell(done, n + self._lists, what, None if left is None or more is None else left + more)
+            self._rate = left / (n - done)
+        self._tell(done, what, None if self._rate is None else self._rate * (self._n - done))
 
     def on_lists(self, done: int, n: int, what: str, left: float | None) -> None:
-        self._tell(done, n, what, left)
+        self._tell(self._n_folds + done, what, left)
 
     def done(self) -> None:
-        self._tell(self._n - self.n_before, self._n - self.n_before, "done", 0.0)
+        self._tell(self._n, "done", 0.0)
 
-    def _tell(self, done: int, n: int, what: str, left: float | None) -> None:
-        self._n = self.n_before + n
+    def _tell(self, done: int, what: str, left: float | None) -> None:
         if self._progress is not None:
-            self._progress(self.n_before + done, self._n, what, left)
-
-
-def largest_within(candidates: list[Candidate], sizes: tuple[int, ...]) -> dict[int, Candidate]:
-    """{k: the largest candidate with at most k features}, for candidates of one maker, without those that already
-    represent a smaller k."""
-    out: dict[int, Candidate] = {}
-    for k in sorted(sizes):
-        c = max((c for c in candidates if c.k <= k), key=lambda c: c.k, default=None)
-        if c is not None and c not in out.values():
-            out[k] = c
-    return out
+            self._progress(done, self._n, what, left)
 
 
 def _whole_groups(features: np.ndarray, usable: np.ndarray, of_feature: tuple[int, ...]) -> np.ndarray:

@@ -159,7 +159,7 @@ class SelectionJob:
             problem.rivals
             if isinstance(problem.rivals, Formulas)
             else TreesOnFolds(
-                cv=self.cv,
+                fold=fold,
                 data=data,
                 judged=self.judged,
                 test=problem.test,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.trees import Trees, TreeSettings
 from sparserank.evaluation import Comparison
-from sparserank.evaluation.statistics import as_percent
 from sparserank.lazy import cached_property
 from sparserank.selection.facts import Row, model_row, opening
 from sparserank.selection.plan import SelectionPlan
@@ -23,22 +22,7 @@ from sparserank.strict_json import plain
 from sparserank.workdir.directory import WorkDirectory
 
 ALL = "trees on all features"
-FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 5
-
-
-@dataclass(frozen=True)
-class OurModel:
-    """The best model of our path with at most as many features as the chosen list: number of features, mean metric, and
-    difference from the trees with an interval for this pair alone; transform: of the features; n_models: number of
-    models of which it has the highest mean."""
-
-    n_features: int
-    mean: float
-    difference: float
-    low: float
-    high: float
-    transform: str
-    n_models: int
+FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 6
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,8 +39,6 @@ class TreesSelection:
         The trees on the chosen list, fitted to all queries.
     test : Comparison or None
         `trees` and the trees on all features, compared on the test queries.
-    ours : OurModel or None
-        The best model of our path with at most as many features.
     notes : tuple of str
         Settings that are not used.
     facts : dict
@@ -80,7 +62,6 @@ class TreesSelection:
     n_queries: int
     test: Comparison | None
     fill_values: np.ndarray | None = None  # (n_features,) replace missing values in scoring; NaN: no replacement
-    ours: OurModel | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -126,14 +107,6 @@ class TreesSelection:
                 f"; trees on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}"
             )
         said.append(" ".join(filter(None, [f"{text}.", expected_sentence(self.choice, {})])))
-        if self.ours is not None:
-            o = self.ours
-            said.append(
-                f"The best of {o.n_models} models of our path with at most as many features has {o.n_features} "
-                f"(transform: {o.transform}) and {o.mean:.4f}, which is optimistically biased because these queries "
-                f"chose it; the trees have {self.chosen.mean:.4f}. The difference is {o.difference:+.4f}, with a "
-                f"{as_percent(self.plan.confidence)} interval for this pair of {o.low:+.4f} to {o.high:+.4f}."
-            )
         return said
 
     @property
@@ -189,7 +162,6 @@ class TreesSelection:
                     for j in self.trees.columns
                 ],
             },
-            "our_model": None if self.ours is None else asdict(self.ours),
             "notes": list(self.notes),
             "features": self.facts["features"],
             "chosen": self._row(self.chosen),
