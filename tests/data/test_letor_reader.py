@@ -13,9 +13,9 @@ import pytest
 import sparserank.data.letor.chunks as letor_chunks
 from sparserank import RankingDataset, fit_scaling, read, write_letor
 from sparserank.data.reading import Reading
-from sparserank.data.rewrite import rewrite
 from sparserank.data.runs import Run
 from sparserank.data.store.convert import convert
+from sparserank.data.write_files import write_file
 from sparserank.errors import DataError, DataFormatError, DataWarning
 from tests.oracles import letor_reader as oracle
 
@@ -319,9 +319,9 @@ def test_ids_that_text_cannot_hold_are_refused(text: str, column: str, tmp_path:
     convert([tmp_path / "t.parquet"], convert_to)
     for source in (tmp_path / "t.parquet", convert_to):
         with pytest.raises(DataError, match=r"id .* which ranking text does not allow"):
-            rewrite([source], tmp_path / "back.txt")
+            write_file([source], tmp_path / "back.txt")
         assert not (tmp_path / "back.txt").exists()
-        rewrite([source], tmp_path / f"{source.stem}-back.parquet")
+        write_file([source], tmp_path / f"{source.stem}-back.parquet")
         again = read(tmp_path / f"{source.stem}-back.parquet")
         assert (again.query_ids.tolist(), list(again.docid)) == (ids["qid"], ids["docid"])  # type: ignore[arg-type]
 

@@ -21,8 +21,8 @@ import sparserank as sr
 from sparserank.data.missing import HUGE, holds_missing, is_missing
 from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
-from sparserank.data.rewrite import rewrite
 from sparserank.data.store.convert import convert
+from sparserank.data.write_files import write_file
 from sparserank.errors import SparserankError
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
@@ -174,7 +174,7 @@ def test_files_give_the_same_data_set_and_are_refused_without_a_policy(kind: str
     for attempt in (
         lambda: sr.read(path),
         lambda: convert([path], tmp_path / "store", Reading(dtype=np.float64)),
-        lambda: rewrite([path], tmp_path / "back.txt", Reading(dtype=np.float64)),
+        lambda: write_file([path], tmp_path / "back.txt", Reading(dtype=np.float64)),
     ):
         with pytest.raises(SparserankError, match=r"missing or infinite feature value .*missing"):
             attempt()
@@ -187,7 +187,7 @@ def test_files_give_the_same_data_set_and_are_refused_without_a_policy(kind: str
             np.testing.assert_array_equal(dense(data), whole)
             np.testing.assert_array_equal(data.fill_values, values)
         for name in () if rule == "query-min" else ("back.txt", "back.parquet"):  # a store gathers queries
-            rewrite([path], tmp_path / f"{rule}-{name}", reading)
+            write_file([path], tmp_path / f"{rule}-{name}", reading)
             np.testing.assert_array_equal(dense(sr.read(tmp_path / f"{rule}-{name}")), whole)
 
 

@@ -12,7 +12,7 @@ import sparserank as sr
 from sparserank.data.read import read_sources
 from sparserank.data.read_files import read_files
 from sparserank.data.reading import Reading
-from sparserank.data.rewrite import rewrite
+from sparserank.data.write_files import write_file
 from sparserank.errors import DataFormatError, DataWarning, SparserankError
 from sparserank.selection.fit import fit_model
 from tests.support.command_line import Cli
@@ -200,8 +200,8 @@ def test_weights_are_stored_and_shown_and_their_loss_is_warned_of(file: Path, tm
     reading = Reading(**BASE_0)
     sr.convert([file], tmp_path / "store", reading)
     with pytest.warns(DataWarning, match=r"out\.txt: ranking text contains no weights, so they were left out"):
-        rewrite([file], tmp_path / "out.txt", reading)
-    rewrite([file], tmp_path / "out.parquet", reading)
+        write_file([file], tmp_path / "out.txt", reading)
+    write_file([file], tmp_path / "out.parquet", reading)
     table = read_files(tmp_path / "out.parquet", Reading(doc_weight="weight"))
     for kept in (sr.read(tmp_path / "store").doc_weight, table.doc_weight):
         assert kept is not None

@@ -20,11 +20,11 @@ import sparserank as sr
 from sparserank.cli.app import app
 from sparserank.data.read_files import read_files
 from sparserank.data.reading import Reading
-from sparserank.data.rewrite import rewrite
 from sparserank.data.store import writing as converting
 from sparserank.data.store.convert import convert
 from sparserank.data.store.features import StoredFeatures
 from sparserank.data.store.opening import MANIFEST, PROGRESS, STAMPS, open_store
+from sparserank.data.write_files import write_file
 from sparserank.errors import DataError, RunDirectoryError, SparserankError
 
 DATA = sr.datasets.make_ranking(60, (3, 14), 6, n_informative=3, n_redundant=0, noise=0.5, random_state=5).data
@@ -82,7 +82,7 @@ def test_a_store_holds_what_the_text_holds(shard_bytes: int, sparse: bool, text:
 def test_every_kind_of_input_gives_the_same_store(text: Path, tmp_path: Path) -> None:
     zipped = tmp_path / "train.gz"
     zipped.write_bytes(gzip.compress(text.read_bytes()))
-    rewrite([text], tmp_path / "train.parquet", DOUBLE)
+    write_file([text], tmp_path / "train.parquet", DOUBLE)
     frame = __import__("pandas").read_parquet(tmp_path / "train.parquet")
     frame.to_csv(tmp_path / "train.csv", index=False)
     for name in ("train.txt", "train.gz", "train.parquet", "train.csv"):
@@ -95,17 +95,17 @@ def test_every_kind_of_input_gives_the_same_store(text: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("sparse", [False, True])
 def test_back_to_text_and_parquet(sparse: bool, text: Path, tmp_path: Path) -> None:
     convert([text], tmp_path / "s", Reading(sparse=sparse), shard_bytes=SHARD)
-    rewrite([tmp_path / "s"], tmp_path / "back.txt")
+    write_file([tmp_path / "s"], tmp_path / "back.txt")
     again = sr.read(tmp_path / "back.txt", n_features=6, dtype=np.float32)
     assert_same(again, open_store(tmp_path / "s"))
     if sparse:
         with pytest.raises(DataError, match="Parquet files can contain only dense features"):
-            rewrite([tmp_path / "s"], tmp_path / "back.parquet")
+            write_file([tmp_path / "s"], tmp_path / "back.parquet")
         return
-    rewrite([tmp_path / "s"], tmp_path / "back.parquet")
+    write_file([tmp_path / "s"], tmp_path / "back.parquet")
     assert_same(read_files(tmp_path / "back.parquet"), open_store(tmp_path / "s"))
     with pytest.raises(RunDirectoryError, match="is also an input"):
-        rewrite([text], text)
+        write_file([text], text)
 
 
 def scattered(path: Path) -> sr.RankingDataset:

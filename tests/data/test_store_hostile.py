@@ -11,10 +11,10 @@ import pytest
 import sparserank as sr
 from sparserank.data.read_files import read_files
 from sparserank.data.reading import Reading
-from sparserank.data.rewrite import rewrite
 from sparserank.data.store import convert as converting
 from sparserank.data.store.convert import convert
 from sparserank.data.store.opening import MANIFEST, PROGRESS, open_store
+from sparserank.data.write_files import write_file
 from sparserank.errors import SparserankError
 from tests.support.command_line import Cli
 
@@ -64,7 +64,7 @@ def test_document_ids_and_weights_stay_with_their_rows(tmp_path: Path) -> None:
     convert(paths, tmp_path / "s", shard_bytes=100)
     ids = list(np.asarray(open_store(tmp_path / "s").docid))
     assert ids == [""] * 24 + [f"d{q}.{i}" for q in range(4, 8) for i in range(6)]
-    rewrite(paths, tmp_path / "c.parquet")
+    write_file(paths, tmp_path / "c.parquet")
     assert list(np.asarray(read_files(tmp_path / "c.parquet").docid)) == ids
     frame = pd.DataFrame({"qid": [1, 1], "label": [0, 1], "x": [1.0, 2.0]})
     frame.assign(w=[3.0, 4.0]).to_parquet(tmp_path / "w.parquet")
@@ -133,9 +133,9 @@ def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:
     assert (tmp_path / "s/00000-mine.npy").exists()
     notes = write(tmp_path / "notes.txt", "mine")
     with pytest.raises(SparserankError, match=r"notes\.txt: already exists"):
-        rewrite([text], notes)
+        write_file([text], notes)
     with pytest.raises(SparserankError, match="is inside a store"):
-        rewrite([text], tmp_path / "s/x.txt")
+        write_file([text], tmp_path / "s/x.txt")
     folder = tmp_path / "folder/part=1"
     folder.mkdir(parents=True)
     pd.DataFrame({"qid": [1, 1], "label": [0, 1], "x": [1.0, 2.0]}).to_parquet(folder / "a.parquet")
@@ -174,17 +174,17 @@ def test_a_model_of_numbered_features_reads_the_table_it_was_made_of(tmp_path: P
 
 def test_a_file_is_written_without_missing_values(tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text("label,qid,f,g\n1,1,,2\n0,1,3,4\n")
-    rewrite([tmp_path / "m.csv"], tmp_path / "m.txt", Reading(missing="zero"))
+    write_file([tmp_path / "m.csv"], tmp_path / "m.txt", Reading(missing="zero"))
     assert (tmp_path / "m.txt").read_text().startswith("1 qid:1 1:0.0 2:2.0")
     with pytest.raises(SparserankError, match="needs the rows of each query to be adjacent"):
-        rewrite([tmp_path / "m.csv"], tmp_path / "n.txt", Reading(missing="query-min"))
+        write_file([tmp_path / "m.csv"], tmp_path / "n.txt", Reading(missing="query-min"))
     (tmp_path / "u.csv").write_text("label,qid,f\n-1,1,2\n")
     with pytest.raises(SparserankError, match="no row is left after dropping"):
-        rewrite([tmp_path / "u.csv"], tmp_path / "u.parquet", Reading(unjudged="drop"))
+        write_file([tmp_path / "u.csv"], tmp_path / "u.parquet", Reading(unjudged="drop"))
     assert not (tmp_path / "u.parquet").exists()
     write(tmp_path / "a.txt", lines(0, 3, features=2))
     with pytest.raises(SparserankError, match="a feature and another column are both called 'qid'"):
-        rewrite([tmp_path / "a.txt"], tmp_path / "a.parquet", Reading(feature_names=["qid", "x"]))
+        write_file([tmp_path / "a.txt"], tmp_path / "a.parquet", Reading(feature_names=["qid", "x"]))
 
 
 def test_dropped_rows_fill_nothing(tmp_path: Path) -> None:

@@ -42,8 +42,8 @@ def run(
     reading = reading_of(options)
 
     from sparserank.data.read_files import TABLES, kind_of
-    from sparserank.data.rewrite import is_file_name, rewrite
     from sparserank.data.store.convert import convert as to_store
+    from sparserank.data.write_files import is_file_name, write_file
 
     *sources, out = files
     if reading.doc_weight is not None:
@@ -53,7 +53,7 @@ def run(
     if is_file_name(out):
         require(like is None, "--like", "applies only to stores.")
         with counting("documents") as progress:
-            n = rewrite(sources, out, reading, progress=progress)
+            n = write_file(sources, out, reading, progress=progress)
         give({"wrote": str(out), "n_docs": n}, [{"wrote": str(out), "n_docs": n}])
         say(f"wrote {out}: {n} documents")
         return

@@ -28,11 +28,11 @@ Progress = Callable[[int, str], None]
 
 
 def is_file_name(out: StrPath) -> bool:
-    """Whether `rewrite` writes a file of this name; other names are for stores."""
+    """Whether `write_file` writes a file of this name; other names are for stores."""
     return Path(out).suffix.lower() in TEXT + PARQUET
 
 
-def rewrite(
+def write_file(
     paths: Sequence[StrPath],
     out: StrPath,
     reading: Reading | None = None,
