@@ -37,7 +37,7 @@ NODES = {
     "cli": 24_544,
     "report": 25_139,
     "papers": 17_550,
-    "selection": 52_199,
+    "selection": 52_532,
     "rankers": 14_835,
     "crossval": 38_341,
     "evaluation": 9_668,

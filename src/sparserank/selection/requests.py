@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from sparserank.data.responses import NOISE, REQUEST, REST, Scored
 from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.data.runs import Qrels, Run, graded, pairs_of
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
-from sparserank.export import ENGINES
 from sparserank.export.search_query import SearchQuery, difference, read_search_query
 from sparserank.metrics import Metric
 from sparserank.metrics.ranking import rank_lists
@@ -164,15 +163,14 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: Al
 
 def for_request(
     sources: Mapping[str, Any], chosen: AllSelectOptions
-) -> tuple[AllSelectOptions, SearchQuery | None, Answers | None]:
-    """(the options, boosts with two significant digits; the request; the responses, if the data are responses).
+) -> tuple[SearchQuery | None, Answers | None, InUse | None]:
+    """(the request; the responses, if the data are responses; the run that users see, if `current` names one).
 
     Raises
         ParameterError, DataFormatError   a request without an engine that runs it, or without responses to it, or one
                                           that is no sum of clauses
     """
     engine, query = chosen["engine"], chosen["query"]
-    boosts = engine is not None and ENGINES[engine].boosts
     if query is not None and engine not in REQUESTS:
         raise ParameterError("query", f"needs {' or '.join(option('engine', name) for name in REQUESTS)}.")
     seen = None if chosen["current"] is None else run_in(chosen["current"])
@@ -189,23 +187,30 @@ def for_request(
             f"needs responses to the request, as JSON Lines; got {brief(str(odd))}. Without it, a table of "
             "scores gives the factors of its boosts.",
         )
-    if boosts and chosen["round"] is None:
-        chosen = cast(AllSelectOptions, {**chosen, "round": DIGITS})
     request = None if query is None else read_search_query(query)
     if request is not None:
         request.check_engine(str(engine))
     if chosen["qrels"] is None or odd is not None:
-        return chosen, request, None
+        return request, None, None
     found = answered(sources, request, chosen)
     if seen is not None and seen.run is not None:
-        found.today, chosen = seen.run, cast(AllSelectOptions, {**chosen, "current": seen})
-    return chosen, request, found if found.run else None
+        found.today = seen.run
+    return request, found if found.run else None, None if seen is None or seen.run is None else seen
+
+
+@dataclass(frozen=True)
+class ClauseRules:
+    """What a selection of clauses adds to the options: features that are kept and dropped, the ranker in use."""
+
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    current: InUse | None = None
 
 
 def for_clauses(
     chosen: AllSelectOptions, plan: SelectionPlan, data: RankingDataset, found: Answers | None
-) -> tuple[AllSelectOptions, SelectionPlan]:
-    """The options and the plan for weights >= 0. What is in no clause is always kept as it is, unless it is the same
+) -> tuple[SelectionPlan, ClauseRules]:
+    """The plan and the rules for weights >= 0. What is in no clause is always kept as it is, unless it is the same
     for all documents of a query; otherwise, the first clause of a model keeps its boost.
 
     Raises
@@ -215,16 +220,18 @@ def for_clauses(
     request = None if found is None else found.request
     if odd := next((name for name, sign in given.items() if sign in ("-", -1)), None):
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
-    more: dict[str, Any] = {}
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    current = None
     boosts = _boosts(request, names)
     digits = rounded(boosts, plan.path_plan.round).tolist()
     own = [names.index(name) for name in request.clauses if name in names] if request is not None else []
     units = [(j, digits[j]) for j in own if digits[j]]
     if REST in names and _varies(data, names.index(REST), boosts):
-        more["keep"] = [*(chosen["keep"] or ()), REST]
+        keep = (REST,)
         units = [(names.index(REST), 1.0), *units]
     elif REST in names:
-        more["drop"] = [*(chosen["drop"] or ()), REST]
+        drop = (REST,)
     plan = replace(plan, path_plan=replace(plan.path_plan, units=tuple(units)))
     if found is not None:
         required = set() if request is None else {c.name for c in request.clauses.values() if c.must}
@@ -234,8 +241,8 @@ def for_clauses(
             query = chosen["query"]
             of = "the request" if isinstance(query, Mapping) or query is None else Path(query).name
             used = tuple(name for name, boost in zip(names, boosts, strict=True) if boost)
-            more["current"] = InUse(f"{LABEL} ({of}, these hits)", used, run=found.run)
-    return cast(AllSelectOptions, {**chosen, **more}), plan
+            current = InUse(f"{LABEL} ({of}, these hits)", used, run=found.run)
+    return plan, ClauseRules(keep, drop, current)
 
 
 def without_lowering(plan: SelectionPlan, n_features: int) -> SelectionPlan:

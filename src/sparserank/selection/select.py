@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Unpack, cast, overload
 
 from sparserank.crossval.current_model import in_use, left_out, left_out_note, made_for
@@ -16,6 +16,7 @@ from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES
+from sparserank.export.search_query import SearchQuery
 from sparserank.losses import parse_loss
 from sparserank.metrics import Metric
 from sparserank.model import RankingModel
@@ -36,6 +37,9 @@ from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of, started
 from sparserank.selection.plan import Earlier, make_plan, planned
 from sparserank.selection.requests import (
+    DIGITS,
+    Answers,
+    ClauseRules,
     for_clauses,
     for_request,
     note_of_top,
@@ -177,113 +181,163 @@ def select(
         return select_for_model(sources, chosen)
     if chosen["sizes"] is not None:
         raise ParameterError("sizes", f"needs {option('for_model', 'lightgbm')}.")
-    return _select(sources, chosen, said)
+    return _finished(prepare(sources, chosen), sources, chosen, said)
 
 
-def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> SelectionResult:
-    chosen, request, found = for_request(sources, chosen)
-    paths = PathPlan(**values_of(JOB_PATHS, chosen) | {"loss": parse_loss(chosen["loss"])})
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A selection that is ready to run.
+
+    job, identity   of the run directory
+    used            {part: the data as they were read}
+    excused         columns about which nothing is said; suspects: {column: what is said}
+    notes           what follows the notes of the job
+    request, responses   that a selection of boosts is about
+    """
+
+    job: SelectionJob
+    identity: dict[str, Any]
+    used: Mapping[str, RankingDataset | None]
+    excused: Sequence[str]
+    suspects: Mapping[str, str]
+    notes: Sequence[str]
+    request: SearchQuery | None
+    responses: Answers | None
+
+    @property
+    def boosts(self) -> bool:
+        """True if the weights are boosts of clauses."""
+        engine = self.job.engine
+        return engine is not None and engine.boosts
+
+    def check(self) -> None:
+        """Raise DataError if stored data have changed since they were opened."""
+        for data in self.used.values():
+            check_unchanged(None if data is None else data.X)
+
+
+def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
+    """Check the options, read the data, and resolve the rules that name features."""
+    # The plan, as far as it needs no data.
+    request, responses, seen = for_request(sources, chosen)
+    engine = None if chosen["engine"] is None else ENGINES[chosen["engine"]]
+    boosts = engine is not None and engine.boosts
+    digits = DIGITS if boosts and chosen["round"] is None else chosen["round"]
+    paths = PathPlan(**{**values_of(JOB_PATHS, chosen), "round": digits, "loss": parse_loss(chosen["loss"])})
     earlier = None if chosen["prefer"] is None else _earlier(chosen["prefer"])
     plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"], prefer=earlier)
-    client, drop = chosen["client"], chosen["drop"]
+    client = chosen["client"]
     if plan.fast and chosen["rival"] not in (AUTO, NO, None):
         raise ParameterError("rival", f"cannot be combined with {option('fast', True)}.")
     if plan.protocol == "holdout" and sources["validation"] is None:
         raise ParameterError("protocol", "holdout needs validation data.")
     if client is not None:
         usable_client(client)
-    clustered = client is not None and paths.scaling in LINEAR_SCALINGS
-    engine = None if plan.engine is None else ENGINES[plan.engine]
-    takes_zero = engine is not None and engine.takes_zero
-    clauses = None if request is None else request.listed
     refuse_unusable(chosen["out"], "select")
+    # The data.
+    reading = {
+        **chosen,
+        "takes_zero": engine is not None and engine.takes_zero,
+        "also": made_for(chosen["current"] if seen is None else seen),
+        "clauses": None if request is None else request.listed,
+        "kept": columns_in(chosen["rival"]),
+    }
+    clustered = client is not None and paths.scaling in LINEAR_SCALINGS
     with warming_up():
-        parts, beside = read_weighted_sources(
-            sources,
-            {
-                **chosen,
-                "takes_zero": takes_zero,
-                "also": made_for(chosen["current"]),
-                "clauses": clauses,
-                "kept": columns_in(chosen["rival"]),
-            },
-            to_store=("train", "validation") if clustered else (),
-        )
+        parts, beside = read_weighted_sources(sources, reading, to_store=("train", "validation") if clustered else ())
     if not chosen["allow_overlap"]:
         check_overlap(parts)
-    train_data, valid_data, test_data = parts.values()
-    assert train_data is not None
-    names = train_data.names
-    given, boosts = chosen, engine is not None and engine.boosts
-    if boosts:
-        chosen, plan = for_clauses(chosen, plan, train_data, found)
-    current = chosen["current"]
-    made = train_data.derived or {}
+    train, valid, test = parts.values()
+    assert train is not None
+    names = train.names
+    # The rules that name features, with those of clauses, and without the score of the ranker in use.
+    plan, rules = for_clauses(chosen, plan, train, responses) if boosts else (plan, ClauseRules())
+    current = rules.current or seen or chosen["current"]
+    made = train.derived or {}
     held = None if current is None else in_use(current, [name for name in names if name not in made])
-    excused = [*names_in(chosen["keep"], drop), *(() if held is None else held.features)]
-    suspects = warn_of_suspects(train_data, excused)
+    excused = [*names_in(chosen["keep"], chosen["drop"]), *rules.keep, *(() if held is None else held.features)]
+    suspects = warn_of_suspects(train, excused)
     of_weights = notes_of_side_weights(sources, beside, chosen)
-    gone = [] if earlier is None else _gone(earlier, train_data)
-    score = left_out(current, names, chosen["keep"], drop, plan.penalties)
-    if score is not None and not isinstance(drop, str):  # a string is refused later
-        drop = [*(drop or ()), score]
-    plan = plan.for_features(
-        names, train_data.derived, **{**values_of(FeatureOptions.__annotations__, chosen), "drop": drop}
-    )
+    gone = [] if earlier is None else _gone(earlier, train)
+    keep, drop = _with(chosen["keep"], rules.keep), _with(chosen["drop"], rules.drop)
+    score = left_out(current, names, keep, drop, plan.penalties)
+    given = values_of(FeatureOptions.__annotations__, chosen)
+    drop = _with(drop, () if score is None else (score,))
+    plan = plan.for_features(names, train.derived, **{**given, "keep": keep, "drop": drop})
     if boosts:
         plan = without_lowering(plan, len(names))
-    train_data, valid_data, weight = weighted(train_data, valid_data, chosen["query_weight"], beside, plan.protocol)
+    # What is learned from, and what it is compared with.
+    train, valid, weight = weighted(train, valid, chosen["query_weight"], beside, plan.protocol)
+    used = {"train": train, "validation": valid, "test": test}
     if engine is not None:
-        warn_of_engine(engine, train_data, plan.never)
-    used = {"train": train_data, "validation": valid_data, "test": test_data}
-    trees = tree_rivals(NO if plan.fast else chosen["rival"], train_data, plan.never, here=client is None)
-    if trees.trees and train_data.doc_weight is not None:
+        warn_of_engine(engine, train, plan.never)
+    trees = tree_rivals(NO if plan.fast else chosen["rival"], train, plan.never, here=client is None)
+    if trees.trees and train.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
-    facts: dict[str, Any] = {} if request is None else {REQUEST: clauses}
+    facts: dict[str, Any] = {} if request is None else {REQUEST: request.listed}
     judged = None
-    if found is not None:
+    if responses is not None:
         facts |= {OF_CLAUSES: True} if boosts else {}
-        train_data, valid_data, test_data, judged = found.applied(train_data, valid_data, test_data, plan, weight)
+        train, valid, test, judged = responses.applied(train, valid, test, plan, weight)
     problem = Problem(
-        train_data,
-        valid_data,
-        test_data,
+        train,
+        valid,
+        test,
         judged,
         query_weight=weight,
         current=held,
         rivals=trees,
         rival_time=chosen["rival_time"],
-        today=todays_boosts(request, names, plan) if found is not None and boosts else None,
+        today=todays_boosts(request, names, plan) if responses is not None and boosts else None,
         facts=facts,
     )
-    job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
-    identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist(), judged)
+    return Prepared(
+        job=SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client),
+        identity=plan.identity(train, valid, None if weight is None else weight.tolist(), judged),
+        used=used,
+        excused=excused,
+        suspects=suspects,
+        notes=[*map(Caution, gone), *of_weights, *([] if score is None else [left_out_note(score)]), *trees.notes],
+        request=request,
+        responses=responses,
+    )
 
-    def check() -> None:
-        for data in used.values():
-            check_unchanged(None if data is None else data.X)
 
+def _with(names: Any, more: tuple[str, ...]) -> Any:
+    """The names that an option contains, and more; a string, which is refused later, as it is."""
+    return names if isinstance(names, str) or not more else [*(names or ()), *more]
+
+
+def _finished(ready: Prepared, sources: Mapping[str, Any], chosen: AllSelectOptions, start: str) -> SelectionResult:
+    """Run a selection, or finish it in its directory; start: what is different from the run that it starts from."""
+    job, plan = ready.job, ready.job.plan
     place = {"kind": "select", "results": RESULT_FILES, "restart": chosen["restart"]}
-    with work_store_in(chosen["out"], identity, **place, check=check) as store:
+    with work_store_in(chosen["out"], ready.identity, **place, check=ready.check) as store:
         if store is not None:
             store.log({"event": "start"})
-        result = replace(job.execute(store, chosen["progress"]), origin=origin_of(sources, used, given, start))
-        alone = nearly_best_alone(
-            job.judged, result.best.values, plan.metric, result.model.support.tolist(), [*excused, *suspects]
-        )
+        found = job.execute(store, chosen["progress"])
+        # What is said of the chosen model besides.
+        support = found.model.support.tolist()
+        excused = [*ready.excused, *ready.suspects]
+        alone = nearly_best_alone(job.judged, found.best.values, plan.metric, support, excused)
         for sentence in alone.values():
             warnings.warn(sentence, DataWarning, stacklevel=3)
-        suspects |= alone
-        result = replace(result, suspects=suspects)
-        if boosts:
-            result.notes[:0] = notes_of_request(result.model, train_data, request)
-            if found is not None and result.change is not None:
-                top = found.top(job.judged, result.model, plan.metric)
-                result = replace(result, change=replace(result.change, top=top))
-                result.notes.insert(1, note_of_top(top))
-        result.notes.extend([*map(Caution, [*suspects.values(), *gone]), *of_weights])
-        result.notes.extend([*([] if score is None else [left_out_note(score)]), *trees.notes])
-        check()
+        of_request, change = [], found.change
+        if ready.boosts:
+            of_request = notes_of_request(found.model, job.problem.train, ready.request)
+            if ready.responses is not None and change is not None:
+                top = ready.responses.top(job.judged, found.model, plan.metric)
+                change = replace(change, top=top)
+                of_request.insert(1, note_of_top(top))
+        suspects = {**ready.suspects, **alone}
+        result = replace(
+            found,
+            origin=origin_of(sources, ready.used, chosen, start),
+            suspects=suspects,
+            change=change,
+            notes=[*of_request, *found.notes, *map(Caution, suspects.values()), *ready.notes],
+        )
+        ready.check()
         if store is not None:
             write_results(result, store.path)
     return result
