@@ -1,6 +1,7 @@
 """Exports score as `predict` does: SQLite, DuckDB, ONNX Runtime, plain Python, and contracts of engines."""
 
 import json
+import platform
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +11,9 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import onnxruntime
 import pytest
+from integrations.matrix import ran
 
 import sparserank as sr
 from sparserank.bins import StepFunction
@@ -96,6 +99,8 @@ def assert_same(found: object, expected: np.ndarray, name: str = "") -> None:
 
 
 KINDS = ["linear", "standard", "log", "asinh", "steps", *REAL]
+RUNTIMES = {"python": f"Python {platform.python_version()}", "onnx": f"ONNX Runtime {onnxruntime.__version__}"}
+OF_MATRIX = {"linear": "weights", "log": "logarithms", "steps": "steps"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -108,6 +113,9 @@ def test_every_export_scores_as_predict_does(models, kind):
             assert_same(scores, model.predict(X) + offset, name)
     session = session_of(model.export("onnx", wide=True)["model.onnx"])
     assert_same(session.run(["score"], {"X": X})[0][:, 0], model.predict(X))
+    for to, runtime in RUNTIMES.items():
+        ran(to, runtime, OF_MATRIX.get(kind, "weights"))
+        ran(to, runtime, "offset")
 
 
 def test_sigmoid_is_that_of_the_score(models):

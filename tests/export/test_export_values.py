@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from integrations.matrix import ran
 
 from sparserank.bins import StepFunction
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
+from tests.export.test_export import RUNTIMES
 from tests.oracles import exported as oracle
 from tests.support.exported_scores import expression_of, python_score, session_of, sqlite
 
@@ -133,6 +135,8 @@ def test_every_export_knows_what_is_missing(kind: str, mode: str):
             score({"b": 5.0})
     else:
         assert score({"b": 5.0}) == pytest.approx(expected(kind, fill, None), rel=1e-12)
+    for to, runtime in RUNTIMES.items():
+        ran(to, runtime, "missing")
 
 
 TYPES = ("BOOLEAN", "DECIMAL(18,3)", "DECIMAL(38,3)", "DECIMAL(38,20)", "TINYINT", "UBIGINT", "HUGEINT", "FLOAT")

@@ -14,11 +14,13 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
+from integrations.matrix import ran
 
 from sparserank.data.fusion.norms import parse_norm
 from sparserank.errors import DataError
 from sparserank.export.fusion import FUSION_ENGINES, export_fusion
 from sparserank.model.fusion import FusionFormula, FusionTerm
+from tests.export.test_export import RUNTIMES
 from tests.oracles import fusion_engines as engines
 from tests.support.exported_scores import sqlite
 
@@ -173,6 +175,7 @@ def test_python_and_sql_have_the_same_scores(norm: str, engine: str | None, tmp_
     for q, own in lists.items():
         assert_same(dict(fuse(own)), fused[q], of)
     assert (max(map(len, fused.values())) > DEPTH) == (of.longest is None)
+    ran("python", RUNTIMES["python"], "fusion")
 
 
 def by_databases(of: FusionFormula, lists: Lists) -> list[dict[str, dict[str, float]]]:
