@@ -47,7 +47,7 @@ INTEGRATIONS := .venv-integrations
 ESTIMATOR_CHECKS := integrations/test_papers_estimator_checks.py
 ENGINE_TESTS := $(wildcard integrations/test_solr*.py integrations/test_opensearch*.py)
 # Of what runs in a process; docs/deployment/matrix.md is written from these two.
-FORMAT_TESTS := integrations/test_fusion_engines.py integrations/test_pyterrier_fusion.py integrations/test_xgboost_metrics.py
+FORMAT_TESTS := integrations/test_fusion_engines.py integrations/test_pyterrier_fusion.py integrations/test_xgboost_metrics.py integrations/test_sql_servers.py
 RECORD := build/matrix.jsonl
 
 $(INTEGRATIONS)/.done: pyproject.toml

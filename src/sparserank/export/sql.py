@@ -9,13 +9,14 @@ from typing import Any
 from sparserank.data.fusion.norms import L2, LEAST, LOGRANK, MINMAX, RETURNED, RRF, ZSCORE, Norm
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
-from sparserank.export.expression import Dialect, Words, expression
+from sparserank.export.expression import TINY, Dialect, Words, expression
 from sparserank.export.fusion_engine import FusionEngine
 from sparserank.export.terms import MISSING_FROM, Sum
 from sparserank.model.fusion import FusionFormula
 from sparserank.options import option
 from sparserank.text import brief
 
+BACKSLASH = r" || SUBSTR('\\', 1, 1) || "
 VALUES = {  # norms of a row of `lists`
     MINMAX: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) END",
     L2: "CASE WHEN high = 0e0 THEN score ELSE score / high / SQRT(squares) END",
@@ -59,19 +60,24 @@ FROM (
   FROM ({fused}) AS fused
 ) AS ordered
 WHERE place <= {longest}"""
-# scores are divided by the highest one or by their range, because squares of tiny scores would underflow
-SQUARES = "SUM(score / NULLIF(high, 0e0) * (score / NULLIF(high, 0e0))) OVER (PARTITION BY qid, retriever)"
-SPREAD = "(score - middle) / NULLIF(high - low, 0e0)"
-DEVIATION = f"SQRT(AVG({SPREAD} * ({SPREAD})) OVER (PARTITION BY qid, retriever))"
+# Scores are divided by the highest one or by their range, because squares of tiny scores would be 0. Those of tiny
+# quotients are an error in PostgreSQL: TINY is added before.
+SHARE = f"(score / NULLIF(high, 0e0) + {TINY})"
+SQUARES = f"SUM({SHARE} * {SHARE}) OVER (PARTITION BY qid, retriever)"
+SPREAD = f"((score - middle) / NULLIF(high - low, 0e0) + {TINY})"
+DEVIATION = f"SQRT(AVG({SPREAD} * {SPREAD}) OVER (PARTITION BY qid, retriever))"
 
 
 def _column(name: str) -> str:
-    if not name or "\0" in name:
+    """A quoted name. In ClickHouse a backslash there begins an escape: before a quote it would open the quotes."""
+    quoted = '"' + name.replace('"', '""') + '"'
+    if not name or "\0" in name or '\\"' in quoted:
         raise DataError(
-            f"{brief(name)} cannot be the name of an SQL column. Give its expression in {option('features')}: "
+            f"{brief(name)} cannot be the name of an SQL column in every database. Give its expression in "
+            f"{option('features')}: "
             '{"feature name": "expression", ...}.'
         )
-    return '"' + name.replace('"', '""') + '"'
+    return quoted
 
 
 def _one_column_each(of: Sum, given: Mapping[str, Any]) -> None:
@@ -98,11 +104,29 @@ def approximate(value: float) -> str:
     return f"({text})" if value < 0 else text
 
 
+def _real(x: str) -> str:
+    return f"CAST({x} AS DOUBLE PRECISION)"
+
+
 def _known(x: str, value: str, other: str | None) -> str:
-    """The value if x is known. NaN is larger than all numbers in DuckDB and PostgreSQL, so the second comparison would
-    suffice, but DuckDB decides it by a Parquet file's minimum and maximum, which ignore NaN, unlike differences."""
-    known = f"{x} - {x} = 0 AND ABS({x}) < {MISSING_FROM}"
+    """The value if x is known. ClickHouse cannot cast NULL. NaN is larger than all numbers in DuckDB and PostgreSQL, so
+    the last comparison would suffice, but DuckDB decides it by a Parquet file's minimum and maximum, which ignore NaN,
+    unlike differences."""
+    number = _real(x)
+    known = f"{x} IS NOT NULL AND {number} - {number} = 0 AND ABS({number}) < {MISSING_FROM}"
     return f"CASE WHEN {known} THEN {value} END" if other is None else _case(known, value, other)
+
+
+def _boolean(x: str, yes: str, no: str, other: str | None) -> str:
+    """PostgreSQL casts a boolean to whole numbers only."""
+    known = f"CASE WHEN CAST({x} AS INTEGER) = 0 THEN {no} ELSE {yes} END"
+    return _case(f"{x} IS NULL", "NULL" if other is None else other, known)
+
+
+def _exp(x: str) -> str:
+    """e^x. PostgreSQL raises an error where it is too large or too small for a number."""
+    bounded = f"CASE WHEN {x} > 7e2 THEN 7e2 WHEN {x} < -7e2 THEN -7e2 ELSE {x} END"
+    return f"EXP({bounded})"
 
 
 _SQL = Words("LN", "ABS", "1e0", _case, lambda x, of_size: f"SIGN({x}) * {of_size}", approximate)
@@ -115,8 +139,10 @@ SQL = Dialect(
     asinh=_SQL.asinh,
     case=_case,
     given=_known,
-    real=lambda x: f"CAST({x} AS DOUBLE PRECISION)",
+    real=_real,
+    exp=_exp,
     number=approximate,
+    boolean=_boolean,
     equals=lambda x, level: f"{x} = {_text(level)}" if level else f"{x} IS NULL OR {x} = ''",
 )
 
@@ -137,7 +163,7 @@ def sql_fusion(formula: FusionFormula, name: str) -> Files:
     """fuse.sql."""
     value = _value(formula.norm, formula.depth)
     terms = "\n  UNION ALL\n".join(
-        f"  SELECT qid, docno, {approximate(t.weight)} AS weight, {value} AS value FROM lists "
+        f"  SELECT qid, docno, {_real(approximate(t.weight))} AS weight, {value} AS value FROM lists "
         f"WHERE retriever = {_text(t.retriever)}"
         for t in formula.terms
     )
@@ -165,9 +191,12 @@ def _value(norm: Norm, depth: int) -> str:
 
 
 def _text(name: str) -> str:
+    """A text. A backslash in quotes is itself in some databases and begins an escape in others, where two of them are
+    one: in both, the first letter of the two is a backslash."""
     if "\0" in name:
         raise DataError(f"{brief(name)} cannot stand in an SQL query; rename the retriever.")
-    return "'" + name.replace("'", "''") + "'"
+    parts = ["'" + part.replace("'", "''") + "'" for part in name.split("\\")]
+    return parts[0] if len(parts) == 1 else f"({BACKSLASH.join(parts)})"
 
 
 FUSION = FusionEngine("sql", "SQL", sql_fusion)
