@@ -51,7 +51,7 @@ def rows(seed: int = 4) -> pd.DataFrame:
     texts = [*LEVELS, None, "ACME", "acme ", "never seen", "\\\\", "back\\\\slash", "a\nb", "日本"]
     made: dict[str, list[Any]] = {}
     for name in NUMBERS:
-        every = [*rng.normal(0, 3, 60), *known, *NOT_THERE]
+        every = [*rng.normal(0, 3, 60).tolist(), *known, *NOT_THERE]
         made[name] = [every[i] for i in rng.integers(len(every), size=N)]
     made["brand"] = [texts[i] for i in rng.integers(len(texts), size=N)]
     made["stock"] = [[0, 1, -7, 2**53, None][i] for i in rng.integers(5, size=N)]

@@ -1,9 +1,10 @@
-"""SQL: an expression over columns, and a query that fuses what retrievers returned."""
+"""SQL: an expression over columns, for Spark too, and a query that fuses what retrievers returned."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sparserank.data.fusion.norms import L2, LEAST, LOGRANK, MINMAX, RETURNED, RRF, ZSCORE, Norm
@@ -70,8 +71,17 @@ DEVIATION = f"SQRT(AVG({SPREAD} * {SPREAD}) OVER (PARTITION BY qid, retriever))"
 
 def _column(name: str) -> str:
     """A quoted name. In ClickHouse a backslash there begins an escape: before a quote it would open the quotes."""
-    quoted = '"' + name.replace('"', '""') + '"'
-    if not name or "\0" in name or '\\"' in quoted:
+    return _quoted(name, '"', '\\"')
+
+
+def _column_of_spark(name: str) -> str:
+    """A quoted name. Spark replaces ${NAME} by a variable, in quotes too."""
+    return _quoted(name, "`", "${")
+
+
+def _quoted(name: str, quote: str, odd: str) -> str:
+    quoted = quote + name.replace(quote, 2 * quote) + quote
+    if not name or "\0" in name or odd in quoted:
         raise DataError(
             f"{brief(name)} cannot be the name of an SQL column in every database. Give its expression in "
             f"{option('features')}: "
@@ -108,13 +118,26 @@ def _real(x: str) -> str:
     return f"CAST({x} AS DOUBLE PRECISION)"
 
 
-def _known(x: str, value: str, other: str | None) -> str:
+def _real_of_spark(x: str) -> str:
+    return f"CAST({x} AS DOUBLE)"
+
+
+def _known(real: Callable[[str], str]) -> Callable[[str, str, str | None], str]:
     """The value if x is known. ClickHouse cannot cast NULL. NaN is larger than all numbers in DuckDB and PostgreSQL, so
     the last comparison would suffice, but DuckDB decides it by a Parquet file's minimum and maximum, which ignore NaN,
     unlike differences."""
-    number = _real(x)
-    known = f"{x} IS NOT NULL AND {number} - {number} = 0 AND ABS({number}) < {MISSING_FROM}"
-    return f"CASE WHEN {known} THEN {value} END" if other is None else _case(known, value, other)
+
+    def given(x: str, value: str, other: str | None) -> str:
+        number = real(x)
+        known = f"{x} IS NOT NULL AND {number} - {number} = 0 AND ABS({number}) < {MISSING_FROM}"
+        return f"CASE WHEN {known} THEN {value} END" if other is None else _case(known, value, other)
+
+    return given
+
+
+def _is_text(text: Callable[[str], str]) -> Callable[[str, str], str]:
+    """Whether a column is a text, "" for none."""
+    return lambda x, level: f"{x} = {text(level)}" if level else f"{x} IS NULL OR {x} = ''"
 
 
 def _boolean(x: str, yes: str, no: str, other: str | None) -> str:
@@ -138,12 +161,21 @@ SQL = Dialect(
     log=_SQL.log,
     asinh=_SQL.asinh,
     case=_case,
-    given=_known,
+    given=_known(_real),
     real=_real,
     exp=_exp,
     number=approximate,
     boolean=_boolean,
-    equals=lambda x, level: f"{x} = {_text(level)}" if level else f"{x} IS NULL OR {x} = ''",
+    equals=_is_text(lambda level: _text(level)),
+)
+# Spark reads a name in double quotes as a text, and knows no DOUBLE PRECISION.
+SPARK = replace(
+    SQL,
+    engine="Spark SQL",
+    variable=_column_of_spark,
+    given=_known(_real_of_spark),
+    real=_real_of_spark,
+    equals=_is_text(lambda level: _text_of_spark(level)),
 )
 
 
@@ -151,12 +183,22 @@ def sql(of: Sum, options: Options) -> Files:
     """Write score.sql, an expression over columns with the features' names;
     NULL where a feature is missing and the model has no fill value for it.
     """
+    return _score(of, options, SQL)
+
+
+def spark(of: Sum, options: Options) -> Files:
+    """Write score.sql for expr() of a Spark frame, or for its SQL."""
+    return _score(of, options, SPARK)
+
+
+def _score(of: Sum, options: Options, dialect: Dialect) -> Files:
     options.refuse("the scaling is folded into the expression", "normalizers")
     _one_column_each(of, options.features or {})
-    return {"score.sql": expression(of, SQL, options.features, options.offset, options.sigmoid)}
+    return {"score.sql": expression(of, dialect, options.features, options.offset, options.sigmoid)}
 
 
 ENGINE = Engine("sql", "SQL", sql, steps=True)
+OF_SPARK = Engine("spark", "Spark SQL", spark, steps=True)
 
 
 def sql_fusion(formula: FusionFormula, name: str) -> Files:
@@ -197,6 +239,12 @@ def _text(name: str) -> str:
         raise DataError(f"{brief(name)} cannot stand in an SQL query; rename the retriever.")
     parts = ["'" + part.replace("'", "''") + "'" for part in name.split("\\")]
     return parts[0] if len(parts) == 1 else f"({BACKSLASH.join(parts)})"
+
+
+def _text_of_spark(text: str) -> str:
+    """A text with escapes: older versions join two quotes to none, and ${NAME} is replaced by a variable."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
+    return f"'{escaped}'"
 
 
 FUSION = FusionEngine("sql", "SQL", sql_fusion)
