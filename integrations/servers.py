@@ -1,4 +1,4 @@
-"""Search servers of the tests: jars from Maven Central in a folder of their own, one server a time on loopback."""
+"""Engines of the tests: jars from Maven Central in a folder of their own; Lucene, and one server a time on loopback."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ OPENSEARCH = {
     ]
     for version, more in (("2.19.6", " lang-expression"), ("3.9.0", ""))
 }
-NEWER = {"3.9.0": 21}  # versions that need a later Java
 JAVA = 17
+NEWER = {"3.9.0": 21}  # versions of OpenSearch that need a later Java
+LUCENE = {"9.12.3": JAVA, "10.5.1": 21}  # and the Java that they need
 WORDS = [f"w{i}" for i in range(60)]  # of documents; the first five are too frequent to look for
 LEARNING_TO_RANK = """<query>
     <cache name="QUERY_DOC_FV" class="solr.search.CaffeineCache" size="4096" regenerator="solr.search.NoOpRegenerator"/>
@@ -134,6 +135,21 @@ class Server:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{path}: {error.code} {error.read().decode()[:2000]}") from error
+
+
+def lucene_artifacts(version: str) -> list[str]:
+    """What expressions over an index need."""
+    return [f"org.apache.lucene:lucene-{part}:{version}" for part in ("core", "expressions", "queries")]
+
+
+def lucene(program: str, version: str, *arguments: Path) -> str:
+    """What a program in lucene/ prints."""
+    path = jars(lucene_artifacts(version))
+    source = Path(__file__).parent / "lucene" / f"{program}.java"
+    call = [java(LUCENE[version]), "-XX:+UseSerialGC", "-cp", path, str(source), *map(str, arguments)]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @contextmanager
