@@ -42,6 +42,9 @@ JAVA = 17
 # The last version of these plugins in the registry; a node that has them on its class path takes them for its own.
 HYBRID = [f"org.opensearch.plugin:{plugin}:2.19.1.0:zip" for plugin in ("neural-search", "opensearch-knn")]
 NEWER = {"3.9.0": 21}  # versions of OpenSearch that need a later Java
+VESPA = "8.600.35"
+VESPA_PARTS = "config-model config-model-api config-provisioning component container-search container-core "
+VESPA_PARTS += "searchlib model-integration"
 LUCENE = {"9.12.3": JAVA, "10.5.1": 21}  # and the Java that they need
 WORDS = [f"w{i}" for i in range(60)]  # of documents; the first five are too frequent to look for
 LEARNING_TO_RANK = """<query>
@@ -160,10 +163,20 @@ def lucene_artifacts(version: str) -> list[str]:
 def lucene(program: str, version: str, *arguments: Path) -> str:
     """What a program in lucene/ prints."""
     path = jars(lucene_artifacts(version))
-    source = Path(__file__).parent / "lucene" / f"{program}.java"
-    call = [java(LUCENE[version]), "-XX:+UseSerialGC", "-cp", path, str(source), *map(str, arguments)]
+    return printed(path, Path(__file__).parent / "lucene" / f"{program}.java", *arguments, least=LUCENE[version])
+
+
+def vespa(*arguments: object) -> list[float]:
+    """The scores that Vespa.java prints."""
+    path = jars([f"com.yahoo.vespa:{part}:{VESPA}" for part in VESPA_PARTS.split()])
+    return list(map(float, printed(path, SOURCES / "Vespa.java", *arguments).splitlines()))
+
+
+def printed(path: str, source: Path, *arguments: object, least: int = JAVA) -> str:
+    """What a program of one file prints."""
+    call = [java(least), "-XX:+UseSerialGC", "-cp", path, str(source), *map(str, arguments)]
     done = subprocess.run(call, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout
 
 

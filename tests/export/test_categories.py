@@ -195,6 +195,11 @@ def test_vespa_compares_texts():
     expression = text[text.index("expression {") + 12 : text.index("}")]
     rows = [{"brand": b, "rating": r} for b in ("acme", "a b", "", "x") for r in (1.0, np.nan)]
     assert evaluated(expression, rows) == pytest.approx([0.5, -0.5, 0.25, -0.75, 2.0, 1.0, 0.0, -1.0])
+    whole = RankingModel(np.ones(1), ("shop=-3",), FeatureScaling("none", np.zeros(1), np.ones(1)),
+                         derived={"shop=-3": Derived("shop", "-3")})  # fmt: skip
+    text = whole.export("vespa", features={"shop": "attribute(shop)"})["sparserank.profile"]
+    expression = text[text.index("expression {") + 12 : text.index("}")]
+    assert evaluated(expression, [{"shop": value} for value in ("-3", -3, "3", 3)]) == [1.0, 1.0, 0.0, 0.0]
     quoted = RankingModel(
         np.array([1.0]), (NAMES[3],), FeatureScaling("none", np.zeros(1), np.ones(1)), derived=DERIVED
     )
