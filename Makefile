@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # An inherited PYTHONDONTWRITEBYTECODE is ignored: without bytecode, every worker of pytest compiles the tests again (5 to 8 s).
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-slow test-as-haswell test-integrations test-engines frozen docs evidence lint clean
+.PHONY: demo test test-slow test-as-haswell test-integrations test-engines matrix frozen docs evidence lint clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -45,7 +45,11 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/python
 # A real Dask cluster, a gigabyte on disk under a memory limit: an environment of their own, some minutes.
 INTEGRATIONS := .venv-integrations
 ESTIMATOR_CHECKS := integrations/test_papers_estimator_checks.py
-ENGINE_TESTS := $(wildcard integrations/test_solr*.py integrations/test_opensearch*.py)
+ENGINE_TESTS := $(wildcard integrations/test_lucene.py integrations/test_solr*.py integrations/test_opensearch*.py integrations/test_vespa.py)
+# Of what runs in a process; docs/deployment/matrix.md is written from these two.
+FORMAT_TESTS := integrations/test_fusion_engines.py integrations/test_pyterrier_fusion.py integrations/test_xgboost_metrics.py \
+	integrations/test_sql_servers.py integrations/test_spark.py
+RECORD := build/matrix.jsonl
 
 $(INTEGRATIONS)/.done: pyproject.toml
 	$(PYTHON) -m venv $(INTEGRATIONS)
@@ -57,10 +61,18 @@ test-integrations: $(INTEGRATIONS)/.done
 	$(INTEGRATIONS)/bin/python -m pytest integrations -n 2 --dist loadfile -W default --show-capture=no -p no:cacheprovider $(addprefix --ignore=,$(ESTIMATOR_CHECKS) $(ENGINE_TESTS))
 	SCIPY_ARRAY_API=1 $(INTEGRATIONS)/bin/python -m pytest $(ESTIMATOR_CHECKS) -n 2 -p no:cacheprovider
 
-# Search servers on this machine, one at a time: a JDK (17; 21 for OpenSearch 3), and Maven, which downloads their jars once into
+# Lucene and search servers on this machine, one at a time: a JDK (17; 21 for Lucene 10 and OpenSearch 3), and Maven, which downloads their jars once into
 # ~/.cache/sparserank-engines (or SPARSERANK_ENGINES). Without these the tests are skipped.
 test-engines: $(INTEGRATIONS)/.done
 	$(INTEGRATIONS)/bin/python -m pytest $(ENGINE_TESTS) -p no:cacheprovider
+
+# The tests of every engine and format, and docs/deployment/matrix.md from what they showed.
+matrix: $(INTEGRATIONS)/.done
+	mkdir -p $(dir $(RECORD))
+	rm -f $(RECORD)
+	SPARSERANK_MATRIX=$(RECORD) $(INTEGRATIONS)/bin/python -m pytest tests/export -n 2 --dist loadfile -p no:cacheprovider
+	SPARSERANK_MATRIX=$(RECORD) SPARSERANK_REQUIRE_ENGINES=1 $(INTEGRATIONS)/bin/python -m pytest $(ENGINE_TESTS) $(FORMAT_TESTS) -W default -p no:cacheprovider
+	$(INTEGRATIONS)/bin/python -m integrations.matrix $(RECORD)
 
 # Thirty-one runs by this code and by that of an earlier commit, compared bit by bit: AGAINST=COMMIT, or the one that the file names. Needs SPARSERANK_DATA.
 frozen: $(INTEGRATIONS)/.done

@@ -2,9 +2,11 @@
 
 The Java program of integrations/lucene indexes documents with one doc-values field per feature and ranks them by the
 expression. Lucene raises negative scores to 0, so their order would be lost. An offset keeps all scores positive.
-The script needs a JDK and Debian's liblucene8-java, libantlr4-runtime-java and libasm-java.
+The script needs a JDK and, in LUCENE_CLASSPATH, the jars of lucene-core, lucene-expressions and lucene-queries (9.5 or
+later) and of what they need, as Maven's dependency:build-classpath writes them.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -16,10 +18,9 @@ import numpy as np
 import sparserank as sr
 
 PROGRAM = Path(__file__).parents[1] / "integrations/lucene/RankByExpression.java"
-NEEDED = ("lucene-core", "lucene-expressions", "lucene-queries", "antlr4-runtime", "asm", "asm-commons")
-jars = [next(iter(sorted(Path("/usr/share/java").glob(f"{name}-[0-9]*.jar"))), None) for name in NEEDED]
-if shutil.which("javac") is None or None in jars:
-    print("skipped: install default-jdk-headless, liblucene8-java, libantlr4-runtime-java and libasm-java.")
+jars = os.environ.get("LUCENE_CLASSPATH")
+if shutil.which("java") is None or not jars:
+    print("skipped: install a JDK, and set LUCENE_CLASSPATH to the jars of Lucene.")
     sys.exit()
 
 data = sr.datasets.make_ranking(
@@ -35,7 +36,7 @@ with TemporaryDirectory() as folder:
     Path(folder, "model.expression").write_text(expression)
     rows = ["\t".join(data.feature_names), *("\t".join(map(repr, map(float, row))) for row in data.X)]
     Path(folder, "documents.tsv").write_text("\n".join(rows) + "\n")
-    command = ["java", "-cp", ":".join(map(str, jars)), PROGRAM, "model.expression", "documents.tsv"]
+    command = ["java", "-cp", jars, PROGRAM, "model.expression", "documents.tsv"]
     lines = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.splitlines()
 
 ranked = np.array([line.split()[0] for line in lines], dtype=int)

@@ -1,4 +1,4 @@
-"""Search servers of the tests: jars from Maven Central in a folder of their own, one server a time on loopback."""
+"""Engines of the tests: jars from Maven Central in a folder of their own; Lucene, and one server a time on loopback."""
 
 from __future__ import annotations
 
@@ -38,8 +38,14 @@ OPENSEARCH = {
     ]
     for version, more in (("2.19.6", " lang-expression"), ("3.9.0", ""))
 }
-NEWER = {"3.9.0": 21}  # versions that need a later Java
 JAVA = 17
+# The last version of these plugins in the registry; a node that has them on its class path takes them for its own.
+HYBRID = [f"org.opensearch.plugin:{plugin}:2.19.1.0:zip" for plugin in ("neural-search", "opensearch-knn")]
+NEWER = {"3.9.0": 21}  # versions of OpenSearch that need a later Java
+VESPA = "8.600.35"
+VESPA_PARTS = "config-model config-model-api config-provisioning component container-search container-core "
+VESPA_PARTS += "searchlib model-integration"
+LUCENE = {"9.12.3": JAVA, "10.5.1": 21}  # and the Java that they need
 WORDS = [f"w{i}" for i in range(60)]  # of documents; the first five are too frequent to look for
 LEARNING_TO_RANK = """<query>
     <cache name="QUERY_DOC_FV" class="solr.search.CaffeineCache" size="4096" regenerator="solr.search.NoOpRegenerator"/>
@@ -63,13 +69,9 @@ def unavailable(why: str) -> NoReturn:
 
 
 def jars(artifacts: Sequence[str]) -> str:
-    """The class path of artifacts, group:name:version, and of all that they need; downloaded once."""
-    listed = "".join(
-        "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>".format(
-            *artifact.split(":")
-        )
-        for artifact in artifacts
-    )
+    """The class path of artifacts, group:name:version, and of all that they need, and of the jars in plugins, which are
+    group:name:version:zip; downloaded once."""
+    listed = "".join(map(_dependency, artifacts))
     project = (
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
         "<groupId>sparserank</groupId><artifactId>engines</artifactId><version>1</version>"
@@ -92,8 +94,25 @@ def jars(artifacts: Sequence[str]) -> str:
     if done.returncode != 0:
         why = next((line for line in done.stdout.splitlines() if "ERROR" in line), done.stderr)
         unavailable(f"{REGISTRY} does not serve {', '.join(artifacts)}: {why}")
+    paths = written.read_text().split(os.pathsep)
+    for plugin in [path for path in paths if path.endswith(".zip")]:
+        inside = folder / Path(plugin).stem
+        shutil.unpack_archive(plugin, inside)
+        paths.remove(plugin)
+        paths += map(str, sorted(inside.glob("*.jar")))
+    written.write_text(os.pathsep.join(paths))
     written.replace(found)
     return found.read_text()
+
+
+def _dependency(artifact: str) -> str:
+    """In the words of a project of Maven; a plugin brings all that it needs."""
+    group, name, version, *kind = artifact.split(":")
+    without = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+    return (
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>"
+        f"{''.join(f'<type>{of}</type>{without}' for of in kind)}</dependency>"
+    )
 
 
 def java(least: int) -> str:
@@ -136,6 +155,31 @@ class Server:
             raise AssertionError(f"{path}: {error.code} {error.read().decode()[:2000]}") from error
 
 
+def lucene_artifacts(version: str) -> list[str]:
+    """What expressions over an index need."""
+    return [f"org.apache.lucene:lucene-{part}:{version}" for part in ("core", "expressions", "queries")]
+
+
+def lucene(program: str, version: str, *arguments: Path) -> str:
+    """What a program in lucene/ prints."""
+    path = jars(lucene_artifacts(version))
+    return printed(path, Path(__file__).parent / "lucene" / f"{program}.java", *arguments, least=LUCENE[version])
+
+
+def vespa(*arguments: object) -> list[float]:
+    """The scores that Vespa.java prints."""
+    path = jars([f"com.yahoo.vespa:{part}:{VESPA}" for part in VESPA_PARTS.split()])
+    return list(map(float, printed(path, SOURCES / "Vespa.java", *arguments).splitlines()))
+
+
+def printed(path: str, source: Path, *arguments: object, least: int = JAVA) -> str:
+    """What a program of one file prints."""
+    call = [java(least), "-XX:+UseSerialGC", "-cp", path, str(source), *map(str, arguments)]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
+
+
 @contextmanager
 def started(program: str, path: str, folder: Path, least: int = JAVA) -> Iterator[int]:
     """The port of a launcher in engines/, with its data in a folder, which is ended in the end."""
@@ -169,7 +213,7 @@ def solr(version: str, folder: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def opensearch(version: str, folder: Path) -> Iterator[Server]:
+def opensearch(version: str, folder: Path, plugins: Sequence[str] = ()) -> Iterator[Server]:
     """A node of OpenSearch."""
-    with started("OpenSearch", jars(OPENSEARCH[version]), folder, NEWER.get(version, JAVA)) as port:
+    with started("OpenSearch", jars([*OPENSEARCH[version], *plugins]), folder, NEWER.get(version, JAVA)) as port:
         yield Server(f"http://127.0.0.1:{port}", version)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import pytest
 import ranx
+from integrations.matrix import ran
 from qdrant_client import QdrantClient, models
 
 from sparserank.data.fusion.norms import parse_norm
@@ -39,6 +41,7 @@ def test_ranx_fuses_as_the_formula() -> None:
     fused = ranx.fuse(runs=[ranx.Run(runs[name]) for name in content["retrievers"]], **content["arguments"]).to_dict()
     found = {(q, d): s for q, own in fused.items() for d, s in own.items()}
     assert found == pytest.approx(dict(of.apply(runs)), abs=2e-9)  # our least value is 1e-9, twice
+    ran("ranx", f"ranx {version('ranx')}", "fusion")
 
 
 def test_qdrant_fuses_as_the_formula() -> None:
@@ -56,6 +59,7 @@ def test_qdrant_fuses_as_the_formula() -> None:
         assert sorted(found.values()) == pytest.approx(sorted(own.values()), rel=1e-6)
         last = min(own.values()) * (1 + 1e-6)  # of several documents with the last score, any may be cut off
         assert {d for d, s in found.items() if s > last} == {d for d, s in own.items() if s > last}
+    ran("qdrant", f"Qdrant's client {version('qdrant-client')}", "fusion")
 
 
 def _store(client: QdrantClient, lists: dict[str, dict[str, float]]) -> None:

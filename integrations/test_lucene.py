@@ -1,63 +1,41 @@
 """Lucene itself ranks by an exported expression, over an index, as `predict` does, and computes the derived
-features of Elasticsearch and OpenSearch: a JDK and Debian's liblucene8-java."""
+features of Elasticsearch and OpenSearch."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from integrations.matrix import ran
+from servers import LUCENE, lucene
 from tests.conftest import data_folder_or_skip
-from tests.export.test_export import REAL, real_model
+from tests.export.test_export import OF_MATRIX, REAL, real_model
 
 import sparserank as sr
 from sparserank.datasets import make_curved_ranking, make_ranking
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
 
-JARS = Path("/usr/share/java")
-NEEDED = ("lucene-core", "lucene-expressions", "lucene-queries", "antlr4-runtime", "asm", "asm-commons")
-SOURCES = Path(__file__).parent / "lucene"
+N_DOCS = 1000
 
 
-def compiled(name: str, classes: Path) -> list[str]:
-    """The command that runs a program."""
-    jars = [next(iter(sorted(JARS.glob(f"{name}-[0-9]*.jar"))), None) for name in NEEDED]
-    if shutil.which("javac") is None or None in jars:
-        if os.environ.get("SPARSERANK_REQUIRE_JAVA"):
-            pytest.fail(f"needs javac and {', '.join(NEEDED)} in {JARS}")
-        pytest.skip("a JDK and Debian's liblucene8-java, libantlr4-runtime-java and libasm-java are not installed")
-    path = ":".join([str(classes), *map(str, jars)])
-    subprocess.run(
-        ["javac", "-cp", path, "-d", str(classes), str(SOURCES / f"{name}.java")], check=True, capture_output=True
-    )
-    return ["java", "-cp", path, name]
+@pytest.fixture(scope="module", params=LUCENE)
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return compiled("RankByExpression", tmp_path_factory.mktemp("classes"))
-
-
-@pytest.fixture(scope="module")
-def derived_features(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return compiled("DerivedFeatures", tmp_path_factory.mktemp("classes"))
-
-
-def ranked(program: list[str], folder: Path, model: sr.RankingModel, X: np.ndarray, **options: object) -> np.ndarray:
-    """(n_docs, 2) rows and scores as Lucene ranks them."""
+def ranked(version: str, folder: Path, model: sr.RankingModel, X: np.ndarray, **options: Any) -> np.ndarray:
+    """(n_docs, 2) rows and scores as Lucene ranks them; a NaN is a field that the document does not have."""
     (text,) = model.export("lucene", **options).values()
-    (folder / "model.expression").write_text(text)
-    lines = ["\t".join(model.feature_names), *("\t".join(map(repr, map(float, row))) for row in X)]
+    (folder / "model.expression").write_text(str(text))
+    rows = (["" if v != v else repr(v) for v in row] for row in X.tolist())
+    lines = ["\t".join(model.feature_names), *map("\t".join, rows)]
     (folder / "docs.tsv").write_text("\n".join(lines) + "\n")
-    call = [*program, str(folder / "model.expression"), str(folder / "docs.tsv")]
-    done = subprocess.run(call, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return np.array([line.split() for line in done.stdout.splitlines()], dtype=float)
+    found = lucene("RankByExpression", version, folder / "model.expression", folder / "docs.tsv")
+    return np.array([line.split() for line in found.splitlines()], dtype=float)
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +43,8 @@ def models() -> dict[str, tuple[sr.RankingModel, np.ndarray]]:
     rng = np.random.default_rng(0)
     plain = make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=2, noise=0.5, random_state=1).data
     curved = make_curved_ranking(60, random_state=1).data
-    X = np.exp(2.0 * rng.standard_normal((1000, 12))) * rng.choice([-1.0, 1.0], size=(1000, 12))
-    wild = 4.0 * rng.standard_normal((1000, curved.n_features))
+    X = np.exp(2.0 * rng.standard_normal((N_DOCS, 12))) * rng.choice([-1.0, 1.0], size=(N_DOCS, 12))
+    wild = 4.0 * rng.standard_normal((N_DOCS, curved.n_features))
     makers = {
         "linear": (sr.SparseRanker(penalty="mcp", k=5), plain, X),
         "log": (sr.SparseRanker(k=6, feature_transform="log"), plain, X),
@@ -77,30 +55,41 @@ def models() -> dict[str, tuple[sr.RankingModel, np.ndarray]]:
 
 
 @pytest.mark.parametrize("kind", ["linear", "log", "asinh", "steps", *REAL])
-def test_lucene_ranks_as_predict_does(program, models, tmp_path: Path, kind: str) -> None:
+def test_lucene_ranks_as_predict_does(version, models, tmp_path: Path, kind: str) -> None:
     model, X = models[kind] if kind in models else real_model(kind, data_folder_or_skip())
     expected = model.predict(X)
     offset = float(np.ceil(-expected.min())) + 1.0
-    found = ranked(program, tmp_path, model, X, offset=offset)
+    found = ranked(version, tmp_path, model, X, offset=offset)
     rows = found[:, 0].astype(int)
-    assert sorted(rows) == list(range(1000))
+    assert sorted(rows) == list(range(N_DOCS))
     np.testing.assert_allclose(found[:, 1], expected[rows] + offset, rtol=1e-6)
     falls = np.diff(expected[rows])
     assert falls.max() <= 1e-6 * (np.abs(expected).max() + offset)  # single precision, nothing else
+    for what in (OF_MATRIX.get(kind, "weights"), "offset"):
+        ran("lucene", f"Lucene {version}", what)
 
 
-def test_without_an_offset_lucene_clamps_and_the_order_is_lost(program, models, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["linear", "asinh", "steps"])
+def test_a_document_without_a_field_has_the_value_0(version, models, tmp_path: Path, kind: str) -> None:
+    model, X = models[kind]
+    holes = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)
+    expected = model.predict(np.nan_to_num(holes))
+    offset = float(np.ceil(-expected.min())) + 1.0
+    found = ranked(version, tmp_path, model, holes, offset=offset)
+    np.testing.assert_allclose(found[:, 1], expected[found[:, 0].astype(int)] + offset, rtol=1e-6)
+    ran("lucene", f"Lucene {version}", "missing")
+
+
+def test_without_an_offset_lucene_clamps_and_the_order_is_lost(version, models, tmp_path: Path) -> None:
     model, X = models["linear"]
-    found = ranked(program, tmp_path, model, X)
+    found = ranked(version, tmp_path, model, X)
     expected = model.predict(X)
     assert (found[:, 1] == 0.0).sum() == (expected <= 0).sum() > 10
-    mapped = ranked(program, tmp_path, model, X, features={n: f"({n} + 0)" for n in model.feature_names}, offset=1e4)
+    mapped = ranked(version, tmp_path, model, X, features={n: f"({n} + 0)" for n in model.feature_names}, offset=1e4)
     assert (mapped[:, 1] > 0).all()
 
 
-def as_derived(
-    program: list[str], folder: Path, model: sr.RankingModel, X: np.ndarray, **options: object
-) -> np.ndarray:
+def as_derived(version: str, folder: Path, model: sr.RankingModel, X: np.ndarray, **options: Any) -> np.ndarray:
     """(n_docs,) scores by the features and weights of an export to Elasticsearch."""
     given = {name: {"template": {"of": name}} for name in model.feature_names}
     files = model.export("elasticsearch", features=given, **options)
@@ -119,23 +108,24 @@ def as_derived(
     columns = [model.feature_names.index(name) for _, name in ours]
     lines = ["\t".join(n for n, _ in ours), *("\t".join(map(repr, map(float, row))) for row in X[:, columns])]
     (folder / "docs.tsv").write_text("\n".join(lines) + "\n")
-    call = [*program, str(folder / "set.tsv"), str(folder / "docs.tsv")]
-    done = subprocess.run(call, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return np.array(done.stdout.split(), dtype=float)
+    found = lucene("DerivedFeatures", version, folder / "set.tsv", folder / "docs.tsv")
+    return np.array(found.split(), dtype=float)
 
 
 @pytest.mark.parametrize("kind", ["linear", "log", "asinh", "steps", *REAL])
-def test_lucene_computes_derived_features_as_predict_does(derived_features, models, tmp_path: Path, kind: str) -> None:
+def test_lucene_computes_derived_features_as_predict_does(version, models, tmp_path: Path, kind: str) -> None:
     model, X = models[kind] if kind in models else real_model(kind, data_folder_or_skip())
     expected = model.predict(X)
-    found = as_derived(derived_features, tmp_path, model, X, offset=2.0)
+    found = as_derived(version, tmp_path, model, X, offset=2.0)
     size = np.abs(expected).max() + 2.0
     np.testing.assert_allclose(found, expected + 2.0, atol=3e-6 * size)
     assert np.abs(found - expected[::-1]).max() > 1e-2 * size  # of other documents
+    for engine in ("elasticsearch", "opensearch"):  # which have the same files
+        for what in (OF_MATRIX.get(kind, "weights"), "offset"):
+            ran(engine, f"Lucene {version}", what)
 
 
-def test_names_of_derived_features_are_variables_of_lucene(derived_features, tmp_path: Path) -> None:
+def test_names_of_derived_features_are_variables_of_lucene(version, tmp_path: Path) -> None:
     names = ("a b", "a'b", 'a"b', "日本", "ln", "abs", "max", "a.b", "_", "doc", "1st", "x\x1by", "", "true", "null")
     d = len(names)
     transform = Transform(("log", "asinh", "log") * (d // 3), np.full(d, 2.5))
@@ -143,6 +133,6 @@ def test_names_of_derived_features_are_variables_of_lucene(derived_features, tmp
     model = sr.RankingModel(np.linspace(-1.0, 1.5, d), names, scaling, transform=transform)
     X = np.random.default_rng(0).standard_normal((50, d))
     expected = model.predict(X)
-    found = as_derived(derived_features, tmp_path, model, X)
+    found = as_derived(version, tmp_path, model, X)
     np.testing.assert_allclose(found, expected, atol=1e-5)
-    assert as_derived(derived_features, tmp_path, model, X, offset=2.0) == pytest.approx(expected + 2.0, abs=1e-5)
+    assert as_derived(version, tmp_path, model, X, offset=2.0) == pytest.approx(expected + 2.0, abs=1e-5)

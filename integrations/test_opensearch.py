@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from integrations.matrix import ran
 from servers import OPENSEARCH, WORDS, Server, opensearch, user_queries
 from tests.support.doc_blocks import blocks
 
@@ -185,3 +186,5 @@ def test_the_tutorial_gives_the_scores_that_it_predicts(
     page["write_run"](str(after), str(tmp_path / "after.run"))
     run = sr.evaluate(tmp_path / "after.run", judged, "default:ndcg@10")["ndcg@10"]
     assert run >= then - 1e-6  # in a run, ranks order documents of equal scores
+    for engine in ("opensearch-query", "elasticsearch-query"):  # one request
+        ran(engine, f"OpenSearch {server.version}", "boosts")

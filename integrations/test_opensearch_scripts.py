@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from integrations.matrix import ran
 from servers import Server, opensearch
 from tests.conftest import data_folder_or_skip
 from tests.export import test_categories as categories
@@ -85,6 +86,9 @@ def test_a_script_of_lucenes_expressions_ranks_as_predict_does(server: Server, m
             np.testing.assert_allclose(scores, expected[rows] + offset, atol=2 * EPS * size)
             best = np.sort(expected[q * N_DOCS : (q + 1) * N_DOCS])[::-1][:10]
             np.testing.assert_allclose(expected[rows[:10]], best, atol=4 * EPS * size)
+    shown = {"linear": "weights", "log": "logarithms", "steps": "steps", "asinh, without some values": "missing"}
+    for what in {"offset", shown.get(kind, "offset")}:
+        ran("lucene", f"OpenSearch {server.version}", what)
 
 
 def test_the_queries_of_levels_and_flags_find_what_predict_counts(server: Server) -> None:
@@ -131,3 +135,5 @@ def test_the_queries_of_levels_and_flags_find_what_predict_counts(server: Server
         found = np.zeros(len(rows))
         found[[int(hit["_id"]) for hit in hits]] = [hit["_score"] for hit in hits]
         np.testing.assert_array_equal(found, alone.predict(frame), err_msg=name[:40])
+    for engine in ("opensearch", "elasticsearch"):  # which have the same files
+        ran(engine, f"OpenSearch {server.version}", "categories")

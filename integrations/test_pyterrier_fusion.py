@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
+from integrations.matrix import ran
 
 import sparserank as sr
 from sparserank.data.fusion.norms import parse_norm
@@ -99,3 +101,4 @@ def test_the_exported_expression_ranks_as_the_formula(norm: str) -> None:
     assert found == pytest.approx(dict(formula.apply(runs)), rel=1e-12, abs=1e-13)
     first = results[results["rank"] == 0].set_index("qid")["score"]
     assert (first == results.groupby("qid")["score"].max()[first.index]).all()
+    ran("pyterrier", f"PyTerrier {version('pyterrier')}", "fusion")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from integrations.matrix import ran
 from servers import WORDS, Server, solr, user_queries
 from tests.conftest import data_folder_or_skip
 from tests.export import test_categories as categories
@@ -118,6 +119,7 @@ def test_a_linear_model_of_fields(server: Server, plain: sr.RankingDataset, valu
     if kind == "none":
         scaled = model.export("solr", name="shop", features=features, normalizers=True)
         check_scores(server, model, values, scaled, "shop")
+    ran("solr", f"Solr {server.version}", "weights" if kind == "none" else "logarithms")
 
 
 @pytest.mark.parametrize("kind", ["none", "log", "asinh"])
@@ -152,6 +154,7 @@ def test_missing_values_are_those_of_the_definition(
         filled = np.where(np.isnan(holes), default, holes)
         features = by_fields(model, "f", **({"defaultValue": default} if default else {}))
         check_scores(server, model, filled, model.export("solr", name="shop", features=features), "shop")
+    ran("solr", f"Solr {server.version}", "missing")
 
 
 def test_steps_as_trees_with_values_at_the_edges(server: Server) -> None:
@@ -169,6 +172,7 @@ def test_steps_as_trees_with_values_at_the_edges(server: Server) -> None:
     index_table(server, "f", values)
     files = model.export("solr-trees", name="trees", features=by_fields(model, "f"))
     check_scores(server, model, values, files, "trees")
+    ran("solr-trees", f"Solr {server.version}", "steps")
 
 
 @pytest.mark.parametrize("kind", categories.KINDS)
@@ -190,6 +194,8 @@ def test_categories_and_flags_of_missing_values(server: Server, kind: str) -> No
         found, scores = reranked(server, "c", str(q))
         shift = float(np.median(scores - expected[found])) if shift is None else shift
         np.testing.assert_allclose(scores - shift, expected[found], atol=16 * EPS * np.abs(expected).max())
+    ran(to, f"Solr {server.version}", "categories")
+    ran(to, f"Solr {server.version}", "missing")
 
 
 # -- queries, and the feature log --------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from integrations.matrix import ran
 from servers import WORDS, Server, solr, user_queries
 
 import sparserank as sr
@@ -209,6 +210,7 @@ def test_a_request_is_rewritten_with_the_boosts_that_were_printed(
         then = sr.evaluate(scores_in(after), judged, "default:ndcg@10")["ndcg@10"]
         assert week2.change is not None
         assert week2.change.mean == pytest.approx(then, abs=1e-6)
+    ran("solr-query", f"Solr {server.version}", "boosts")
 
 
 WRITTEN = ["w1", "w1 w2", "w1 w2 w3", '"w1 w2" w3', "+w1 -w2 w3", "w1 AND w2", "w1 OR w2 NOT w3", "w*", "w1^3 w2"]

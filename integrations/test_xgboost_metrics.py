@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import xgboost
+from integrations.matrix import ran
 from tests.metrics.test_metrics import random_lists, values_of
 
 from sparserank import SparseRanker, evaluate
@@ -78,3 +79,5 @@ def test_xgboost_loads_steps_as_trees(tmp_path) -> None:
     assert names == list(model.feature_names)
     for found in (booster.predict(xgboost.DMatrix(wild, feature_names=names)), ranker.predict(wild)):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.ptp(expected))  # single precision
+    for kind in ("steps", "offset"):
+        ran("xgboost", f"XGBoost {xgboost.__version__}", kind)

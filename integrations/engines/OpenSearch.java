@@ -14,10 +14,12 @@ import org.opensearch.plugins.PluginInfo;
  * standard input ends: java -cp JARS OpenSearch.java FOLDER. It prints the port.
  */
 public final class OpenSearch {
-    /** Modules that every distribution has; Maven Central does not have all of every version. */
-    private static final List<String> MODULES = List.of("transport.Netty4", "analysis.common.CommonAnalysis",
-            "index.mapper.MapperExtras", "painless.Painless", "script.expression.Expression");
     private static final boolean OLD = Version.CURRENT.major < 3;
+    private static final String MODULE = OLD ? "Plugin" : "ModulePlugin";
+    /** Modules and plugins of a distribution; Maven Central does not have all of every version. */
+    private static final List<String> MODULES = List.of("transport.Netty4" + MODULE,
+            "analysis.common.CommonAnalysis" + MODULE, "index.mapper.MapperExtras" + MODULE, "painless.Painless" + MODULE,
+            "script.expression.Expression" + MODULE, "neuralsearch.plugin.NeuralSearch");
 
     public static void main(String[] arguments) throws Exception {
         Settings settings = Settings.builder()
@@ -57,7 +59,7 @@ public final class OpenSearch {
             List<Object> found = new ArrayList<>();
             for (String name : MODULES) {
                 try {
-                    Class<?> module = Class.forName("org.opensearch." + name + (OLD ? "Plugin" : "ModulePlugin"));
+                    Class<?> module = Class.forName("org.opensearch." + name);
                     found.add(OLD ? module : described(module.getName()));
                 } catch (ClassNotFoundException other) {
                     System.err.println("without " + name);

@@ -28,9 +28,11 @@ public class RankByExpression {
       for (int row = 0; row + 1 < lines.size(); row++) {
         Document document = new Document();
         document.add(new StoredField("row", row));
-        String[] values = lines.get(row + 1).split("\t");
+        String[] values = lines.get(row + 1).split("\t", -1);
         for (int j = 0; j < names.length; j++) {
-          document.add(new DoubleDocValuesField(names[j], Double.parseDouble(values[j])));
+          if (!values[j].isEmpty()) { // otherwise the document does not have this field
+            document.add(new DoubleDocValuesField(names[j], Double.parseDouble(values[j])));
+          }
         }
         writer.addDocument(document);
       }
@@ -45,7 +47,7 @@ public class RankByExpression {
       FunctionScoreQuery query =
           new FunctionScoreQuery(new MatchAllDocsQuery(), expression.getDoubleValuesSource(bindings));
       for (ScoreDoc hit : searcher.search(query, reader.maxDoc()).scoreDocs) {
-        System.out.println(searcher.doc(hit.doc).getField("row").numericValue() + " " + hit.score);
+        System.out.println(searcher.storedFields().document(hit.doc).getField("row").numericValue() + " " + hit.score);
       }
     }
   }

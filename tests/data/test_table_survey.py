@@ -501,7 +501,8 @@ def test_the_command_leaves_out_what_is_warned_of_and_offers_categories(cli_here
 
 def test_vectors_of_spark_name_their_conversion(cli_here) -> None:
     log = click_log()[["query_id", "label"]]
-    kind = pa.struct([("type", pa.int8()), ("size", pa.int32()), ("indices", pa.list_(pa.int32()))])
+    of = pa.field("type", pa.int8(), nullable=False)  # as Spark writes it
+    kind = pa.struct([of, ("size", pa.int32()), ("indices", pa.list_(pa.int32()))])
     kind = pa.struct([*kind, ("values", pa.list_(pa.float64()))])
     vectors = [{"type": 1, "size": None, "indices": None, "values": [0.5, 1.0]}] * len(log)
     pq.write_table(pa.Table.from_pandas(log).append_column("features", pa.array(vectors, kind)), "spark.parquet")

@@ -23,6 +23,8 @@ from sparserank.data.reading import Reading
 from sparserank.data.tables.batches import table_of
 from sparserank.data.tables.reader import TableRows
 from sparserank.errors import SparserankError
+from sparserank.model.ranking_model import RankingModel
+from sparserank.model.training_record import with_training_record
 from sparserank.shards.scaling import FeatureScaling
 from tests.support.command_line import Cli, assert_refused
 
@@ -274,6 +276,22 @@ def test_true_and_false_are_numbers_in_csv_as_in_parquet(written: str, tmp_path:
     np.testing.assert_array_equal(sr.read(tmp_path / "m.csv", missing=0.25).X[:, 1], [1, 0, 0.25, 1])
 
 
+def test_features_that_are_booleans_in_every_table_are_known(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"qid": [1, 1, 2, 2], "label": [0, 1, 0, 1], "x": [0.0, 1.0, 0.0, 1.0]})
+    both = rows.assign(new=[True, False, True, True], odd=[True, False, False, True])
+    one = both.assign(qid=[3, 3, 4, 4], odd=[1, 0, 0, 1])
+    for name, table in (("both", both), ("one", one)):
+        table.to_parquet(tmp_path / f"{name}.parquet")
+    assert list(sr.read(both).booleans) == list(sr.read(tmp_path / "both.parquet").booleans) == ["new", "odd"]
+    together = sr.read([tmp_path / "both.parquet", tmp_path / "one.parquet"])
+    assert list(together.booleans) == list(together.take_queries(np.array([0])).booleans) == ["new"]
+    assert list(sr.read(rows).booleans) == []
+    scaling = FeatureScaling("none", np.zeros(3), np.ones(3))
+    models = [RankingModel(np.array(coef), ("x", "new", "odd"), scaling) for coef in ([1.0, 0.0, 2.0], [1.0, 0.0, 0.0])]
+    recorded = [model.metadata.get("booleans") for model in with_training_record(models, sr.read(both))]
+    assert recorded == [["odd"], None]  # of the features that the model uses
+
+
 def test_a_number_deep_in_a_column_of_booleans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sparserank.data.tables.batches.CSV_BLOCK_BYTES", 1000)
     rows = "".join(f"{i // 3},{i % 2},{i},{i % 5 == 0}\n" for i in range(400))
@@ -439,6 +457,8 @@ def test_a_frame_ends_with_the_remedy() -> None:
     code = """
 import pandas as pd, sparserank as sr
 from sparserank.errors import SparserankError
+from sparserank.model.ranking_model import RankingModel
+from sparserank.model.training_record import with_training_record
 frame = pd.DataFrame({"label": [1, 0], "qid": [1, 1], "a": [0.5, 0.25]})
 try:
     sr.select(frame, label="label", qid="qid")

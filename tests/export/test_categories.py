@@ -6,6 +6,7 @@ import sqlite3
 import numpy as np
 import pandas as pd
 import pytest
+from integrations.matrix import ran
 
 import sparserank as sr
 from sparserank.bins import StepFunction
@@ -14,6 +15,7 @@ from sparserank.errors import DataError
 from sparserank.model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
+from tests.export.test_export import RUNTIMES
 from tests.oracles import categories as oracle
 from tests.oracles.exported import evaluated
 
@@ -107,6 +109,7 @@ def test_python_and_sql_read_the_columns(kind: str):
     assert module["score"]({"bm25": 1.0}) == pytest.approx(
         module["score"]({"bm25": 1.0, "brand": None, "rating": None})
     )
+    ran("python", RUNTIMES["python"], "categories")
     query = model.export("sql")["score.sql"]
     base = sqlite3.connect(":memory:")
     ROWS.assign(n=range(len(ROWS))).replace({np.inf: None, -np.inf: None}).to_sql("d", base)
@@ -133,6 +136,7 @@ def test_onnx_takes_texts(kind: str):
                         derived={"b=x": Derived("b", "x"), "b is missing": Derived("b", "")})  # fmt: skip
     session = runtime.InferenceSession(only.export("onnx")["model.onnx"])
     assert session.run(None, {"b": np.array([["x"], [""], ["y"]], dtype=object)})[0][:, 0].tolist() == [0.5, -1.0, 0.0]
+    ran("onnx", RUNTIMES["onnx"], "categories")
 
 
 def test_elasticsearch_defines_features_by_queries():
@@ -191,6 +195,11 @@ def test_vespa_compares_texts():
     expression = text[text.index("expression {") + 12 : text.index("}")]
     rows = [{"brand": b, "rating": r} for b in ("acme", "a b", "", "x") for r in (1.0, np.nan)]
     assert evaluated(expression, rows) == pytest.approx([0.5, -0.5, 0.25, -0.75, 2.0, 1.0, 0.0, -1.0])
+    whole = RankingModel(np.ones(1), ("shop=-3",), FeatureScaling("none", np.zeros(1), np.ones(1)),
+                         derived={"shop=-3": Derived("shop", "-3")})  # fmt: skip
+    text = whole.export("vespa", features={"shop": "attribute(shop)"})["sparserank.profile"]
+    expression = text[text.index("expression {") + 12 : text.index("}")]
+    assert evaluated(expression, [{"shop": value} for value in ("-3", -3, "3", 3)]) == [1.0, 1.0, 0.0, 0.0]
     quoted = RankingModel(
         np.array([1.0]), (NAMES[3],), FeatureScaling("none", np.zeros(1), np.ones(1)), derived=DERIVED
     )

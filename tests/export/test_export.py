@@ -1,6 +1,7 @@
 """Exports score as `predict` does: SQLite, DuckDB, ONNX Runtime, plain Python, and contracts of engines."""
 
 import json
+import platform
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +11,9 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import onnxruntime
 import pytest
+from integrations.matrix import ran
 
 import sparserank as sr
 from sparserank.bins import StepFunction
@@ -96,6 +99,8 @@ def assert_same(found: object, expected: np.ndarray, name: str = "") -> None:
 
 
 KINDS = ["linear", "standard", "log", "asinh", "steps", *REAL]
+RUNTIMES = {"python": f"Python {platform.python_version()}", "onnx": f"ONNX Runtime {onnxruntime.__version__}"}
+OF_MATRIX = {"log": "logarithms", "asinh": "logarithms", REAL[1]: "logarithms", "steps": "steps"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -108,6 +113,9 @@ def test_every_export_scores_as_predict_does(models, kind):
             assert_same(scores, model.predict(X) + offset, name)
     session = session_of(model.export("onnx", wide=True)["model.onnx"])
     assert_same(session.run(["score"], {"X": X})[0][:, 0], model.predict(X))
+    for to, runtime in RUNTIMES.items():
+        ran(to, runtime, OF_MATRIX.get(kind, "weights"))
+        ran(to, runtime, "offset")
 
 
 def test_sigmoid_is_that_of_the_score(models):
@@ -226,9 +234,10 @@ def test_definitions_of_features_go_along(models):
 
 CODE = ('a"; drop table docs; --', "'''\nimport os\nos.abort()\n'''", "x) or (1", "{{evil}}", "\x1b[31mred", "<script>")
 GRAPH = ("c0", "n1", "/c0", "//n2", "X", "n_docs", "unused")
+TEXT = tuple(name + " " if name.endswith("\\") else name for name in EVERYWHERE)  # which SQL refuses, below
 
 
-@pytest.mark.parametrize("names", [CODE, tuple(EVERYWHERE), GRAPH], ids=["code", "text", "nodes of a graph"])
+@pytest.mark.parametrize("names", [CODE, TEXT, GRAPH], ids=["code", "text", "nodes of a graph"])
 def test_names_are_data(names):
     model = made(np.arange(1.0, len(names) + 1), names)
     X = np.random.default_rng(0).random((5, len(names)))
@@ -299,7 +308,7 @@ REFUSED: list[tuple[RankingModel, str, dict[str, Any], str]] = [
         (TWO, "vespa", {"name": name, "features": attributes(TWO)}, LETTERS)
         for name in ("my-shop", "default", "unranked")
     ],
-    *[(made([1.0], names=(name,)), "sql", {}, NO_COLUMN) for name in ("", "a\0b")],
+    *[(made([1.0], names=(name,)), "sql", {}, NO_COLUMN) for name in ("", "a\0b", "\\", '\\", 1 --')],
     (made([1.0, 2.0], names=("price", "Price")), "sql", {}, "'price' and 'Price' differ only in case"),
     *[(made([1.0, 2.0], names=("a", name)), "onnx", {}, NO_INPUT) for name in ("score", "", "a\0b")],
     *[(model, to, {}, "feature 'f0' cannot be exported") for model in (FAR, INFINITE) for to in EXPRESSIONS[2:]],

@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from integrations.matrix import ran
 
 from sparserank.bins import StepFunction
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
+from tests.export.test_export import RUNTIMES
 from tests.oracles import exported as oracle
 from tests.support.exported_scores import expression_of, python_score, session_of, sqlite
 
@@ -133,6 +135,30 @@ def test_every_export_knows_what_is_missing(kind: str, mode: str):
             score({"b": 5.0})
     else:
         assert score({"b": 5.0}) == pytest.approx(expected(kind, fill, None), rel=1e-12)
+    for to, runtime in RUNTIMES.items():
+        ran(to, runtime, "missing")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_column_that_was_boolean_is_cast_to_whole_numbers(kind: str, mode: str):
+    """PostgreSQL casts a boolean to nothing else. Its steps and its transform have two values."""
+    model, options, fill = model_of(kind, mode)
+    model = replace(model, metadata={"booleans": ["a", "unused"]})
+    (text,) = model.export("sql", **options).values()
+    assert 'CAST("a" AS DOUBLE' not in text
+    for base in (sqlite(), duckdb.connect()):
+        base.execute("create table docs (a boolean, b double)")
+        base.execute("insert into docs values (false, 5), (true, 5), (NULL, 5)")
+        found = [s for (s,) in base.execute(f"select {text} from docs").fetchall()]
+        for score, a in zip(found, (0.0, 1.0, None), strict=True):
+            want = expected(kind, fill, a)
+            assert score == (None if want is None else pytest.approx(want, rel=1e-12))
+    for known in (3, {"a": 1}, None):  # of a file that somebody else wrote
+        (other,) = replace(model, metadata={"booleans": known}).export("sql", **options).values()
+        assert 'CAST("a" AS DOUBLE' in other
+    (own,) = model.export("sql", features={"a": "a + 0"}, **options).values()
+    assert "CAST((a + 0) AS DOUBLE" in own
 
 
 TYPES = ("BOOLEAN", "DECIMAL(18,3)", "DECIMAL(38,3)", "DECIMAL(38,20)", "TINYINT", "UBIGINT", "HUGEINT", "FLOAT")

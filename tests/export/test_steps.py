@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from integrations.matrix import ran
 
 import sparserank as sr
 from sparserank.bins import StepFunction
@@ -67,6 +68,8 @@ def test_one_split_trees_of_lightgbm(data: sr.RankingDataset, model: sr.RankingM
         at_edges[:, j] = np.resize(steps.edges, 40)
     for X in (data.X, at_edges):
         np.testing.assert_allclose(trees.predict(X), model.predict(X) + 2.0, rtol=1e-12, atol=1e-12)
+    for kind in ("steps", "offset"):
+        ran("lightgbm", f"LightGBM {lightgbm.__version__}", kind)
 
 
 def test_dumped_trees_and_those_of_solr_by_the_rules_of_their_readers(model: sr.RankingModel) -> None:

@@ -78,7 +78,7 @@ def evaluated(text, rows):
         "_if": lambda condition, yes, no: yes if condition else no,
         "attribute": lambda value: value,
     }
-    code = re.sub(r"\bif \(", "_lazy(", text.replace("\n", " "))
+    code = re.sub(r"\bif \(", "_lazy(", text.replace("\n", " ").replace("||", "or"))
     code = _lazy(_ternaries(code))
     compiled = compile(code.strip(), "expression", "eval")
     return [eval(compiled, {"__builtins__": {}}, {**words, **row}) for row in rows]

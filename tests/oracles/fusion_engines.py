@@ -55,7 +55,8 @@ def elasticsearch(body: dict[str, Any], lists: Lists) -> dict[str, float]:
 
 
 def opensearch(pipeline: dict[str, Any], query: dict[str, Any], lists: Lists) -> dict[str, float]:
-    """The normalization processor: MinMaxScoreNormalizationTechnique (equal scores 1, 0 becomes 0.001),
+    """A document with the score 0 is no hit of its query (HybridTopScoreDocCollector). The normalization processor:
+    MinMaxScoreNormalizationTechnique (equal scores 1, 0 becomes 0.001),
     L2ScoreNormalizationTechnique, ArithmeticMeanScoreCombinationTechnique (a document that a query did not return has 0
     there). The score ranker processor: RRFNormalizationTechnique (1 / (constant + rank), to ten decimals) and
     RRFScoreCombinationTechnique (the weighted sum)."""
@@ -70,14 +71,14 @@ def opensearch(pipeline: dict[str, Any], query: dict[str, Any], lists: Lists) ->
     assert all(0 <= w <= 1 for w in weights)
     documents: dict[str, list[float]] = {}
     for i, name in enumerate(_names(hybrid["queries"], "")):
-        top = lists.get(name, [])[: hybrid["pagination_depth"]]
+        top = [(d, s) for d, s in lists.get(name, []) if s != 0][: hybrid["pagination_depth"]]
         scores = [s for _, s in top]
         for rank, (document, s) in enumerate(top, 1):
             if ranker:
                 assert 1 <= own["combination"]["rank_constant"] <= 10_000
                 value = round(1.0 / (own["combination"]["rank_constant"] + rank), 10)
             elif own["normalization"]["technique"] == "min_max":
-                low, high = min(scores), max(1.4e-45, *scores)  # which starts at Float.MIN_VALUE
+                low, high = min(scores), max(scores)
                 value = 1.0 if low == high else (s - low) / (high - low)
                 value = 0.001 if value == 0 else value
             else:

@@ -175,6 +175,26 @@ def test_an_engine_that_trims_is_judged_on_what_it_returns() -> None:
     assert len(result.retrievers) == 1 or whole > first
 
 
+def test_opensearch_returns_no_document_with_the_score_0() -> None:
+    """As its hybrid query does: the same result as without these documents, which other engines have."""
+    runs, qrels = made(n_queries=30)
+    shifted = {
+        name: {q: {d: max(s - np.median(list(own.values())), 0.0) for d, s in own.items()} for q, own in of.items()}
+        for name, of in runs.items()
+    }
+    without = {
+        name: {q: {d: s for d, s in own.items() if s > 0} for q, own in of.items()} for name, of in shifted.items()
+    }
+    assert without != shifted
+    same = {}
+    for engine in ("opensearch", None):
+        results = [sr.fuse(given, qrels, **QUICK, depth=20, norm="rrf", engine=engine) for given in (shifted, without)]
+        values = [r.selection.choice.chosen.values for r in results]
+        same[engine] = results[0].weights == results[1].weights and np.array_equal(*values)
+        same[engine] &= dict(results[0].formula.apply(shifted)) == dict(results[1].formula.apply(without))
+    assert same == {"opensearch": True, None: False}
+
+
 def test_free_signs_are_allowed_where_no_engine_forbids_them() -> None:
     runs, qrels = made()
     result = sr.fuse(runs, qrels, **QUICK, norm="minmax", sign="free")

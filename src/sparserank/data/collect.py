@@ -63,6 +63,7 @@ def collect(stream: Stream) -> RankingDataset:
         derived=stream.derived or None,
         table=rows.kept,
         kept_columns=dict(stream.kept),
+        booleans=stream.booleans,
     )
     return _flagged(data, stream) if stream.flags and (filled is not None or stream.also) else data
 

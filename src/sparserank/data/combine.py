@@ -79,6 +79,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
         derived=datasets[0].derived,
         table=all_or_none([d.table for d in datasets]) if same else None,
         kept_columns=datasets[0].kept_columns if same else {},
+        booleans=datasets[0].booleans,
         returned=with_default([d.returned for d in datasets], [d.n_docs for d in datasets], True),
     )
 

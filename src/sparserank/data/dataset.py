@@ -76,6 +76,8 @@ class RankingDataset:
         NaN where a value is missing.
     kept_columns : mapping, optional
         {name of a column of `table`: whether it is numbers}.
+    booleans : sequence of str, optional
+        The features that were boolean columns of the table that `read` read them from.
     returned : bool array of shape (n_docs,), optional
         False for documents that no search response has: they count only in the number of relevant documents and in the
         ideal order. Default: all are ranked.
@@ -118,6 +120,7 @@ class RankingDataset:
     derived: Mapping[str, Derived] | None = None
     table: np.ndarray | None = None
     kept_columns: Mapping[str, bool] = field(default_factory=dict)
+    booleans: Sequence[str] = ()
     returned: np.ndarray | None = None
     query_ptr: np.ndarray = field(init=False)
     query_ids: np.ndarray = field(init=False)

@@ -94,6 +94,7 @@ class Stream:
     policy: MissingPolicy | None = None  # replacement for missing values; None: they are refused
     derived: Mapping[str, Derived] = MappingProxyType({})  # the features that are made from columns of tables
     kept: Mapping[str, bool] = MappingProxyType({})  # the columns of `RowBlock.kept`, and whether they are numbers
+    booleans: Sequence[str] = ()  # the features that are boolean columns of tables
     also: Sequence[Derived] = ()  # flags that are made in any case
     flags = False  # whether only features with missing values have a replacement, and often missing ones a flag
     unjudged = "error"  # treatment of a label of -1 in `blocks`: 'zero', 'drop', otherwise unchanged

@@ -33,6 +33,7 @@ ENGINES: dict[str, Engine] = {
         onnx_graph.ENGINE,
         python_code.ENGINE,
         sql.ENGINE,
+        sql.OF_SPARK,
         trees.LIGHTGBM,
         trees.XGBOOST,
         trees.XGBOOST_DUMP,
@@ -68,8 +69,8 @@ def export(
         Name of the model in the engine, and of its feature store or feature set.
     features : mapping, optional
         {feature name: its definition in the engine}. The definition is {class, params} for solr, {params, template} for
-        elasticsearch and opensearch, and an expression for vespa, lucene and sql. vespa needs one for every selected
-        feature.
+        elasticsearch and opensearch, and an expression for vespa, lucene, sql and spark. vespa needs one for every
+        selected feature.
     normalizers : bool, default False
         For solr, elasticsearch and opensearch: write the scaling as the engine's normalisers instead of folding it into
         the weights.

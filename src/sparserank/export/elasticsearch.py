@@ -197,4 +197,6 @@ OPENSEARCH_FUSION = FusionEngine(
     of_positive=(MINMAX, L2),
     single=True,
     most=MAX_QUERIES,
+    constant='OpenSearch 2.19 ignores "rank_constant" where pipeline.json has it, and computes with 60; there, move it '
+    'into "parameters": {"rank_constant": ...}. Later versions take it as it is.',
 )

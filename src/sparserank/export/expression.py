@@ -23,6 +23,7 @@ QUOTES = "'\"`"
 FORBIDDEN = re.compile(r"--|/\*|;|(?<![\w$])\$\w*\$|[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 its 1
+TINY = 1e-100  # whose square is a number, and which changes no x * x + 1
 
 
 def number(value: float) -> str:
@@ -39,8 +40,9 @@ class Dialect:
     log        (x, fine): sign(x) log(1 + |x|); fine: whether it must keep its digits near 0
     asinh      (x, c, fine): asinh(x / c) with a constant c > 0, likewise
     case       (condition, yes, no): yes where the condition holds, else no
-    given      (x, value, other): `value` if x is not missing, else `other`, or no score if that is None
+    given      (x, value, other): `value` if the feature x is not missing, else `other`, or no score if that is None
     real       a feature as a number of double precision
+    boolean    (x, yes, no, other): likewise of a feature that was a boolean in training; None: it is a number
     exp        e^x; number: a constant
     equals     (x, text): the condition that a column is this text, "" for none; None: the language has no texts
     comments   tokens that begin a comment outside quotes
@@ -56,6 +58,7 @@ class Dialect:
     exp: Callable[[str], str] = lambda x: f"exp({x})"
     number: Callable[[float], str] = number
     equals: Callable[[str, str], str] | None = None
+    boolean: Callable[[str, str, str, str | None], str] | None = None
     comments: tuple[str, ...] = ("#",)
 
 
@@ -91,12 +94,15 @@ def _line(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:
     if term.derived is not None and term.name not in features and (level is None or dialect.equals is not None):
         x, rise, none = _value(term.source, dialect, features), dialect.number(term.rise), dialect.number(0.0)
         if level is None or dialect.equals is None:
-            return dialect.given(dialect.real(x), none, rise)
+            return dialect.given(x, none, rise)
         return dialect.case(dialect.equals(x, level), rise, none)
-    x, other = dialect.real(_value(term.name, dialect, features)), term.filled
-    if other is not None and term.steps is not None:
-        other -= float(term.steps.values[0])  # part of the constant
-    return dialect.given(x, _weighed(term, dialect, x), None if other is None else dialect.number(other))
+    first = 0.0 if term.steps is None else float(term.steps.values[0])  # part of the constant
+    x, other = _value(term.name, dialect, features), term.filled
+    filled = None if other is None else dialect.number(other - first)
+    if term.boolean and dialect.boolean is not None and term.name not in features:
+        yes, no = (dialect.number(term.at(value) - first) for value in (1.0, 0.0))
+        return dialect.boolean(x, yes, no, filled)
+    return dialect.given(x, _weighed(term, dialect, dialect.real(x)), filled)
 
 
 def shape(term: Term, dialect: Dialect, x: str) -> str:
@@ -183,17 +189,19 @@ class Words:
     def log(self, x: str, fine: bool) -> str:
         size = f"{self.size}({x})"
         whole = self.signed(x, f"{self.ln}({self.one} + {size})")
-        series = f"{x} * ({self.one} - {size} * (3 - 2 * {size}) / 6)"
+        series = f"{x} * (6 - {size} * (3 - 2 * {size})) / 6"
         return self.choice(f"{size} < {SMALL}", series, whole) if fine else whole
 
     def asinh(self, x: str, c: float, fine: bool) -> str:
         # z = x / c is computed only for small enough |x|; far from 0, asinh(z) is log(2 z), from log x and log c.
+        # PostgreSQL raises an error where a square is too small for a number: TINY is added to z before.
         z, size = f"({x} / {self.number(c)})", f"{self.size}({x})"
         small, large = (self.number(min(c * bound, sys.float_info.max)) for bound in (SMALL, LARGE))
-        near = f"{self.ln}({self.size}{z} + sqrt({z} * {z} + {self.one}))"
+        square = f"({self.size}{z} + {TINY}) * ({self.size}{z} + {TINY})"
+        near = f"{self.ln}({self.size}{z} + sqrt({square} + {self.one}))"
         far = f"({self.ln}({size}) + {self.number(math.log(2.0) - math.log(c))})"
         whole = self.signed(x, self.choice(f"{size} < {large}", near, far))
-        return self.choice(f"{size} < {small}", f"{z} - {z} * {z} * {z} / 6", whole) if fine else whole
+        return self.choice(f"{size} < {small}", f"{z} * ({self.one} - {square} / 6)", whole) if fine else whole
 
 
 def by_choice(choice: Callable[[str, str, str], str]) -> Callable[[str, str], str]:

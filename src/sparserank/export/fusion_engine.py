@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sparserank.data.fusion.norms import RRF, Norm, rules_of
+from sparserank.data.fusion.norms import RRF, RRF_K, Norm, rules_of
 from sparserank.errors import DataError
 from sparserank.export.engine import Files
 from sparserank.model.fusion import FusionFormula, FusionTerm
@@ -47,6 +47,7 @@ class FusionEngine:
     single     whether it computes scores in single precision
     most       largest number of retrievers, or None
     to_replace what users replace in its files, for a note of the export; '' if they say so themselves
+    constant   a note on rrf with another constant than RRF_K
     """
 
     name: str
@@ -59,6 +60,7 @@ class FusionEngine:
     single: bool = False
     most: int | None = None
     to_replace: str = ""
+    constant: str = ""
 
     def computes(self, norm: Norm, *, negative: bool = False) -> bool:
         """Whether it computes this norm; negative: also of scores below 0."""
@@ -93,14 +95,17 @@ class FusionEngine:
         return formula.engine in (None, self.name)
 
     def notes(self, formula: FusionFormula) -> list[str]:
-        """Notes that are not in its files: retrievers with scores that it cannot distinguish."""
+        """Notes that are not in its files: its version, and retrievers with scores that it cannot distinguish."""
+        notes = [self.constant] if self.constant and formula.norm.name == RRF and formula.norm.k != RRF_K else []
         merged = {t.retriever: t.merged for t in formula.terms if t.merged} if self.single else {}
         if not merged:
-            return []
+            return notes
         each = ", ".join(f"{share:.0%} of {brief(name)}" for name, share in merged.items())
         return [
-            f"{self.title} scores in single precision, in which documents next to each other get equal scores ({each}, "
-            "on the training queries): their order is lost. Subtract a constant from such scores before they get there."
+            *notes,
+            f"{self.title} scores in single precision, in which documents next to each other get equal scores "
+            f"({each}, on the training queries): their order is lost. Subtract a constant from such scores before they "
+            "get there.",
         ]
 
     def check(self, formula: FusionFormula) -> None:

@@ -1,21 +1,23 @@
-"""SQL: an expression over columns, and a query that fuses what retrievers returned."""
+"""SQL: an expression over columns, for Spark too, and a query that fuses what retrievers returned."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sparserank.data.fusion.norms import L2, LEAST, LOGRANK, MINMAX, RETURNED, RRF, ZSCORE, Norm
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
-from sparserank.export.expression import Dialect, Words, expression
+from sparserank.export.expression import TINY, Dialect, Words, expression
 from sparserank.export.fusion_engine import FusionEngine
 from sparserank.export.terms import MISSING_FROM, Sum
 from sparserank.model.fusion import FusionFormula
 from sparserank.options import option
 from sparserank.text import brief
 
+BACKSLASH = r" || SUBSTR('\\', 1, 1) || "
 VALUES = {  # norms of a row of `lists`
     MINMAX: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) END",
     L2: "CASE WHEN high = 0e0 THEN score ELSE score / high / SQRT(squares) END",
@@ -59,19 +61,33 @@ FROM (
   FROM ({fused}) AS fused
 ) AS ordered
 WHERE place <= {longest}"""
-# scores are divided by the highest one or by their range, because squares of tiny scores would underflow
-SQUARES = "SUM(score / NULLIF(high, 0e0) * (score / NULLIF(high, 0e0))) OVER (PARTITION BY qid, retriever)"
-SPREAD = "(score - middle) / NULLIF(high - low, 0e0)"
-DEVIATION = f"SQRT(AVG({SPREAD} * ({SPREAD})) OVER (PARTITION BY qid, retriever))"
+# Scores are divided by the highest one or by their range, because squares of tiny scores would be 0. Those of tiny
+# quotients are an error in PostgreSQL: TINY is added before.
+SHARE = f"(score / NULLIF(high, 0e0) + {TINY})"
+SQUARES = f"SUM({SHARE} * {SHARE}) OVER (PARTITION BY qid, retriever)"
+SPREAD = f"((score - middle) / NULLIF(high - low, 0e0) + {TINY})"
+DEVIATION = f"SQRT(AVG({SPREAD} * {SPREAD}) OVER (PARTITION BY qid, retriever))"
 
 
 def _column(name: str) -> str:
-    if not name or "\0" in name:
+    """A quoted name. In ClickHouse a backslash there begins an escape: before a quote it would open the quotes."""
+    return _quoted(name, '"', '\\"')
+
+
+def _column_of_spark(name: str) -> str:
+    """A quoted name. Spark replaces ${NAME} by a variable, in quotes too."""
+    return _quoted(name, "`", "${")
+
+
+def _quoted(name: str, quote: str, odd: str) -> str:
+    quoted = quote + name.replace(quote, 2 * quote) + quote
+    if not name or "\0" in name or odd in quoted:
         raise DataError(
-            f"{brief(name)} cannot be the name of an SQL column. Give its expression in {option('features')}: "
+            f"{brief(name)} cannot be the name of an SQL column in every database. Give its expression in "
+            f"{option('features')}: "
             '{"feature name": "expression", ...}.'
         )
-    return '"' + name.replace('"', '""') + '"'
+    return quoted
 
 
 def _one_column_each(of: Sum, given: Mapping[str, Any]) -> None:
@@ -98,11 +114,42 @@ def approximate(value: float) -> str:
     return f"({text})" if value < 0 else text
 
 
-def _known(x: str, value: str, other: str | None) -> str:
-    """The value if x is known. NaN is larger than all numbers in DuckDB and PostgreSQL, so the second comparison would
-    suffice, but DuckDB decides it by a Parquet file's minimum and maximum, which ignore NaN, unlike differences."""
-    known = f"{x} - {x} = 0 AND ABS({x}) < {MISSING_FROM}"
-    return f"CASE WHEN {known} THEN {value} END" if other is None else _case(known, value, other)
+def _real(x: str) -> str:
+    return f"CAST({x} AS DOUBLE PRECISION)"
+
+
+def _real_of_spark(x: str) -> str:
+    return f"CAST({x} AS DOUBLE)"
+
+
+def _known(real: Callable[[str], str]) -> Callable[[str, str, str | None], str]:
+    """The value if x is known. ClickHouse cannot cast NULL. NaN is larger than all numbers in DuckDB and PostgreSQL, so
+    the last comparison would suffice, but DuckDB decides it by a Parquet file's minimum and maximum, which ignore NaN,
+    unlike differences."""
+
+    def given(x: str, value: str, other: str | None) -> str:
+        number = real(x)
+        known = f"{x} IS NOT NULL AND {number} - {number} = 0 AND ABS({number}) < {MISSING_FROM}"
+        return f"CASE WHEN {known} THEN {value} END" if other is None else _case(known, value, other)
+
+    return given
+
+
+def _is_text(text: Callable[[str], str]) -> Callable[[str, str], str]:
+    """Whether a column is a text, "" for none."""
+    return lambda x, level: f"{x} = {text(level)}" if level else f"{x} IS NULL OR {x} = ''"
+
+
+def _boolean(x: str, yes: str, no: str, other: str | None) -> str:
+    """PostgreSQL casts a boolean to whole numbers only."""
+    known = f"CASE WHEN CAST({x} AS INTEGER) = 0 THEN {no} ELSE {yes} END"
+    return _case(f"{x} IS NULL", "NULL" if other is None else other, known)
+
+
+def _exp(x: str) -> str:
+    """e^x. PostgreSQL raises an error where it is too large or too small for a number."""
+    bounded = f"CASE WHEN {x} > 7e2 THEN 7e2 WHEN {x} < -7e2 THEN -7e2 ELSE {x} END"
+    return f"EXP({bounded})"
 
 
 _SQL = Words("LN", "ABS", "1e0", _case, lambda x, of_size: f"SIGN({x}) * {of_size}", approximate)
@@ -114,10 +161,21 @@ SQL = Dialect(
     log=_SQL.log,
     asinh=_SQL.asinh,
     case=_case,
-    given=_known,
-    real=lambda x: f"CAST({x} AS DOUBLE PRECISION)",
+    given=_known(_real),
+    real=_real,
+    exp=_exp,
     number=approximate,
-    equals=lambda x, level: f"{x} = {_text(level)}" if level else f"{x} IS NULL OR {x} = ''",
+    boolean=_boolean,
+    equals=_is_text(lambda level: _text(level)),
+)
+# Spark reads a name in double quotes as a text, and knows no DOUBLE PRECISION.
+SPARK = replace(
+    SQL,
+    engine="Spark SQL",
+    variable=_column_of_spark,
+    given=_known(_real_of_spark),
+    real=_real_of_spark,
+    equals=_is_text(lambda level: _text_of_spark(level)),
 )
 
 
@@ -125,19 +183,29 @@ def sql(of: Sum, options: Options) -> Files:
     """Write score.sql, an expression over columns with the features' names;
     NULL where a feature is missing and the model has no fill value for it.
     """
+    return _score(of, options, SQL)
+
+
+def spark(of: Sum, options: Options) -> Files:
+    """Write score.sql for expr() of a Spark frame, or for its SQL."""
+    return _score(of, options, SPARK)
+
+
+def _score(of: Sum, options: Options, dialect: Dialect) -> Files:
     options.refuse("the scaling is folded into the expression", "normalizers")
     _one_column_each(of, options.features or {})
-    return {"score.sql": expression(of, SQL, options.features, options.offset, options.sigmoid)}
+    return {"score.sql": expression(of, dialect, options.features, options.offset, options.sigmoid)}
 
 
 ENGINE = Engine("sql", "SQL", sql, steps=True)
+OF_SPARK = Engine("spark", "Spark SQL", spark, steps=True)
 
 
 def sql_fusion(formula: FusionFormula, name: str) -> Files:
     """fuse.sql."""
     value = _value(formula.norm, formula.depth)
     terms = "\n  UNION ALL\n".join(
-        f"  SELECT qid, docno, {approximate(t.weight)} AS weight, {value} AS value FROM lists "
+        f"  SELECT qid, docno, {_real(approximate(t.weight))} AS weight, {value} AS value FROM lists "
         f"WHERE retriever = {_text(t.retriever)}"
         for t in formula.terms
     )
@@ -165,9 +233,18 @@ def _value(norm: Norm, depth: int) -> str:
 
 
 def _text(name: str) -> str:
+    """A text. A backslash in quotes is itself in some databases and begins an escape in others, where two of them are
+    one: in both, the first letter of the two is a backslash."""
     if "\0" in name:
         raise DataError(f"{brief(name)} cannot stand in an SQL query; rename the retriever.")
-    return "'" + name.replace("'", "''") + "'"
+    parts = ["'" + part.replace("'", "''") + "'" for part in name.split("\\")]
+    return parts[0] if len(parts) == 1 else f"({BACKSLASH.join(parts)})"
+
+
+def _text_of_spark(text: str) -> str:
+    """A text with escapes: older versions join two quotes to none, and ${NAME} is replaced by a variable."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
+    return f"'{escaped}'"
 
 
 FUSION = FusionEngine("sql", "SQL", sql_fusion)

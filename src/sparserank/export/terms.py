@@ -13,7 +13,7 @@ from sparserank.data.derived import Derived
 from sparserank.data.missing import HUGE
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
-from sparserank.model.training_record import lowest_score
+from sparserank.model.training_record import booleans_of, lowest_score
 from sparserank.options import option
 from sparserank.text import brief
 from sparserank.transforms import LOG, NONE, Transform
@@ -37,6 +37,7 @@ class Term:
     fill      replaces a missing x; None: the model refuses missing values
     fine      whether t must keep its digits near 0
     derived   the column that x, which is 0 or 1, is made from; None: x is a number of its own
+    boolean   whether x was a boolean column of the training table
     """
 
     name: str
@@ -51,6 +52,7 @@ class Term:
     fill: float | None = None
     fine: bool = True
     derived: Derived | None = None
+    boolean: bool = False
 
     @property
     def source(self) -> str:
@@ -89,9 +91,11 @@ class Term:
     @property
     def filled(self) -> float | None:
         """Contribution to the score if x is missing; None: the model refuses missing values."""
-        if self.fill is None:
-            return None
-        t = Transform((self.kind,), np.array([self.constant]))(np.array([[self.fill]]))[:, 0]
+        return None if self.fill is None else self.at(self.fill)
+
+    def at(self, x: float) -> float:
+        """Contribution to the score of a value."""
+        t = Transform((self.kind,), np.array([self.constant]))(np.array([[x]]))[:, 0]
         added = self.slope * float(t[0]) if self.steps is None else float(self.steps(t)[0])
         _refuse_infinite(self.name, added)
         return added
@@ -136,7 +140,7 @@ def sum_of(model: RankingModel) -> Sum:
             "this model applies logarithms in its scaling and also has transforms or steps. Fit it with "
             f"{option('transform', 'log')} instead."
         )
-    terms, intercept = [], 0.0
+    terms, intercept, booleans = [], 0.0, booleans_of(model)
     for j in model.support.tolist():
         coef = float(model.coef[j])
         center, scale = (0.0, 1.0) if scaling.method == "none" else (float(scaling.center[j]), float(scaling.scale[j]))
@@ -155,7 +159,7 @@ def sum_of(model: RankingModel) -> Sum:
         if derived is not None:
             term, at_0 = _of_zero_and_one(replace(term, derived=derived))
             intercept += at_0
-        terms.append(term)
+        terms.append(replace(term, boolean=derived is None and term.name in booleans))
     return Sum(tuple(terms), intercept, model.feature_names, model.index_base)
 
 

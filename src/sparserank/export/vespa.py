@@ -8,6 +8,7 @@ differs, so norms of scores cannot be exported.
 from __future__ import annotations
 
 import math
+import re
 
 from sparserank.data.fusion.norms import LOGRANK, RETURNED, RRF
 from sparserank.errors import DataError
@@ -37,6 +38,7 @@ rank-profile {name} inherits default {{
     }}
 }}
 """
+WHOLE = re.compile(r"0|-?[1-9]\d{0,14}")
 FUNCTION = """    function {function}() {{
         # score of {retriever}: above 0 for documents that it returns, 0 or less for all others
         expression: REPLACE_{function}
@@ -60,6 +62,12 @@ def _inside_quotes(level: str) -> str:
     return level
 
 
+def _equals(x: str, level: str) -> str:
+    """A level that is a whole number may be in an attribute of numbers too; the number of a text is its hash."""
+    of_text = f'{x} == "{_inside_quotes(level)}"'
+    return f"{of_text} || {x} == {level}" if WHOLE.fullmatch(level) else of_text
+
+
 def _if(condition: str, yes: str, no: str) -> str:
     return f"if ({condition}, {yes}, {no})"
 
@@ -74,7 +82,7 @@ VESPA = Dialect(
     asinh=_VESPA.asinh,
     case=_if,
     given=given_or_nan(_if, "fabs"),
-    equals=lambda x, level: f'{x} == "{_inside_quotes(level)}"',
+    equals=_equals,
 )
 
 

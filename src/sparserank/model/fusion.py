@@ -148,9 +148,10 @@ class FusionFormula:
         }
         query_ids, names = list(queries), list(documents)
         out = []
+        rules = rules_of(self.engine)
         for term in self.terms:
-            run = lists[term.retriever]
-            values = term.weight * self.norm(run, self.depth, rules_of(self.engine))
+            run = lists[term.retriever] if rules.zeros else lists[term.retriever].without_zeros()
+            values = term.weight * self.norm(run, self.depth, rules)
             of_query = np.repeat(run.query, run.depths).tolist()
             keys = [(query_ids[q], names[d]) for q, d in zip(of_query, run.document.tolist(), strict=True)]
             out.append(Added(keys, run.rank.tolist(), values.tolist()))

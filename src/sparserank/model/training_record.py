@@ -21,6 +21,7 @@ from sparserank.model.ranking_model import OF_MODEL, RankingModel
 
 # In the metadata of a model; the last has the share of the metric that is lost without each feature.
 LOWEST, VALUES, LOST = "lowest_score", "training_values", "lost_without"
+BOOLEANS = "booleans"  # in the metadata too: the features that were boolean columns of a table
 ROWS_AT_ONCE = 1 << 16
 SHARES = np.linspace(0.0, 1.0, 21)  # the recorded quantiles
 SAMPLE_VALUES, SAMPLE_QUERIES = 4_000_000, 20_000  # with more, those of evenly spaced queries are recorded
@@ -69,8 +70,16 @@ def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -
         extremes = dict(zip((m.feature_names[j] for j in wholes[i].support), ends[own], strict=True))
         record = {name: _record(x, extremes.get(name, ()), lengths, knows_missing) for name, x in table.items()}
         low = {LOWEST: lowest[i]} if math.isfinite(lowest.get(i, math.nan)) else {}
-        out.append(replace(m, metadata={**m.metadata, **low, VALUES: record}))
+        booleans = [name for name in data.booleans if name in table]
+        known = {BOOLEANS: booleans} if booleans else {}
+        out.append(replace(m, metadata={**m.metadata, **low, **known, VALUES: record}))
     return out
+
+
+def booleans_of(model: RankingModel) -> list[Any]:
+    """The recorded features that were boolean columns."""
+    known = model.metadata.get(BOOLEANS)
+    return list(known) if isinstance(known, list | tuple) else []
 
 
 def lowest_score(model: RankingModel) -> float | None:

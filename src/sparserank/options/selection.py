@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 MODEL, CHOICE, TREE_PANEL = of_paths.PANEL, "Choice", "Trees"
 PROTOCOLS = ("cv", "holdout")
 REQUESTS = ("elasticsearch-query", "opensearch-query", "solr-query")  # boosts of the clauses of a search request
-ENGINES = ("solr", "elasticsearch", "opensearch", *REQUESTS, "vespa", "lucene", "ranklib", "onnx", "python", "sql")
+SEARCH = ("solr", "elasticsearch", "opensearch", *REQUESTS, "vespa", "lucene", "ranklib")
+ENGINES = (*SEARCH, "onnx", "python", "sql", "spark")
 LINEAR = ("l1", "mcp")  # the penalties tried by default
 MIN_QUERIES_OF_STEPS, MIN_DOCS_OF_STEPS, MAX_FEATURES_OF_STEPS = 50, 2_000, 2_000  # limits of steps by default
 TREES = ("lightgbm", "xgboost", "xgboost-dump", "solr-trees")  # formats of trees, for models of steps

@@ -167,13 +167,14 @@ def _prepared(runs: Any, qrels: Any, chosen: AllFuseOptions) -> _Work:
         judged, tests = _read(runs, qrels, chosen)
     return_freed_memory()
     engine = chosen["engine"]
+    rules, skip = rules_of(engine), chosen["unjudged"] == "skip"
+    judged, tests = judged.returned(rules), None if tests is None else tests.returned(rules)
     negative = tuple(dict.fromkeys([*judged.negative, *(() if tests is None else tests.negative)]))
     norms, usual = (norms_tried(chosen["norm"], engine, names, of_ranks=judged.of_ranks) for names in (negative, ()))
     named = Norm(RRF) if Norm(RRF) in norms else norms[0]
     others = [named, Norm(RRF), *(EQUAL_RANKS if judged.of_ranks else EQUAL_SCORES)]
     compared = [n for n in others if engine is None or FUSION_ENGINES[engine].why_not(n, negative) is None]
     columns = list(dict.fromkeys([*norms, *compared]))
-    rules, skip = rules_of(engine), chosen["unjudged"] == "skip"
 
     def table_of(read: JudgedRuns) -> FusionTable:
         return fusion_table(

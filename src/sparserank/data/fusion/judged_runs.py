@@ -10,6 +10,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.lists import MAX_SCORE, RetrieverLists, named_runs, of_ranks, ordered, read_lists
+from sparserank.data.fusion.norms import EdgeRules
 from sparserank.data.matrices import as_dense
 from sparserank.data.query_ids import rows_of_queries
 from sparserank.data.run_reader import USUAL, Asked, Ids
@@ -45,6 +46,10 @@ class JudgedRuns:
     def negative(self) -> tuple[str, ...]:
         """The retrievers with scores below 0; empty if the input contains ranks instead of scores."""
         return () if self.of_ranks else tuple(run.name for run in self.lists if (run.score < 0).any())
+
+    def returned(self, rules: EdgeRules) -> JudgedRuns:
+        """The same runs, with the documents that are returned by the rules of an engine."""
+        return self if rules.zeros else replace(self, lists=tuple(run.without_zeros() for run in self.lists))
 
     def only(self, queries: Iterable[str]) -> JudgedRuns:
         """The same runs, restricted to some queries."""

@@ -143,9 +143,16 @@ class RetrieverLists:
 
     def cut(self, depth: int) -> RetrieverLists:
         """The documents of rank `depth` or less."""
+        return self._only(self.rank <= depth)
+
+    def without_zeros(self) -> RetrieverLists:
+        """The documents whose score is above 0; all documents if any score is below 0."""
+        return self if (self.score < 0).any() else self._only(self.score > 0)
+
+    def _only(self, kept: np.ndarray) -> RetrieverLists:
+        """Some of the entries, (n_entries,)."""
         if not len(self.query):
             return self
-        kept = self.rank <= depth
         counts = np.add.reduceat(kept.astype(np.int64), self.list_ptr[:-1])
         some = counts > 0
         list_ptr = np.concatenate([[0], np.cumsum(counts[some])])

@@ -30,7 +30,7 @@ class EdgeRules:
     least         min-max: value in place of 0
     equal         min-max and z-score: value of every document if all scores of a list are equal, or differ by less than
                   `equal_within`
-    equal_zero    min-max: value if all scores of a list are 0; None: `equal`
+    zeros         whether a document with the score 0 is returned, of a retriever without scores below 0
     l2_least      l2: Euclidean norm of a list below which its scores are unchanged
     trims         whether a fused list is cut at the depth
     """
@@ -38,24 +38,24 @@ class EdgeRules:
     least: float = LEAST
     equal: float = 1.0
     equal_within: float = 0.0
-    equal_zero: float | None = None
+    zeros: bool = True
     l2_least: float = 0.0
     trims: bool = False
 
     def of(self, norm: Norm) -> tuple[float, ...]:
         """The rules that affect a norm, except those for lists of nearly equal scores."""
         if norm.name == MINMAX:
-            return self.least, self.equal
-        return (self.equal,) if norm.name == ZSCORE else ()
+            return self.zeros, self.least, self.equal
+        return (self.zeros, self.equal) if norm.name == ZSCORE else (self.zeros,)
 
 
 HOUSE_RULES = EdgeRules()
 ENGINE_RULES: Mapping[str, EdgeRules] = {
     # x-pack/plugin/rank-rrf, MinMaxScoreNormalizer.java and L2ScoreNormalizer.java
     "elasticsearch": EdgeRules(equal_within=1e-6, l2_least=1e-6, trims=True),
-    # neural-search, MinMaxScoreNormalizationTechnique.java, whose running maximum starts above 0, and
-    # L2ScoreNormalizationTechnique.java
-    "opensearch": EdgeRules(least=0.001, equal_zero=0.001, trims=True),
+    # neural-search, MinMaxScoreNormalizationTechnique.java, L2ScoreNormalizationTechnique.java and
+    # HybridTopScoreDocCollector.java, which leaves out scores of 0
+    "opensearch": EdgeRules(least=0.001, zeros=False, trims=True),
     # ranx 0.3, normalization/min_max_norm.py
     "ranx": EdgeRules(equal=LEAST),
     "qdrant": EdgeRules(trims=True),  # at the limit of a query
@@ -134,9 +134,7 @@ def _min_max(lists: RetrieverLists, rules: EdgeRules) -> np.ndarray:
     high = np.maximum.reduceat(lists.score, lists.list_ptr[:-1])
     flat = (high == low) | (high - low < rules.equal_within)
     values = (lists.score - _per_list(low, lists)) / _per_list(np.where(flat, 1.0, high - low), lists)
-    zero = flat & (high == 0) & (rules.equal_zero is not None)
-    equal = np.where(zero, rules.equal_zero or 0.0, rules.equal)
-    return np.where(_per_list(flat, lists), _per_list(equal, lists), values)
+    return np.where(_per_list(flat, lists), rules.equal, values)
 
 
 def _powers(widths: np.ndarray, lists: RetrieverLists) -> np.ndarray:

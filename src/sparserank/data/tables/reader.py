@@ -63,6 +63,7 @@ class TableRows(Stream):
                 raise self.error(f"{self.places[0]} has no feature column.")
         first = self._roles[0]
         self.derived = first.derived
+        self.booleans = booleans_of(tables, first)
         self._keep(like)
         self.also = [d for d in reading.also if d.level is None and d.source in first.features]
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
@@ -242,6 +243,12 @@ def natural_float(tables: Sequence[Table], roles: Sequence[Roles]) -> np.dtype:
     }
     kinds |= {t.schema.field(r.packed).type.value_type for t, r in zip(tables, roles, strict=True) if r.packed}
     return np.dtype(np.float32 if kinds <= {pa.float32(), pa.float16()} else np.float64)
+
+
+def booleans_of(tables: Sequence[Table], roles: Roles) -> list[str]:
+    """The features that are boolean columns of every table."""
+    kept = [name for name in roles.features if name not in roles.derived]
+    return [name for name in kept if all(pa.types.is_boolean(t.schema.field(name).type) for t in tables)]
 
 
 def set_missing(batch: RowBlock, table: Table, roles: Roles, policy: MissingPolicy | None, at: int) -> None:

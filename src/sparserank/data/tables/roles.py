@@ -214,7 +214,7 @@ def _countable(kind: pa.DataType) -> bool:
 
 def of_spark(kind: Any) -> str:
     """The end of a message about vectors of Spark, which are no lists; '' for other types."""
-    is_vector = str(kind).startswith("struct<type: int8, size: int32, indices: list<")
+    is_vector = str(kind).replace(" not null", "").startswith("struct<type: int8, size: int32, indices: list<")
     return "; a vector of Spark: convert it with pyspark.ml.functions.vector_to_array" if is_vector else ""
 
 
