@@ -85,14 +85,14 @@ def render_page(
 
 def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
     """The selected features, and the evidence for them."""
-    noun, near, redundant, found = result.noun, result.worth.near, result.redundant, result.queries
+    noun, redundant, found = result.noun, result.redundant, result.queries
     levels = column_table(result)
     more = [words_table(result), *([levels] if levels.rows else []), zeroed_table(result)]
     yield replace(selected, tables=[*selected.tables, *more], pictures=_worth(result))
     if result.worth.substitutes:
         text = (
-            f"{near.n_models} different sets of at most {near.most} {noun}s give models within the margin, or as good "
-            f"as the chosen one. The table lists what such models use in place of a selected {noun}."
+            f"Other models within the margin, or as good as the chosen one, with at most a quarter more {noun}s, use "
+            f"the {noun} on the right in place of the one on the left."
         )
         yield Section("Exchanges", text, [substitute_table(result)])
     steps = _steps(result)
