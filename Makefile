@@ -81,7 +81,7 @@ frozen: $(INTEGRATIONS)/.done
 # What takes longer than a test may: long fuzzing, every published table, the benchmarks. Needs SPARSERANK_DATA.
 evidence: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench,dask]"
-	SPARSERANK_REQUIRE_DATA=1 $(BIN)/python -m pytest -n 2 tests/data/test_reader_fuzz.py tests/model/test_model_fuzz.py tests/data/test_store_of_others.py tests/papers/test_plan_file.py --fuzz-seconds 300
+	SPARSERANK_REQUIRE_DATA=1 $(BIN)/python -m pytest -n 2 tests/data/test_reader_fuzz.py tests/model/test_model_fuzz.py tests/papers/test_plan_file.py --fuzz-seconds 300
 	SCIPY_ARRAY_API=1 $(BIN)/python -m tests.as_cpu generic -n 2 --dist loadfile
 	mkdir -p evidence
 	$(BIN)/python -m reproduction published $(SPARSERANK_DATA) --out evidence/published --markdown evidence/reproduction.md --preface docs/reproduction-preface.md

@@ -200,16 +200,18 @@ def test_a_penalty_of_ones_own_needs_no_kernel() -> None:
     np.testing.assert_allclose((g + path.alphas[-1] * monotone)[free][monotone[free] != 0], 0.0, atol=1e-6)
 
 
-def test_a_path_maker_of_ones_own_is_followed_in_lockstep_and_resumed() -> None:
+def test_a_path_maker_of_ones_own_is_followed_in_lockstep_and_counts_its_points() -> None:
     fold = np.arange(DATA.n_queries) % 3
     work = FoldedPaths(DATA, fold, PathPlan(), [parse_metric("ndcg@10")])
-    points: dict[int, list] = {f: [] for f in (FINAL, 0, 1, 2)}
-    task = PathTask("path", GradientSizes())
-    pieces = work([replace(task, fold=f, keep=lambda p, n, f=f: points[f].append(p)) for f in points])
-    for f, piece in zip(points, pieces, strict=True):
+    told: list[int] = []
+    task = PathTask("path", GradientSizes(), tell=told.append)
+    folds = (FINAL, 0, 1, 2)
+    pieces = work([replace(task, fold=f) for f in folds])
+    assert told == 3 * len(folds) * [3]
+    for f, piece in zip(folds, pieces, strict=True):
         assert np.diff(piece.sparse_coefs.indptr).tolist() == [1, 2, 3]
-        (again,) = work([replace(task, fold=f, done=points[f][:2])])
-        np.testing.assert_array_equal(again.sparse_coefs.toarray(), piece.sparse_coefs.toarray())
+        (alone,) = work([replace(task, fold=f)])
+        np.testing.assert_array_equal(alone.sparse_coefs.toarray(), piece.sparse_coefs.toarray())
 
 
 def test_a_path_maker_of_ones_own_goes_through_select_its_folds_its_rules_and_a_resumed_run(tmp_path: Path) -> None:

@@ -324,6 +324,7 @@ def test_options_that_were_removed_are_named_with_the_last_version_that_has_them
     lines = {
         "select absent.txt --metric-refits": "--metric-refits",
         "select absent.txt --n-knots 5": "--n-knots",
+        "fit absent.txt --loss modified_huber": "--loss",
         "compare absent.txt": "compare",
     }
     for line, removed in lines.items():
@@ -334,3 +335,15 @@ def test_options_that_were_removed_are_named_with_the_last_version_that_has_them
         sr.trees  # noqa: B018
     with pytest.raises(ImportError, match=r"best_k_bounds was removed; sparserank 0\.3\.0 is the last"):
         from sparserank.paths import best_k_bounds  # noqa: F401
+
+
+def test_the_loss_that_was_removed_is_named_with_the_last_version_that_has_it() -> None:
+    gone = r"was removed; sparserank 0\.3\.0 is the last version that has it\.$"
+    X, y, qid = ROWS
+    for name in ("modified_huber", "ModifiedHuber(grade_pair_weights=[[0.0, 0.0], [1.0, 0.0]])"):
+        with pytest.raises(ParameterError, match=f"^loss modified_huber {gone}"):
+            sr.select(DATA, loss=name)
+        with pytest.raises(ParameterError, match=f"loss modified_huber {gone}"):
+            sr.SparseRanker(loss=name).fit(X, y, qid=qid)
+    with pytest.raises(ImportError, match=f"^ModifiedHuber {gone}"):
+        sr.losses.ModifiedHuber  # noqa: B018

@@ -17,13 +17,12 @@ from sparserank.crossval.tasks import FINAL, PathTask, with_starts_and_refits
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.metrics import parse_metric
-from sparserank.paths import BestK, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, refit_on_support
+from sparserank.paths import BestK, PathPlan, PenaltyPath, fit_path_on, refit_on_support
 from sparserank.paths.fit import parse_maker
 from sparserank.penalties import L1, MCP, Ridge, parse_penalty
 from sparserank.selection.job import Problem, SelectionJob
 from sparserank.shards.scaling import fit_scaling
 from sparserank.solvers import PairwiseObjective
-from sparserank.solvers.lockstep import run
 from sparserank.solvers.loop import solve
 from sparserank.solvers.prox_newton import ProxNewton
 
@@ -164,30 +163,6 @@ def test_a_fold_without_a_model_that_small_leaves_the_size_out() -> None:
         for f in (-1, *job.cv.folds):
             assert candidate_set.coefficients(c, f).nnz > 0
             assert c.relax > 0 or candidate_set.coefficients(c, f).nnz <= c.k
-
-
-@pytest.mark.parametrize("kills", [[1], [5], [5, 5], [3, 7], [3, 3, 3]])
-def test_refits_killed_at_any_point_go_on_to_the_same_bits(kills: list[int]) -> None:
-    objective = sr.solvers.PairwiseObjective(DATA)
-    l1 = fit_path_on(objective, parse_penalty("l1"), **OPTIONS)
-    plan = PathPlan(starts=PathStarts(l1.alphas, l1.sparse_coefs, l1.losses))
-    whole = run(RefitPath().path(objective, plan))
-    known: list[Any] = []
-    for n in kills:
-        left = n
-
-        def keep(point: Any, in_all: int) -> None:
-            nonlocal left
-            if left == 0:
-                raise KeyboardInterrupt
-            left -= 1
-            known.append(point)
-
-        with pytest.raises(KeyboardInterrupt):
-            run(RefitPath().path(objective, replace(plan, done=tuple(known), keep=keep)))
-    again = run(RefitPath().path(objective, replace(plan, done=tuple(known))))
-    np.testing.assert_array_equal(again.scaled_coefs, whole.scaled_coefs)
-    np.testing.assert_array_equal(again.alphas, whole.alphas)
 
 
 MADE = sr.datasets.make_ranking(40, 8, 6, n_informative=3, n_redundant=1).data

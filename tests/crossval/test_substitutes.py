@@ -1,4 +1,4 @@
-"""What features are worth, nearly equal models and exchanges: explicit sets, models fitted to copies of folds."""
+"""What features are worth, and exchanges: explicit sets of features, models fitted to copies of folds."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval.substitutes import NearEqual
+from sparserank.crossval.substitutes import substitutes_in, substitutes_of
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.datasets import make_ranking
 from sparserank.evaluation import per_query_values
 from sparserank.selection.ablation import Ablation
 from sparserank.selection.job import Problem, SelectionJob
-from tests.oracles import near_equal as oracle
+from tests.oracles import substitutes as oracle
 
 OPTIONS: dict[str, Any] = {"penalties": "mcp", "n_alphas": 12, "cv": 3, "half_samples": 0, "report_metrics": ["map"]}
 
@@ -33,55 +33,40 @@ def copies() -> RankingDataset:
     return RankingDataset(X, np.digitize(score, [0.3, 1.2]).astype(float), np.repeat(np.arange(90), 12))
 
 
-@pytest.fixture(scope="module", params=["none", "log", "auto"])
-def result(data, request):
-    return sr.select(data, feature_transform=request.param, margin=0.05, **OPTIONS)
-
-
 def as_sets(used: np.ndarray) -> list[frozenset[int]]:
     return [frozenset(np.flatnonzero(row).tolist()) for row in used]
 
 
-def test_models_that_are_nearly_as_good_are_those_of_explicit_sets(result, data):
-    names = list(result.model.feature_names)
-    # The features of each candidate are those of its final model: of the path, or of its refit, which has the same.
-    candidates = []
-    for c in result.choice.sparse:
-        coefs = result.paths[c.penalty].sparse_coefs
-        path = result.paths[c.penalty]
-        index = c.index if c.relax == 0 else None
-        if index is None:
-            continue
-        columns = np.unique(coefs[[index]].indices // path.width % len(names))
-        candidates.append((frozenset(columns.tolist()), c.mean))
-    near = result.worth.near
-    sets = [frozenset(near.features[row].tolist()) for row in near.used]
-    assert len(set(sets)) == len(sets)
-    assert sets[0] == set(result.model.support.tolist())
-    own = set(sets)
-    margin, best = result.choice.margin, result.choice.best.mean
-    expected = {
-        s
-        for s, mean in candidates
-        if len(s) <= near.most and (best - mean <= margin or mean >= result.chosen.mean) and len(s) > 0
-    }
-    assert expected <= own
-    assert all(len(s) <= near.most for s in own)
-    assert near.most == int(np.ceil(1.25 * result.chosen.n_features))
+def test_substitutes_come_from_explicit_models_that_are_nearly_as_good(copies: RankingDataset) -> None:
+    options = {**OPTIONS, "penalties": ["l1", "mcp"], "margin": 0.1}
+    result = sr.select(copies, feature_transform="none", relaxed=False, rival="none", **options)
+    candidate_set = SelectionJob(result.plan, Problem(copies)).candidates()
+    choice = result.plan.choose(candidate_set.sparse, candidate_set.dense)
+    first = frozenset(result.model.support.tolist())
+    sets = {first}
+    for c in choice.sparse:
+        own = frozenset(result.paths[c.penalty].support(c.index).tolist())
+        good = choice.best.mean - c.mean <= choice.margin or c.mean >= choice.chosen.mean
+        if good and len(own) <= np.ceil(1.25 * len(first)):
+            sets.add(own)
+    found = substitutes_of(choice, candidate_set)
+    assert len(sets) > 2
+    assert found
+    for feature in first:
+        expected = oracle.substitutes(sets, first, feature)
+        assert found.get(feature) in expected if expected else feature not in found
 
 
-def test_shares_and_substitutes_are_those_of_explicit_sets() -> None:
+def test_substitutes_are_those_of_explicit_sets() -> None:
     found = rejected = 0
     for seed in range(80):
         rng = np.random.default_rng(seed)
         sets = as_sets(rng.random((9, 7)) < rng.choice([0.3, 0.5, 0.8], size=7))
         distinct = list(dict.fromkeys(s for s in sets if s))
-        near = NearEqual.of(7, [tuple(sorted(s)) for s in distinct])
-        shares = [near.share(j) for j in range(7)]
-        assert shares == pytest.approx([np.mean([j in s for s in distinct]) for j in range(7)])
+        substitutes = substitutes_in([tuple(sorted(s)) for s in distinct])
         for feature in distinct[0]:
             expected = oracle.substitutes(set(distinct), distinct[0], feature)
-            other = near.substitutes.get(feature)
+            other = substitutes.get(feature)
             assert other in expected if expected else other is None
             found += bool(expected)
             wrong = oracle.substitutes_by_how_often(set(distinct), distinct[0], feature)
@@ -139,14 +124,12 @@ def ablation(copies) -> Ablation:
 
 
 def test_exchanges_are_refits_with_another_feature_in_the_same_place(copies, ablation):
-    """Models that are nearly as good use the other copy of the first feature, or none of the second."""
+    """The substitute of the first feature is its other copy."""
     support, names = set(ablation.model.support.tolist()), list(copies.feature_names)
-    first, second, third = sorted(support)
-    sets = [support, {(first + 3) % 6, second, third}, {first, third}]
-    near = NearEqual.of(4, [tuple(sorted(own)) for own in sets])
-    worth = ablation.worth(near, {first: 0.9})
-    (found,) = worth.substitutes
+    first = min(support)
     other = (first + 3) % 6
+    worth = ablation.worth({first: other}, {first: 0.9})
+    (found,) = worth.substitutes
     assert (found.feature, found.other, found.correlation) == (names[first], names[other], 0.9)
     chosen, metric = ablation.chosen, ablation.cv.metrics[0]
     supports = {f: ablation.candidate_set.features(chosen, f) for f in range(3)}
@@ -155,29 +138,21 @@ def test_exchanges_are_refits_with_another_feature_in_the_same_place(copies, abl
     difference = (by_copies(copies, moved, metric) - by_copies(copies, supports, metric)).mean()
     assert found.difference == pytest.approx(difference, abs=1.5e-3)
     assert found.low < found.difference < found.high
-    assert [row["share"] for row in worth.features] == pytest.approx(
-        [{first: 2 / 3, second: 2 / 3, third: 1.0}[names.index(row["feature"])] for row in worth.features]
-    )
     assert all(
         row["folds"] == sum(names.index(row["feature"]) in s for s in supports.values()) for row in worth.features
     )
-    text = worth.sentence("ndcg@10", "within the margin", "feature")
-    assert text.startswith(
-        "Models of 3 different sets of at most 4 features are within the margin; 1 of the 3 features "
-    )
-    assert f"{names[first]} with {names[other]} (ndcg@10 {found.difference:+.4f}, correlation 0.90)" in text
+    said = f"{names[first]} with {names[other]} (ndcg@10 {found.difference:+.4f}, correlation 0.90)"
+    assert worth.sentence("ndcg@10") == f"According to the estimates on these queries, you can replace {said}."
 
 
 def test_an_exchange_that_loses_more_than_the_margin_is_none(copies):
     """A feature of noise in the place of a signal."""
     noisy = copies.replace_features(np.concatenate([copies.X, np.random.default_rng(0).random((copies.n_docs, 1))], 1))
     own = ablation_of(noisy)
-    support = set(own.model.support.tolist())
-    first = min(support)
-    sets = [support, support - {first} | {6}]
-    near = NearEqual.of(4, [tuple(sorted(s)) for s in sets])
-    assert near.substitutes[first] == 6
-    assert own.worth(near, {}).substitutes == ()
+    first = min(own.model.support.tolist())
+    worth = own.worth({first: 6}, {})
+    assert worth.substitutes == ()
+    assert worth.sentence("ndcg@10") is None
 
 
 def test_without_its_only_features_a_model_ranks_nothing(copies, ablation):

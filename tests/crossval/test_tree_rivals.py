@@ -360,6 +360,26 @@ def test_a_model_file_that_is_cut_off_is_refused(model_file):
             read_tree_file(model_file)
 
 
+def test_a_model_file_of_another_version_is_read_without_a_word(model_file: Path, capfd: pytest.CaptureFixture) -> None:
+    """LightGBM remarks on standard output that it does not know a parameter, where a command writes its JSON."""
+    whole = read_tree_file(model_file)
+    text = model_file.read_text()
+    model_file.write_text(text.replace("[learning_rate: 0.2]", "[learning_rate: 0.2]\n[of_the_future: 3]"))
+    lightgbm.Dataset(np.zeros((2, 1)), params={"verbosity": 1}).construct()  # it is silent after our trainings
+    capfd.readouterr()
+    lightgbm.Booster(model_file=model_file)
+    assert "of_the_future" in capfd.readouterr().out
+    assert read_tree_file(model_file) == whole
+    assert capfd.readouterr() == ("", "")
+
+
+def test_damaged_categories_of_a_model_file_are_one_sentence(model_file: Path) -> None:
+    text = model_file.read_text()
+    model_file.write_text(text.replace("pandas_categorical:null", 'pandas_categorical:[["a", "b'))
+    with pytest.raises(DataFormatError, match=r"today\.txt: LightGBM cannot read it .*; save it again\.$"):
+        read_tree_file(model_file)
+
+
 def test_a_model_file_is_trained_anew_on_the_folds(data, model_file):
     X = with_categories(data)
     rounded = data.replace_features(X)

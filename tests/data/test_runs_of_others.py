@@ -15,12 +15,10 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval.path_files import save_points, stored_points
 from sparserank.errors import DataWarning, ModelFormatError, RunDirectoryError
 from sparserank.model import load_model
-from sparserank.paths import Point
 from sparserank.workdir.directory import WorkDirectory
-from sparserank.workdir.pieces import PieceStore, WorkStore, arrays_of_npz
+from sparserank.workdir.pieces import PieceStore, arrays_of_npz
 
 DATA = sr.datasets.make_ranking(30, 6, 5, n_informative=2, n_redundant=1, random_state=1).data
 OPTIONS: dict[str, Any] = {"penalties": ["mcp"], "n_alphas": 5, "cv": 2, "half_samples": 4, "n_threads": 1}
@@ -172,27 +170,6 @@ def test_arrays_are_what_numpy_reads() -> None:
             assert found[name].flags.writeable
     with pytest.raises(ValueError, match="not an archive of arrays"):
         arrays_of_npz(npz({"objects": np.array([{}])}, allow_pickle=True))
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_checkpoints_of_others_are_forgotten(tmp_path: Path, damage: str) -> None:
-    import scipy.sparse as sp
-
-    points = [
-        Point(sp.csr_array(np.array([[0.0, float(i), 1.0]])), 0.5, 0.6, 1e-9, 1e-9, 3, 0.1, "optimal", None)
-        for i in range(3)
-    ]
-    with WorkStore(tmp_path / "run", {"a": 1}, kind="select") as store:
-        save_points(store, "l1", {0: points, 1: points[:1]}, 0)
-        known = stored_points(store, "l1", [0, 1], 3)
-        assert [len(known[0]), len(known[1])] == [3, 1]
-        piece = next((tmp_path / "run" / "arrays").glob("*.npz"))
-        replace_piece(tmp_path / "run", piece, npz(DAMAGES[damage](arrays_of_npz(piece.read_bytes()))))
-        if damage == "nothing":  # a valid piece without points
-            assert stored_points(store, "l1", [0, 1], 3) == {0: [], 1: []}
-            return
-        with pytest.warns(DataWarning, match="a damaged piece"):
-            assert stored_points(store, "l1", [0, 1], 3) == {0: [], 1: []}
 
 
 def test_records_and_pieces_have_a_limit(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The on-disk store: what it holds, how it is written, found damaged, written on after a kill, and used."""
 
 import gzip
+import hashlib
 import json
 import os
 import signal
@@ -25,7 +26,7 @@ from sparserank.data.store.convert import convert
 from sparserank.data.store.features import StoredFeatures
 from sparserank.data.store.opening import MANIFEST, PROGRESS, STAMPS, open_store
 from sparserank.data.write_files import write_file
-from sparserank.errors import DataError, RunDirectoryError, SparserankError
+from sparserank.errors import DataError, DataFormatError, RunDirectoryError, SparserankError
 
 DATA = sr.datasets.make_ranking(60, (3, 14), 6, n_informative=3, n_redundant=0, noise=0.5, random_state=5).data
 DOUBLE = Reading(dtype="float64")
@@ -180,6 +181,18 @@ DAMAGE: dict[str, tuple[Callable[[Path], Any], str]] = {
         edited(MANIFEST, lambda c: c.replace(b'"n_docs": ', b'"n_docs": 1')),
         "manifest.json: is damaged",
     ),
+    "manifest without shards": (
+        edited(MANIFEST, lambda c: c.replace(b'"shards"', b'"shard5"')),
+        "its checksum differs",
+    ),
+    "another kind of features": (
+        edited(MANIFEST, lambda c: c.replace(b'"sparse": false', b'"sparse": true')),
+        "its checksum differs",
+    ),
+    "names edited": (
+        edited(MANIFEST, lambda c: c.replace(b'"feature_names": null', b'"feature_names": ["a"]')),
+        "its checksum differs",
+    ),
     "of the future": (
         edited(MANIFEST, lambda c: c.replace(b'"version": 1,\n', b'"version": 9,\n', 1)),
         "has version 9",
@@ -219,6 +232,81 @@ def test_a_copied_store_is_compared_once(store: Path, tmp_path: Path) -> None:
     (copy / STAMPS).write_text("{broken")
     assert_same(open_store(copy))
     assert convert([copy], tmp_path / "t", Reading(dtype="float32"))["n_docs"] == DATA.n_docs
+
+
+NEEDS_PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+
+
+@pytest.mark.parametrize("name", [MANIFEST, "00000-X.npy", "00000-label.npy"])
+def test_links_are_not_followed(name: str, store: Path, tmp_path: Path) -> None:
+    (store / name).rename(tmp_path / "elsewhere")
+    (store / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DataFormatError, match=f"{name}: is a link, but the files of a store must be in its folder"):
+        open_store(store)
+
+
+def test_the_folder_of_a_store_may_be_a_link(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(store)
+    assert_same(open_store(tmp_path / "link"))
+
+
+@pytest.mark.parametrize("make", [pytest.param("mkfifo", marks=NEEDS_PIPES), "mkdir"])
+def test_only_a_regular_file_is_an_array(make: str, store: Path) -> None:
+    (store / "00000-label.npy").unlink()
+    getattr(os, make)(store / "00000-label.npy")
+    with pytest.raises(DataFormatError, match=r"00000-label\.npy: is not a regular file"):
+        open_store(store)
+
+
+@pytest.mark.parametrize("kind", ["link", pytest.param("pipe", marks=NEEDS_PIPES), "folder"])
+def test_stamps_that_are_no_file_are_neither_read_nor_written(kind: str, store: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (store / STAMPS).unlink()
+    if kind == "link":
+        (store / STAMPS).symlink_to(victim)
+    elif kind == "pipe":
+        os.mkfifo(store / STAMPS)
+    else:
+        (store / STAMPS).mkdir()
+    assert_same(open_store(store))
+    assert victim.read_text() == "mine"
+
+
+def test_a_store_of_version_0_2_opens(tmp_path: Path) -> None:
+    """As sparserank 0.2.0 wrote it, field by field."""
+    arrays = {
+        "X": np.arange(24.0).reshape(8, 3),
+        "label": np.array([0.0, 1, 2, 0, 1, 0, 2, 1]),
+        "qid": np.array([1, 2]),
+        "query_ptr": np.array([0, 4, 8]),
+    }
+    for name, array in arrays.items():
+        np.save(tmp_path / f"00000-{name}.npy", array)
+    contents = {name: (tmp_path / f"00000-{name}.npy").read_bytes() for name in arrays}
+    files = {name: {"bytes": len(c), "sha256": hashlib.sha256(c).hexdigest()} for name, c in contents.items()}
+    shards = [{"number": 0, "n_docs": 8, "n_queries": 2, "files": files}]
+    names, fill_values = ["a", "b", "c"], [None, 0.5, 2]
+    content = json.dumps([shards, 3, "float64", names, fill_values], sort_keys=True)
+    manifest = {
+        "format": "sparserank-store",
+        "version": 1,
+        "n_docs": 8,
+        "n_queries": 2,
+        "n_features": 3,
+        "dtype": "float64",
+        "sparse": False,
+        "feature_names": names,
+        "shards": shards,
+        "plan": {},
+        "fill_values": fill_values,
+        "identity": hashlib.sha256(content.encode()).hexdigest(),
+    }
+    (tmp_path / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
+    data = sr.read(tmp_path)
+    assert (data.n_docs, data.n_features, data.feature_names) == (8, 3, ("a", "b", "c"))
+    np.testing.assert_array_equal(dense(data), arrays["X"])
+    np.testing.assert_array_equal(data.fill_values, [np.nan, 0.5, 2])
 
 
 # -- written on after a kill, a full disk, a change -------------------------------------------------------------------

@@ -29,14 +29,14 @@ class GradientSizes(SizedMaker):
         worth = np.where(usable, np.abs(objective.gradient_at_zero), -1.0)
         order = np.argsort(-worth, kind="stable")
         top = float(np.abs(objective.gradient_at_zero).max())
-        points = list(plan.done)
-        for k in range(len(points) + 1, self.most + 1):
+        points: list[Point] = []
+        for k in range(1, self.most + 1):
             began = yield Seconds()
             ridge = Ridge(self.strength, drop=tuple(map(int, order[k:])))
             solution = yield from solving(ProxNewton(), objective, ridge, stop=Stop(plan.tol, plan.max_iter, top))
             now = yield Seconds()
             points.append(Point.of(solution, now - began))
-            if plan.keep is not None:
-                plan.keep(points[-1], self.most)
+            if plan.tell is not None:
+                plan.tell(self.most)
         strengths = np.full(self.most, self.strength)
         return PathResult.of(points, self, strengths, self.strength, top, objective, plan.feature_names)

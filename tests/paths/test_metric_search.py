@@ -1,16 +1,14 @@
 """The search on a metric from the models of an l1 path: against the slow one, on the queries of a fold, resumed, and in
 a selection of boosts."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import sparserank as sr
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import PathPlan, PathStarts, PenaltyPath, Point
-from sparserank.paths.metric_search import MAX_SIZE, MetricSearch
+from sparserank.paths import PathPlan, PathStarts, PenaltyPath
+from sparserank.paths.metric_search import MetricSearch
 from sparserank.penalties import L1
 from sparserank.solvers.lockstep import run
 from tests.oracles import metric_search as oracle
@@ -58,17 +56,6 @@ def test_the_search_is_that_of_scoring_every_list_anew(scaled: bool, fold: bool)
         wrong += not np.array_equal(of_loss, w)
     assert moved >= 2
     assert wrong >= 2
-
-
-def test_a_path_continues_after_its_known_points_with_the_same_bits() -> None:
-    objective = PairwiseObjective(DATA.X, DATA.relevance, DATA.query_ptr)
-    l1 = run(PenaltyPath(L1(1.0)).path(objective, PathPlan(n_alphas=15)))
-    seen: list[Point] = []
-    plan = PathPlan(starts=PathStarts(l1.alphas, l1.sparse_coefs, l1.losses), keep=lambda point, n: seen.append(point))
-    whole = run(MAKER.path(objective, plan))
-    again = run(MAKER.path(objective, replace(plan, done=seen[:2])))
-    np.testing.assert_array_equal(whole.coefs, again.coefs)
-    assert len(seen) == 2 * len(whole.alphas) - 2 < 2 * MAX_SIZE
 
 
 @pytest.mark.usefixtures("no_processes")

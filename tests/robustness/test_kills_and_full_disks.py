@@ -45,18 +45,17 @@ sparserank.select = select
 from sparserank.__main__ import main
 main()
 """
-CHECKPOINTS_ALWAYS = """
+SLOWLY = """
 from sparserank.cli.interrupts import leave_on_signals
 leave_on_signals()  # first of all, as `python -m sparserank` does
 import time
 from sparserank.crossval import fitting
-save = fitting.save_points
-fitting.CHECKPOINT_S = 0.0
-fitting.save_points = lambda *points: (save(*points), time.sleep(0.03))  # or the run is over before a kill
+save = fitting._Kept.save
+fitting._Kept.save = lambda *piece: (save(*piece), time.sleep(0.1))  # or the run is over before a kill
 from sparserank.__main__ import main
 main()
 """
-STARTED = {"select": ("-c", CHECKPOINTS_ALWAYS), "letor": ("-m", "reproduction"), "demo": ("-c", DEMO)}
+STARTED = {"select": ("-c", SLOWLY), "letor": ("-m", "reproduction"), "demo": ("-c", DEMO)}
 SHORT = "--folds 3 --n-alphas 15 --half-samples 8 --transform none --penalty l1 --penalty mcp --rival none"
 
 

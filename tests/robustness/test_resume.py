@@ -13,14 +13,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import scipy.sparse as sp
 
 from sparserank import write_letor
 from sparserank.cli.app import main
-from sparserank.crossval.path_files import drop_points, save_points, stored_points
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataWarning, RunDirectoryError
-from sparserank.paths import Point
 from sparserank.workdir.pieces import PieceStore, WorkStore
 from tests.support.finished_runs import differences
 
@@ -88,34 +85,6 @@ def pieces(run: Path) -> list[Path]:
     records = sorted((run / "pieces").glob("*.json"))
     found = [run / inside for record in records for inside in json.loads(record.read_text())]
     return [p for p in found if not p.name.startswith("ablation")]
-
-
-def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(tmp_path, monkeypatch):
-    def points(n: int) -> dict[int, list[Point]]:
-        return {
-            0: [Point(sp.csr_array(np.full((1, 3), float(i))), 1.0, 1.0, 0.0, 0.0, 1, 0.1, "optimal") for i in range(n)]
-        }
-
-    write = PieceStore._write
-
-    def killed(self: PieceStore, path: Path, content: bytes) -> None:
-        if path.suffix == ".json":
-            raise KeyboardInterrupt
-        write(self, path, content)
-
-    with WorkStore(tmp_path / "run", {"a": 1}, kind="select") as store:
-        for turn in range(5):
-            with monkeypatch.context() as patched:
-                patched.setattr(PieceStore, "_write", killed)
-                with pytest.raises(KeyboardInterrupt):
-                    save_points(store, "l1", points(10 * (turn + 1)), turn)
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")  # nothing is damaged
-                known = stored_points(store, "l1", [0, 1], 3)
-            assert [len(known[0]), len(known[1])] == [10 * turn, 0]
-            save_points(store, "l1", points(10 * (turn + 1)), turn)
-        drop_points(store, "l1")
-        assert stored_points(store, "l1", [0], 3) == {0: []}
 
 
 def test_a_folder_without_work_belongs_to_no_plan(tmp_path: Path) -> None:

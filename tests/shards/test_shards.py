@@ -17,7 +17,7 @@ from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.options.paths import SCALINGS
 from sparserank.paths import PathPlan, PathStarts, PenaltyPath, following
-from sparserank.penalties import L1, MCP, Log, Penalty
+from sparserank.penalties import L1, MCP, Log
 from sparserank.shards import LocalShards, as_rows, local, make_shards
 from sparserank.shards.scaling import fit_scaling, fit_scalings, prepared
 from sparserank.solvers import ProxNewton, Stop
@@ -201,24 +201,7 @@ def test_batched_evaluations_do_not_mix_weightings() -> None:
         np.testing.assert_array_equal(found.w, run(solving(ProxNewton(), o, L1(0.05 * s.scale), stop=s)).w)
 
 
-# -- nothing crosses from strength to strength but the solution -------------------------------------------------------
-
-
-@pytest.mark.parametrize("penalty", [L1(), MCP(), Log()])
-@pytest.mark.parametrize("given_starts", [False, True])
-def test_a_path_goes_on_behind_known_points_to_the_same_bits(penalty: Penalty, given_starts: bool) -> None:
-    """Of concave penalties with the starts of an l1 path, or with starts of its own."""
-    objective = PairwiseObjective(DATA)
-    options = {"n_alphas": 8, "alpha_min_ratio": 0.01}
-    if given_starts and not penalty.is_convex:
-        l1 = run(following(objective, L1(), PathPlan(**options)))  # type: ignore[arg-type]
-        options["starts"] = PathStarts(l1.alphas, l1.sparse_coefs)  # type: ignore[assignment]
-    points: list = []
-    whole = run(following(objective, penalty, PathPlan(keep=lambda p, n: points.append(p), **options)))  # type: ignore[arg-type]
-    for n in range(9):
-        again = run(following(PairwiseObjective(DATA), penalty, PathPlan(done=points[:n], **options)))  # type: ignore[arg-type]
-        np.testing.assert_array_equal(again.scaled_coefs, whole.scaled_coefs)
-        np.testing.assert_array_equal(again.objectives, whole.objectives)
+# -- paths ------------------------------------------------------------------------------------------------------------
 
 
 def test_path_starts_are_the_path_between_its_points() -> None:

@@ -262,15 +262,11 @@ def test_a_store_changes_no_bit(data: sr.RankingDataset, sparse: bool, tmp_path,
     assert np.array_equal(paths[0].losses, paths[1].losses)
 
 
-def test_a_path_goes_on_and_does_not_depend_on_units(data: sr.RankingDataset, monkeypatch) -> None:
+def test_a_path_does_not_depend_on_units(data: sr.RankingDataset, monkeypatch) -> None:
     objective = PairwiseObjective(data, shape=fit_bins(data))
-    maker, points = BoostedSteps(rounds=5), []
-    whole = run_all([maker.path(objective, sr.paths.PathPlan(keep=lambda p, n: points.append(p)))])[0]
-    later: list = []
-    plan = sr.paths.PathPlan(done=points[:2], keep=lambda p, n: later.append(p))
-    again = run_all([maker.path(objective, plan)])[0]
-    assert np.array_equal(again.scaled_coefs, whole.scaled_coefs)
-    assert len(points) == len(whole.alphas) == 2 + len(later)
+    maker, told = BoostedSteps(rounds=5), []
+    whole = run_all([maker.path(objective, sr.paths.PathPlan(tell=told.append))])[0]
+    assert told == len(whole.alphas) * [len(whole.alphas)]
     costs = (1.0, 2.0, 3.0, 1.0, 5.0)
     paths = [sr.fit_path(data, BoostedSteps(rounds=5, weights=tuple(f * c for c in costs))) for f in (1.0, 1024.0)]
     assert np.array_equal(paths[0].scaled_coefs, paths[1].scaled_coefs)

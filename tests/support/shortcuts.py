@@ -17,7 +17,7 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.workdir import work
 from sparserank.workdir.processes import run_pieces
 
-DRAWN_ON_PAGES = ("coefficient_path", "kept_by_halves", "worth_of_features", "steps_picture")
+DRAWN_ON_PAGES = ("worth_of_features", "steps_picture")
 FIGURES = {(page, name): getattr(page, name) for name in DRAWN_ON_PAGES}
 FIGURES |= {(size_picture, "quality_against_size"): size_picture.quality_against_size}
 

@@ -34,7 +34,7 @@ from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError, 
 from sparserank.options.declared import ABSENT, REMOVED
 from sparserank.options.spelling import command_line
 
-GONE = dict.fromkeys(("--no-metric-refits", "--qid", "--seeds"), REMOVED)
+GONE = dict.fromkeys(("--loss", "--no-metric-refits", "--qid", "--seeds"), REMOVED)
 GONE |= {f"--{name.replace('_', '-')}": why for name, why in ABSENT.items()}
 MOVED = "is now in a checkout of the project: python -m reproduction "
 GONE |= {"compare": REMOVED, "letor": f"{MOVED}letor", "experiment": f"{MOVED}run, published or systems"}

@@ -17,6 +17,8 @@ JSON object per line) or other stores. It is read in bounded memory, and the row
 If the command is killed, run it again to resume. If OUT ends in .txt or .parquet, the command writes that \
 file instead.
 
+Use only your own stores: later, only damage is looked for. Of others, ask for the files and convert those.
+
 [bold]Examples[/bold]
 
   sparserank convert train.txt.gz store/

@@ -199,8 +199,8 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
             if text := _looked(what, left):
                 note(text)
             return
-        if what.startswith("resumed"):
-            note(f"{title}: {done} of {total} pieces reused from an earlier run{what.removeprefix('resumed')}")
+        if what == "resumed":
+            note(f"{title}: {done} of {total} pieces reused from an earlier run")
         elif not begun and done == 0 and left is None and what != "start":  # a description of the work
             note(f"{title}: {what}")
         now, begun = time.monotonic(), True

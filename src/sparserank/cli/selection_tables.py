@@ -53,7 +53,7 @@ def show_details(result: SelectionResult | TreesSelection, tables: Sequence[Tabl
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """A selected feature as one row, with the cost of leaving it out for each metric."""
-    out = {name: row[name] for name in ("feature", "transform", "share", "weight")}
+    out = {name: row[name] for name in ("feature", "transform", "weight")}
     for metric, cost in row["zeroed"].items():
         known = dict.fromkeys(cost) if row["cost"] is None else row["cost"][metric]
         out |= {f"{metric} {name}": value for name, value in known.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -14,17 +15,15 @@ import numpy as np
 from sparserank.crossval.convergence import warn_unsolved
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform
 from sparserank.crossval.folded_paths import FoldedPaths
-from sparserank.crossval.path_files import drop_points, packed, save_points, stored_points, unpacked
+from sparserank.crossval.path_files import packed, unpacked
 from sparserank.crossval.tasks import FINAL, PathTask, effort_of_trees
 from sparserank.crossval.teachers import TEACHER, Tell, silent
 from sparserank.data.matrices import stored_bytes
-from sparserank.paths import PathResult, PathStarts, Point
+from sparserank.paths import PathResult, PathStarts
 from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.processes import kept_workers, run_pieces
 from sparserank.workdir.work import LaterWork, Progress, TimeLeft, Work
 
-CHECKPOINT_S = 1.0  # shortest time between checkpoints of unfinished paths, one task each
-CHECKPOINT_SHARE = 0.05  # largest share of the time that checkpoints may take
 # Paths in lockstep, or all those of one task: with more, their document orders cost more than shared reads of X save.
 MAX_TOGETHER = 12
 MIN_PROCESS_WORK = 4e8  # values that one pass of every solve reads, plus SOLVE_WORK each; less is a few seconds of work
@@ -38,7 +37,6 @@ Paths = dict[tuple[str, int], PathResult]  # by label and fold
 Computed = Generator[tuple[PathTask, PathResult, float, Callable[[], float | None]], None, None]
 Works = Mapping[FeatureTransform, FoldedPaths]
 Waiting = Mapping[str, list[PathTask]]  # paths to compute, by label
-Points = dict[str, dict[int, list[Point]]]  # by label and fold
 Report = Callable[[str, float | None], None]  # what is done, seconds left
 
 
@@ -53,12 +51,10 @@ class _OnePath:
 
 
 class _Kept:
-    """Paths in a store, as arrays; of: {name: the task of one path}. The checkpoints of a task are removed when its
-    last path is saved."""
+    """Paths in a store, as arrays; of: {name: the task of one path}."""
 
     def __init__(self, store: WorkStore, works: Works, of: Mapping[str, PathTask]) -> None:
         self._store, self._works, self._of = store, works, of
-        self._waiting = set(of)
 
     def load(self, name: str) -> PathResult | None:
         task = self._of[name]
@@ -67,16 +63,10 @@ class _Kept:
         values = len(work.metrics), work.n_judged if fold == FINAL else int((work.fold == fold).sum())
         wanted = task.scored and values[1] > 0
         path: PathResult | None = self._store.load(name, lambda a: unpacked(a, *known, values if wanted else None))
-        if path is not None:
-            self._waiting.discard(name)
         return path
 
     def save(self, name: str, path: PathResult) -> None:
         self._store.save(name, packed(path))
-        self._waiting.discard(name)
-        label = self._of[name].label
-        if not any(self._of[other].label == label for other in self._waiting):
-            drop_points(self._store, self._of[name].key)
 
 
 class FittedPaths:
@@ -119,10 +109,8 @@ class FittedPaths:
         for name, task in self.pieces.items():
             if name not in work.results:
                 waiting[task.label].append(task)
-        unfinished = [task for tasks in waiting.values() for task in tasks]
-        sought = {(task.label, task.fold) for task in unfinished if task.label in first}
-        points = sum(len(p) for known in _known_points(store, unfinished, self.works).values() for p in known.values())
-        work.begin(f", and {points} points of unfinished paths" if points else "")
+        sought = {(t.label, t.fold) for tasks in waiting.values() for t in tasks if t.label in first}
+        work.begin()
         if self._use_processes(sum(map(len, waiting.values()))):
             coming = self._by_processes(waiting, done, store, work.tell)
         else:
@@ -208,8 +196,7 @@ class FittedPaths:
         for stage in stages:
             self._teach(stage[0].transform, store, lambda what: report(what, left.seconds()))
             one = _OnePath(self.works[stage[0].transform].for_a_process())
-            known = _known_points(store, stage, self.works)
-            arguments = [(replace(_ready(t, done, known), transform=RAW),) for t in stage]  # `one` has the transform
+            arguments = [(replace(_ready(t, done), transform=RAW),) for t in stage]  # `one` has the transform
             with closing(run_pieces(one, arguments, self.n_workers, processes=True)) as outcomes:
                 for outcome in outcomes:
                     if outcome.error is not None:
@@ -233,82 +220,46 @@ class FittedPaths:
                 work.release()
             work = self.works[stage[0].transform]
             self._teach(stage[0].transform, store, lambda what: report(what, left.seconds()))
-            known, keys = _known_points(store, stage, self.works), {t.label: t.key for t in stage}
-            follow = _Following(known, keys, kind, in_all, store, left, report)
-            paths = work(
-                [replace(_ready(t, done, follow.points), keep=partial(follow.keep, t.label, t.fold)) for t in stage]
-            )
+            labels = dict.fromkeys(t.label for t in stage)
+            points_of = _Points(", ".join(labels), kind, in_all, left, report)
+            paths = work([replace(_ready(t, done), tell=partial(points_of.one_more, t.label, t.fold)) for t in stage])
             seconds = (time.perf_counter() - began) / len(stage)
             left.drop(kind)
             if kind in self._later.units:
-                self._later.units |= dict.fromkeys(follow.points, self._later.units[kind])
+                self._later.units |= dict.fromkeys(labels, self._later.units[kind])
             for task, path in zip(stage, paths, strict=True):
                 yield task, path, seconds, left.seconds
         if work is not None and not work.data.is_stored:  # transforming features in memory again costs little
             work.release()
 
 
-def _ready(task: PathTask, done: Paths, points: Points) -> PathTask:
-    """The task of one path with the path that it starts from and its known points."""
-    starts = None
-    if task.start is not None:
-        first = done[task.start, task.fold]
-        starts = PathStarts(first.alphas, first.sparse_coefs, first.losses, first.l1_alpha_max)
-    return replace(task, starts=starts, done=tuple(points[task.label][task.fold]))
+def _ready(task: PathTask, done: Paths) -> PathTask:
+    """The task of one path with the path that it starts from."""
+    if task.start is None:
+        return task
+    first = done[task.start, task.fold]
+    return replace(task, starts=PathStarts(first.alphas, first.sparse_coefs, first.losses, first.l1_alpha_max))
 
 
-class _Following:
-    """Follows the points of paths that advance together, for checkpoints and progress."""
+class _Points:
+    """Counts the points of paths that advance together, for progress and the time left."""
 
-    def __init__(
-        self,
-        points: Points,
-        keys: Mapping[str, str],
-        kind: str,
-        in_all: int,
-        store: WorkStore | None,
-        left: TimeLeft,
-        report: Report,
-    ) -> None:
-        self.points, self._keys, self._kind, self._in_all = points, keys, kind, in_all
-        self._store, self._left, self._report = store, left, report
-        left.skip(kind, sum(len(known) for of_fold in points.values() for known in of_fold.values()))
-        self._saved = dict.fromkeys(points, 0)  # number of points of a task in its last checkpoint
-        self._turns = dict.fromkeys(points, 0)
-        self._next_save = time.perf_counter() + CHECKPOINT_S
+    def __init__(self, what: str, kind: str, in_all: int, left: TimeLeft, report: Report) -> None:
+        self._what, self._kind, self._in_all, self._left, self._report = what, kind, in_all, left, report
+        self._n: Counter[tuple[str, int]] = Counter()  # by label and fold
         self._last: float | None = None  # the time of the first point includes scaling and compiling
 
-    def keep(self, label: str, fold: int, point: Point, n: int) -> None:
-        self.points[label][fold].append(point)
+    def one_more(self, label: str, fold: int, n: int) -> None:
+        self._n[label, fold] += 1
         now = time.perf_counter()
-        if self._last is None or len(self.points[label][fold]) == 1:  # several come at once
+        if self._last is None or self._n[label, fold] == 1:  # several come at once
             self._left.skip(self._kind)
         else:
             self._left.finished(self._kind, now - self._last)
         self._last = now
-        known = {label: sum(map(len, of_fold.values())) for label, of_fold in self.points.items()}
-        if self._store is not None and now >= self._next_save:
-            behind = max(known, key=lambda label: known[label] - self._saved[label])
-            save_points(self._store, self._keys[behind], self.points[behind], self._turns[behind])
-            self._saved[behind] = known[behind]
-            self._turns[behind] += 1
-            took = time.perf_counter() - now
-            self._next_save = now + max(CHECKPOINT_S, took / CHECKPOINT_SHARE)
-        if sum(known.values()) < self._in_all:
-            what = f"{', '.join(self.points)}: {sum(known.values())} of {self._in_all} points"
-            self._report(what, self._left.seconds())
-
-
-def _known_points(store: WorkStore | None, stage: Sequence[PathTask], works: Works) -> Points:
-    """The points of these paths from an earlier run."""
-    folds: dict[str, list[int]] = {}
-    for task in stage:
-        folds.setdefault(task.label, []).append(task.fold)
-    of_label = {task.label: (task.key, works[task.transform].n_coefficients) for task in stage}
-    return {
-        label: stored_points(store, key, folds[label], n_coefficients)
-        for label, (key, n_coefficients) in of_label.items()
-    }
+        known = self._n.total()
+        if known < self._in_all:
+            self._report(f"{self._what}: {known} of {self._in_all} points", self._left.seconds())
 
 
 def _name(key: str, fold: int) -> str:

@@ -317,7 +317,7 @@ class FoldedPaths:
 
     def _steps(self, task: PathTask, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         """The path of a task on the columns of the transform; plan: the settings of all paths."""
-        own = replace(plan, starts=task.starts, done=task.done, keep=task.keep)
+        own = replace(plan, starts=task.starts, tell=task.tell)
         return task.maker.path(objective, own)
 
     def _run(self, steps: Sequence[Steps[PathResult]], scalings: Sequence[FeatureScaling]) -> list[PathResult]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sparserank.crossval.tree_files import read_tree_file
 from sparserank.crossval.tree_rivals import rival_of_file
-from sparserank.crossval.trees import lightgbm_here
+from sparserank.crossval.trees import saved_booster
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.text import brief
@@ -33,4 +33,4 @@ def scores_of_saved(path: str | os.PathLike, data: RankingDataset) -> np.ndarray
             raise DataError(
                 f"{path}: has {there} for {brief(name)} where the data have {brief(str(held[0]))}; convert it."
             )
-    return data.to_input_order(lightgbm_here().Booster(model_file=str(path)).predict(rival.table.of(data).X))
+    return data.to_input_order(saved_booster(path).predict(rival.table.of(data).X))

@@ -1,4 +1,4 @@
-"""What can replace selected features: models that are nearly as good as the chosen one, and correlated features."""
+"""What can replace selected features: those that nearly equal models use instead, and correlated features."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sparserank.crossval.choice import Choice
 from sparserank.crossval.tasks import FINAL
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import as_dense, column_products, n_stored, within_queries
-from sparserank.lazy import cached_property
 
 MORE_FEATURES = 1.25  # size of the largest models considered, relative to the chosen model
 MIN_CORRELATION = 0.9  # smallest |correlation| of a redundant feature with a selected one
@@ -23,51 +22,9 @@ BLOCK_VALUES = 1 << 19  # values read at once: a few megabytes, whatever the sto
 MAX_PRODUCTS = 1 << 24  # products of features summed at once; for more, the data are read again
 
 
-@dataclass(frozen=True)
-class NearEqual:
-    """Different sets of features of models with at most `most` features that are within the margin, or at least as good
-    as the chosen one. Each set counts once, so their shares are not probabilities.
-
-    features     (n,) in any of the sets, rising; used: (n_models, n) bool, the chosen set first
-    """
-
-    most: int
-    features: np.ndarray
-    used: np.ndarray
-
-    @classmethod
-    def of(cls, most: int, sets: Sequence[tuple[int, ...]]) -> NearEqual:
-        """Create it from sets of features, the chosen set first."""
-        features = np.unique(np.concatenate([np.array(s, dtype=np.int64) for s in sets]))
-        return cls(most, features, np.array([np.isin(features, s) for s in sets]))
-
-    @property
-    def n_models(self) -> int:
-        return len(self.used)
-
-    def share(self, feature: int) -> float:
-        """The share of the models that use a feature."""
-        return float(self.used[:, self.features == feature].any(axis=1).mean())
-
-    @cached_property
-    def substitutes(self) -> dict[int, int]:
-        """{feature of the chosen set: its substitute}. The substitute is the feature outside the set whose share rises
-        most in models without the chosen feature. A feature in all models, or without a rising share, has none."""
-        out = {}
-        for at in np.flatnonzero(self.used[0]):
-            with_it = self.used[:, at]
-            if with_it.all():
-                continue
-            more = self.used[~with_it].mean(axis=0) - self.used[with_it].mean(axis=0)
-            more[self.used[0]] = -1.0
-            other = int(np.argmax(more))
-            if more[other] > 0:
-                out[int(self.features[at])] = int(self.features[other])
-        return out
-
-
-def near_equal(choice: Choice, candidate_set: CandidateSet) -> NearEqual:
-    """The nearly equal models of a choice."""
+def substitutes_of(choice: Choice, candidate_set: CandidateSet) -> dict[int, int]:
+    """{feature of the chosen model: its substitute} from the sets of features of models that are within the margin, or
+    at least as good as the chosen one, with at most a quarter more features."""
     chosen = choice.chosen
     most = min(math.ceil(MORE_FEATURES * chosen.n_features - 1e-9), max(c.n_features for c in choice.candidates))
     if choice.rule.k is not None:
@@ -77,7 +34,25 @@ def near_equal(choice: Choice, candidate_set: CandidateSet) -> NearEqual:
         enough = choice.within_margin(c) or choice.loss(c) <= choice.loss(chosen)
         if enough and c.n_features <= most:
             sets.setdefault(tuple(candidate_set.features(c, FINAL).tolist()))
-    return NearEqual.of(most, list(sets))
+    return substitutes_in(list(sets))
+
+
+def substitutes_in(sets: Sequence[tuple[int, ...]]) -> dict[int, int]:
+    """{feature of the first set: its substitute}. The substitute is the feature outside this set whose share rises most
+    in the sets without the feature. A feature in all sets, or without a rising share, has none."""
+    features = np.unique(np.concatenate([np.array(s, dtype=np.int64) for s in sets]))
+    used = np.array([np.isin(features, s) for s in sets])
+    out = {}
+    for at in np.flatnonzero(used[0]):
+        with_it = used[:, at]
+        if with_it.all():
+            continue
+        more = used[~with_it].mean(axis=0) - used[with_it].mean(axis=0)
+        more[used[0]] = -1.0
+        other = int(np.argmax(more))
+        if more[other] > 0:
+            out[int(features[at])] = int(features[other])
+    return out
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform
 from sparserank.crossval.trees import TreeSettings
 from sparserank.data.dataset import RankingDataset
-from sparserank.paths import PathStarts, PenaltyPath, Point, RefitPath, RuledMaker
+from sparserank.paths import PathStarts, PenaltyPath, RefitPath, RuledMaker
 from sparserank.paths.makers import l1_seconds
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
@@ -26,7 +26,7 @@ class PathTask:
 
     start    label of the task whose paths are the starts of these, or are refitted by them
     scored   False: its paths are only starts for others
-    fold     for one path: the fold that is left out; starts: the path that it starts from, or refits; done, keep: as in
+    fold     for one path: the fold that is left out; starts: the path that it starts from, or refits; tell: as in
              `PathPlan`
     """
 
@@ -37,8 +37,7 @@ class PathTask:
     scored: bool = True
     fold: int = FINAL
     starts: PathStarts | None = None
-    done: Sequence[Point] = ()
-    keep: Callable[[Point, int], None] | None = None
+    tell: Callable[[int], None] | None = None
 
     @property
     def key(self) -> str:

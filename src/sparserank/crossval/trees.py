@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import re
 import threading
 from collections.abc import Callable, Collection, Sequence
@@ -15,18 +17,16 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import columns_dense
 from sparserank.errors import DataError
+from sparserank.files import StrPath
 
 MISSING = "trees need LightGBM; install it with: pip install 'sparserank[trees]'"
 PLAIN_NAME = re.compile(r"[\w.-]+")  # LightGBM refuses commas, colons, quotes and brackets
 SOURCE_LINE = re.compile(r",? at \S+, line \d+")  # the place in LightGBM's source that its messages contain
 MAX_GRADE = 30  # LightGBM's table of gains ends there
 MAX_DOCUMENTS = 10_000  # of a query; LightGBM's limit
-BY_FEATURE = {  # {parameter with one value for each feature: its aliases}
-    "cegb_penalty_feature_coupled": (),
-    "cegb_penalty_feature_lazy": (),
-    "feature_contri": ("fc", "fp", "feature_contrib", "feature_penalty"),
-    "max_bin_by_feature": (),
-    "monotone_constraints": ("mc", "monotonic_cst", "monotone_constraint"),
+BY_FEATURE = {  # parameters with one value for each feature
+    *("cegb_penalty_feature_coupled", "cegb_penalty_feature_lazy", "feature_contri", "max_bin_by_feature"),
+    "monotone_constraints",
 }
 # Values of the training data from which on all threads grow one ensemble; with fewer, each thread grows its own.
 MIN_SHARED_VALUES = 5_000_000
@@ -125,6 +125,18 @@ def lightgbm_here() -> Any:
         raise DataError(
             f"LightGBM is installed, but cannot be loaded ({error}); install its missing dependencies."
         ) from error
+
+
+def saved_booster(path: StrPath) -> Any:
+    """The trees that LightGBM saved, without its remarks on parameters of other versions, which it prints.
+
+    Raises
+        DataError                 LightGBM is missing
+        LightGBMError, ValueError   LightGBM cannot read the file
+    """
+    lightgbm = lightgbm_here()
+    with contextlib.redirect_stdout(io.StringIO()):
+        return lightgbm.Booster(model_file=str(path))
 
 
 def check_trees(data: RankingDataset, settings: TreeSettings = LIGHTGBM_SETTINGS) -> None:

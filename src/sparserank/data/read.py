@@ -113,8 +113,7 @@ def read(source: Any, *, verify: bool = False, **options: Unpack[ReadOptions]) -
     and tabs and CRLF are accepted.
 
     Files of a store that changed since their checksum was last verified are read completely and compared first. This
-    detects damage, but not manipulation: whoever made the store also wrote its checksums. Nothing outside its folder is
-    read. Features of a store are checked when they are first used.
+    detects damage, but not manipulation: use only your own stores. Nothing outside the folder of a store is read.
 
     Examples
     --------

@@ -11,9 +11,11 @@ from sparserank.errors import ParameterError
 from sparserank.losses.pairwise import PairwiseLoss, loss_name, parameters_of
 from sparserank.losses.squared_hinge import SquaredHinge
 from sparserank.options.arguments import check_arguments
+from sparserank.options.declared import REMOVED
 from sparserank.text import brief, parse_call, source_of
 
 LOSSES: dict[str, type[PairwiseLoss]] = {str(cls.name): cls for cls in (SquaredHinge,)}
+FORMER = ("modified_huber", "ModifiedHuber")  # names of the loss that was removed, and of its class
 
 
 def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
@@ -44,6 +46,8 @@ def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
         return given
     if isinstance(given, str) and given in LOSSES:
         return LOSSES[given]()
+    if isinstance(given, str) and given.partition("(")[0] in FORMER:
+        raise ParameterError("loss", f"{FORMER[0]} {REMOVED}")
     if isinstance(given, str):
         with suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError, KeyError):
             name, parameters = parse_call(given)

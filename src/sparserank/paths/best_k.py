@@ -82,14 +82,14 @@ class BestK(SizedMaker):
         splicing = _Splicing(objective, self, plan)
         most = min(self.k_max, len(splicing.members))
         most = most if plan.k is None else min(most, plan.k)
-        points = list(plan.done)
-        if len(points) < most:
+        points: list[Point] = []
+        if most:
             began = yield Seconds()
             found = yield from splicing.all_sizes(most)
             now = yield Seconds()
             points = [Point.of(found[k], (now - began) / most) for k in range(1, most + 1)]
-            for point in points[len(plan.done) :] if plan.keep is not None else []:
-                plan.keep(point, most)  # type: ignore[misc]
+            for _ in points if plan.tell is not None else []:
+                plan.tell(most)  # type: ignore[misc]
         return PathResult.of(
             points,
             self,

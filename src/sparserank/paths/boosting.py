@@ -100,11 +100,8 @@ class BoostedSteps(SizedMaker):
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         boosting = _Boosting(self, objective)
         sizes = [s for s in boosting.ladder(plan.k) if plan.k is None or s <= plan.k]
-        # The points are stored as they are found, the largest first.
-        points = list(plan.done)
-        if len(points) < len(sizes):
-            points = yield from self._points(boosting, plan, len(sizes))
-        points.reverse()
+        points = (yield from self._points(boosting, plan, len(sizes))) if sizes else []
+        points.reverse()  # they are found from the largest size down
         return PathResult.of(points, self, np.full(len(points), np.nan), 1.0, 1.0, objective, plan.feature_names)
 
     def on_all_features(self, objective: PairwiseObjective) -> Steps[np.ndarray]:
@@ -126,8 +123,8 @@ class BoostedSteps(SizedMaker):
                 now = yield Seconds()
                 points.append(_point(w, here.value, now - began))
                 began = now
-                if plan.keep is not None and len(points) > len(plan.done):
-                    plan.keep(points[-1], n)
+                if plan.tell is not None:
+                    plan.tell(n)
                 if plan.enough is not None and plan.enough(points[-1]):
                     break
         return points

@@ -22,7 +22,7 @@ from sparserank.paths.boosting import BoostedSteps
 from sparserank.paths.equal_columns import equal_columns
 from sparserank.paths.follow import PathPlan, following, warn_of_missed
 from sparserank.paths.makers import PenaltyPath, RuledMaker, SizedMaker
-from sparserank.paths.result import PathResult, Point
+from sparserank.paths.result import PathResult
 from sparserank.penalties import PENALTIES, FeatureRules, Penalty, parse_among
 from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.moments import MomentSums
@@ -223,13 +223,13 @@ def fit_path_on(
     """
     done = 0
 
-    def keep(point: Point, n: int) -> None:
+    def tell(n: int) -> None:
         nonlocal done
         done += 1
         if progress is not None:
             progress(done, n)
 
-    plan = PathPlan(keep=keep, **options)
+    plan = PathPlan(tell=tell, **options)
     if isinstance(penalty, SizedMaker):
         for name, value in (("alphas", alphas), ("early_stop", early_stop)):
             if value is not None:

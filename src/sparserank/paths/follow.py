@@ -82,10 +82,7 @@ class PathPlan:
     k          the path ends after the first point with more features
     enough     a path from large models to small ones may end after a point for which this is true
     starts     starting points for problems of a concave penalty; default: l1 solutions, computed on the way
-    done       points of this path that are already known, as passed to `keep`; the path continues after them, with the
-               same bits
-    keep       called with each new point and the total number of points; only points carry over from strength to
-               strength
+    tell       called after each point with the number of points in all, for progress
     scaling, pair_weights, loss   settings of the objective, which makers do not read
     round      significant digits of the weights that are judged, or None: all
     units      (column, weight): the first of these columns that a model uses gets this weight; empty: any scale
@@ -98,8 +95,7 @@ class PathPlan:
     k: int | None = None
     enough: Callable[[Point], bool] | None = None
     starts: Starts | None = None
-    done: Sequence[Point] = ()
-    keep: Callable[[Point, int], None] | None = None
+    tell: Callable[[int], None] | None = None
     feature_names: tuple[str, ...] = ()
     scaling: str = FIT_PATH["scaling"].default
     pair_weights: str = FIT_PATH["pair_weights"].default
@@ -130,7 +126,7 @@ def following(
     early_stop: float | None = None,
 ) -> Steps[PathResult]:
     """`fit_path` on an objective, as a generator of requests that a driver answers; it never warns."""
-    tol, k, starts, keep = plan.tol, plan.k, plan.starts, plan.keep
+    tol, k, starts = plan.tol, plan.k, plan.starts
     if not (tol > 0 and plan.max_iter >= 1):
         raise DataError(f"tol must be positive and max_iter >= 1; got {tol} and {plan.max_iter}.")
     # Put the penalty on the coefficients of the objective, and find where its path starts.
@@ -159,20 +155,17 @@ def following(
         strengths = Concave(problems, stop, kept, starts)
     else:
         strengths = Convex(problems, stop, kept)
-    # A resumed path recomputes what the next solve needs from the known points.
-    points = list(plan.done)
-    if 0 < len(points) < len(alphas) and not _enough(points, objective, k, early_stop):
-        yield from strengths.again(points)
-    for i in range(len(points), len(alphas)):
+    points: list[Point] = []
+    for i in range(len(alphas)):
         if _enough(points, objective, k, early_stop):
             break
         # Solve strength after strength, each warm-started from the points before it.
         began = yield Seconds()
         best = yield from strengths.solve(i)
         now = yield Seconds()
-        points.append(Point.of(best, now - began, None if strengths.found is None else strengths.found.w))
-        if keep is not None:
-            keep(points[-1], len(alphas))
+        points.append(Point.of(best, now - began))
+        if plan.tell is not None:
+            plan.tell(len(alphas))
     return PathResult.of(points, given, alphas[: len(points)], alpha_max, scale, objective, plan.feature_names)
 
 

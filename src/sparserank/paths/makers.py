@@ -21,11 +21,8 @@ def l1_seconds(n_docs: int, n_features: int) -> float:
 
 
 class PathMaker(Protocol):
-    """A picklable value whose `path` yields requests, so that several paths advance in lockstep.
-
-    It must call plan.keep with every new point, and its points must not depend on whether plan.done holds the first of
-    them: they are used, or computed again.
-    """
+    """A picklable value whose `path` yields requests, so that several paths advance in lockstep. It calls plan.tell
+    after every point."""
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]: ...
 

@@ -58,15 +58,15 @@ class MetricSearch(SizedMaker):
         sizes = n_used(source.coefs, objective.width)
         by_size = points_by_size(sizes, source.losses).values()
         chosen = [i for n, i in enumerate(by_size) if n == 0 or sizes[i] <= MAX_SIZE]
-        points = list(plan.done)
-        for i in chosen[len(points) :]:
+        points: list[Point] = []
+        for i in chosen:
             began = yield Seconds()
             w, mean = yield from self._searched(objective, source.coef(i))
             now = yield Seconds()
             coef = sp.csr_array(w[None, :])
             points.append(Point(coef, -mean, -mean, np.nan, np.nan, 0, now - began, Status.NOT_CERTIFIED.value))
-            if plan.keep is not None:
-                plan.keep(points[-1], len(chosen))
+            if plan.tell is not None:
+                plan.tell(len(chosen))
         return PathResult.of(points, self, np.full(len(points), np.nan), 1.0, 1.0, objective, plan.feature_names)
 
     def _searched(self, objective: PairwiseObjective, w: np.ndarray) -> Steps[tuple[np.ndarray, float]]:

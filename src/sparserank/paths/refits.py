@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,21 +45,21 @@ class RefitPath(OnColumns):
         sizes = self.size_of(source.coefs, objective.width)
         # One point represents each size of the other path.
         chosen = [i for i in points_by_size(sizes, source.losses).values() if nnz[i] <= MAX_FEATURES]
-        points = list(plan.done)
-        last = yield from _last_refit(objective, points)
-        for i in chosen[len(points) // len(RELAX) :]:
+        points: list[Point] = []
+        last: Iterate | None = None
+        for i in chosen:
             began = yield Seconds()
             start = source.coef(i)
             # Refit on the support of the point, warm-started from the last refit.
             full = yield from refitting(objective, start, max(plan.tol, MIN_TOL), self.monotone, last, source.scale)
             last = full.iterate
-            for share in RELAX[len(points) % len(RELAX) :]:  # on a resumed path, the first may be known already
+            for share in RELAX:
                 now = yield Seconds()
                 whole = Point.of(full, now - began)
                 points.append(whole if share == 1.0 else _between(start, full.w, share, whole))
                 began = now
-                if plan.keep is not None:
-                    plan.keep(points[-1], len(RELAX) * len(chosen))
+                if plan.tell is not None:
+                    plan.tell(len(RELAX) * len(chosen))
         # Points keep the strength of their source. Only full refits solve a ridge problem, so only they have its
         # strength.
         alphas = np.repeat(source.alphas[chosen], len(RELAX))
@@ -73,16 +72,6 @@ class RefitPath(OnColumns):
 
     def n_points(self, plan: PathPlan) -> int:
         return len(RELAX) * plan.n_alphas
-
-
-def _last_refit(objective: PairwiseObjective, points: Sequence[Point]) -> Steps[Iterate | None]:
-    """The last full refit among these points, from which the next one is solved."""
-    n = len(points) // len(RELAX) * len(RELAX)
-    if n == 0:
-        return None
-    w = points[n - 1].w
-    at = yield Evaluate(objective, w)
-    return Iterate(w, at, at.value)
 
 
 def _between(start: np.ndarray, end: np.ndarray, share: float, whole: Point) -> Point:

@@ -27,11 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """The solution at one strength of a path; a run stores it, and can continue from it.
+    """The solution at one strength of a path.
 
     coef is (1, n_features), sparse: a path stores as many numbers as its models have features. n_iter is 0 if the
-    point was found while the previous strength was solved. ahead, in the shape of coef, is the point at which the next
-    strength was evaluated in advance, if it was; the time of that evaluation counts for this point.
+    point was found while the previous strength was solved; the time of its evaluation counts for the previous point.
     """
 
     coef: sp.csr_array
@@ -42,12 +41,10 @@ class Point:
     n_iter: int
     time_s: float
     status: str
-    ahead: sp.csr_array | None = None
 
     @classmethod
-    def of(cls, s: Solution, seconds: float, ahead: np.ndarray | None = None) -> Point:
+    def of(cls, s: Solution, seconds: float) -> Point:
         gap = np.nan if s.gap is None else s.gap
-        foreseen = None if ahead is None else sp.csr_array(ahead[None, :])
         return cls(
             sp.csr_array(s.w[None, :]),
             s.loss,
@@ -57,18 +54,7 @@ class Point:
             s.n_iter,
             seconds,
             s.status.value,
-            foreseen,
         )
-
-    @property
-    def w(self) -> np.ndarray:
-        """(n_features,) `coef`, dense."""
-        return np.asarray(self.coef.toarray()[0])
-
-    @property
-    def place_ahead(self) -> np.ndarray | None:
-        """(n_features,) `ahead`, dense, or None."""
-        return None if self.ahead is None else np.asarray(self.ahead.toarray()[0])
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,20 @@
 """Solving one strength of a path from the previous ones: for convex penalties, for concave ones, and for smooth ones
-with very many features.
-
-Only points, and values computed from them, carry over from strength to strength; `again` recomputes these values when a
-path is resumed.
-"""
+with very many features."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.result import Point
 from sparserank.paths.starts import Starts, better
 from sparserank.penalties import Penalty
 from sparserank.solvers import ProxNewton, Solution, Stop
 from sparserank.solvers.ahead import Ahead
-from sparserank.solvers.curvature import POINTS, Curvature, Samples
-from sparserank.solvers.lockstep import Evaluate, Steps
+from sparserank.solvers.curvature import Curvature, Samples
+from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.loop import solving
 from sparserank.solvers.newton_cg import NewtonCG
 from sparserank.solvers.problem import Penalised
@@ -45,15 +39,6 @@ class Problems:
 class Strengths(Protocol):
     """Solves the problems of one path in turn."""
 
-    @property
-    def found(self) -> Iterate | None:
-        """The iterate of the next strength that was evaluated while the last one was solved; points record it."""
-        ...
-
-    def again(self, points: Sequence[Point]) -> Steps[None]:
-        """Restore the state after these points, so that the path continues with the same bits."""
-        ...
-
     def solve(self, i: int) -> Steps[Solution]:
         """Solve problem i, given that the problems before it have been solved."""
         ...
@@ -68,22 +53,7 @@ class Convex:
         self._problems, self._stop, self._kept = problems, stop, kept
         self._samples = Samples(problems.objective)
         self._seen: list[Iterate] = []
-        self.found: Iterate | None = None
-
-    def again(self, points: Sequence[Point]) -> Steps[None]:
-        # The Hessian was sampled only where a step was taken.
-        stepped = [i for i, point in enumerate(points) if point.n_iter > 0][-POINTS:]
-        # Evaluate again, in one pass, the last solutions, the points at which the Hessian was sampled, and the point
-        # that was evaluated in advance.
-        needed = sorted({i - 1 for i in stepped if i > 0} | set(range(max(len(points) - SEEN, 0), len(points))))
-        ahead = points[-1].place_ahead
-        places = [points[i].w for i in needed] + ([] if ahead is None else [ahead])
-        evaluations = yield Evaluate(self._problems.objective, np.array(places))
-        known = {i: self._problems[i].iterate(points[i].w, at) for i, at in zip(needed, evaluations, strict=False)}
-        for i in stepped:
-            yield from self._sample(i, self._kept if i == 0 else known[i - 1])
-        self._seen = [known[i] for i in needed[-SEEN:]]
-        self.found = None if ahead is None else self._problems[len(points)].iterate(ahead, evaluations[-1])
+        self._found: Iterate | None = None  # at the next strength, evaluated in advance
 
     def solve(self, i: int) -> Steps[Solution]:
         problem, last = self._problems[i], self._seen[-1] if self._seen else self._kept
@@ -100,7 +70,7 @@ class Convex:
         solver = ProxNewton(curvature, ahead)
         best = yield from solving(solver, problem.objective, problem.penalty, stop=self._stop, start=start)
         self._seen = [*self._seen, best.iterate][-SEEN:]
-        self.found = None if ahead is None else ahead.found
+        self._found = None if ahead is None else ahead.found
         return best
 
     def _looks_ahead(self, i: int) -> bool:
@@ -113,9 +83,9 @@ class Convex:
 
     def start(self, problem: Penalised, last: Iterate | None) -> Iterate | None:
         """The starting point with the lower objective of this problem; None: start from 0."""
-        if last is None or self.found is None:
-            return last if self.found is None else self.found
-        return self.found if self.found.value < problem.iterate(last.w, last.at).value else last
+        if last is None or self._found is None:
+            return last if self._found is None else self._found
+        return self._found if self._found.value < problem.iterate(last.w, last.at).value else last
 
     def _sample(self, i: int, last: Iterate | None) -> Steps[None]:
         """Sample the Hessian at `last`, the solution of the problem before i. Does nothing if there is none."""
@@ -131,16 +101,9 @@ class Concave:
     Solutions of concave penalties jump, so Hessians sampled earlier on the path are not reused.
     """
 
-    found = None
-
     def __init__(self, problems: Problems, stop: Stop, kept: Iterate | None, starts: Starts) -> None:
         self._problems, self._stop, self._kept, self._starts = problems, stop, kept, starts
         self._seen: list[Iterate] = []
-
-    def again(self, points: Sequence[Point]) -> Steps[None]:
-        last = list(enumerate(points))[-2:]
-        evaluations = yield Evaluate(self._problems.objective, np.array([point.w for _, point in last]))
-        self._seen = [self._problems[i].iterate(p.w, at) for (i, p), at in zip(last, evaluations, strict=True)]
 
     def solve(self, i: int) -> Steps[Solution]:
         problem, last = self._problems[i], self._seen[-1] if self._seen else self._kept
@@ -157,16 +120,9 @@ class Concave:
 class Large:
     """Ridge on more features than fit into a Hessian: Newton-CG, which needs only products with the Hessian."""
 
-    found = None
-
     def __init__(self, problems: Problems, stop: Stop) -> None:
         self._problems, self._stop = problems, stop
         self._last: Iterate | None = None
-
-    def again(self, points: Sequence[Point]) -> Steps[None]:
-        problem, w = self._problems[len(points) - 1], points[-1].w
-        at = yield Evaluate(problem.objective, w)
-        self._last = problem.iterate(w, at)
 
     def solve(self, i: int) -> Steps[Solution]:
         problem = self._problems[i]

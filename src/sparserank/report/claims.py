@@ -145,9 +145,8 @@ def _rule(choice: Choice) -> str:
 
 
 def _repeated(result: SelectionResult) -> Iterator[tuple[str, str, str]]:
-    """Rows on stability: sizes chosen on resampled queries, features selected on half-samples, and nearly equal feature
-    sets."""
-    choice, noun, near, stability = result.choice, result.noun, result.worth.near, result.stability
+    """Rows on stability: sizes chosen on resampled queries, and features selected on half-samples."""
+    choice, noun, stability = result.choice, result.noun, result.stability
     n = len(choice.resampled_sizes)
     if n:
         low, high = choice.size_range()
@@ -160,7 +159,3 @@ def _repeated(result: SelectionResult) -> Iterator[tuple[str, str, str]]:
             f"{n_stable(stability)} of {counted(len(stability.chosen), noun)}",
             f"{name} index {index:.2f}; 1: always the same {noun}s, 0: chance" if math.isfinite(index) else "",
         )
-    if near.n_models > 1:
-        always = f"{result.worth.n_always} of {counted(len(result.worth.features), noun)}"
-        sets = f"{near.n_models} sets of at most {near.most} {noun}s are as good or within the margin"
-        yield f"{noun}s in every nearly equal set", always, sets

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -22,54 +22,26 @@ from sparserank.report.svg import (
     dress,
     labelled,
     legend_below,
-    new_axes,
     new_figure,
     to_svg,
 )
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import MIN_FREQUENCY
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-BARS = 20  # features in the picture of half-samples
+BARS = 20  # features in the picture of costs
 ACROSS = {ALPHA: "strength of the penalty, relative to the start of the path", SIZE: "number of features"}
 LABELLED = 11  # coefficient curves named at the side; more would overprint each other
 
 
-def coefficient_path(result: SelectionResult) -> str:
-    """Coefficients of the chosen penalty's path against alpha; a line at the chosen point, its features in colour."""
-    path = result.paths[result.chosen.penalty]
-    at = result.chosen.index
-    if path.penalty.along == ALPHA:  # the point of the path at which the chosen model lies, or of which it is a refit
-        at = int(np.argmin(np.abs(path.alphas / path.alpha_max - result.model.parameters["alpha_fraction"])))
-    figure, axes = new_axes(*_path_labels(path), PAGE_SIZE)
-    _draw_path(path, axes, at)
-    legend_below(figure, 3)
-    return to_svg(figure, "Coefficient path")
-
-
 def plot_path(path: PathResult, axes: Any = None) -> Any:
-    """Coefficients against the strength of the penalty, on axes of matplotlib."""
-    axes = axes_of_user(axes)
-    _draw_path(path, axes)
-    return labelled(axes, *_path_labels(path))
-
-
-def _path_labels(path: PathResult) -> tuple[str, str]:
-    of_features = "weight (scaled)" if path.width == 1 else "size of the feature's steps"
-    return ACROSS[path.penalty.along], of_features
-
-
-def _draw_path(path: PathResult, axes: Any, at: int | None = None) -> None:
-    """Coefficients against what varies along the path; the features in use at point `at` (default: the last point) are
+    """Coefficients against the strength of the penalty, on axes of matplotlib; the features of the last point are
     coloured, the others are grey."""
+    axes = axes_of_user(axes)
     along, names = path.penalty.along, path.feature_names
     fraction = path.alphas / path.alpha_max if along == ALPHA else path.nnz
-    selected = path.support(len(fraction) - 1 if at is None else at)
+    selected = path.support(len(fraction) - 1)
     features, weights = path.weights()
     of = dict(zip(features.tolist(), weights.T, strict=True))
-    strongest = sorted(selected.tolist(), key=lambda j: -abs(of[j][-1 if at is None else at]))
+    strongest = sorted(selected.tolist(), key=lambda j: -abs(of[j][-1]))
     for j in features.tolist():
         if j not in selected:
             axes.plot(fraction, of[j], color=FAINT, linewidth=0.9, zorder=1)
@@ -77,31 +49,12 @@ def _draw_path(path: PathResult, axes: Any, at: int | None = None) -> None:
         label = cut(names[j % len(names)]) if rank < LABELLED else None
         style = {"color": SERIES[rank % len(SERIES)], "linestyle": "-" if rank < len(SERIES) else "--"}
         axes.plot(fraction, of[j], linewidth=1.5, label=label, zorder=2, **style)
-    if at is not None:
-        axes.axvline(fraction[at], color=INK, linewidth=1.2, linestyle=":", zorder=3, label="chosen model")
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     if along == ALPHA:
         axes.invert_xaxis()
     axes.axhline(0, color=SOFT, linewidth=0.8)
-
-
-def kept_by_halves(result: SelectionResult) -> str:
-    """Selection frequencies in half-samples: selected features are coloured, the most frequent of the others grey."""
-    assert result.stability is not None
-    rows = result.facts["stability"][:BARS]
-    often = np.array([row["selection_frequency"] for row in rows])
-    figure, axes, place = _named_bars([row["feature"] for row in rows])
-    for inside, colour, label in ((True, SERIES[0], "in the model"), (False, FAINT, "left out")):
-        own = [i for i, row in enumerate(rows) if row["in_model"] is inside]
-        if own:
-            axes.barh(place[own], often[own], height=0.62, color=colour, label=label)
-    axes.axvline(MIN_FREQUENCY, color=SOFT, linestyle="--", linewidth=1.2, label=f"{MIN_FREQUENCY:.0%}")
-    axes.set_xlim(0.0, 1.0)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    axes.set_xlabel(f"share of {result.stability.n_samples} half-samples", color=INK)
-    legend_below(figure, 3)
-    return to_svg(figure, f"Selection frequency of each {result.noun} in half-samples")
+    return labelled(axes, ACROSS[along], "weight (scaled)" if path.width == 1 else "size of the feature's steps")
 
 
 def worth_of_features(result: SelectionResult, costs: Mapping[str, Mapping[str, float]]) -> str:
@@ -110,7 +63,13 @@ def worth_of_features(result: SelectionResult, costs: Mapping[str, Mapping[str, 
     rows = sorted(costs.items(), key=lambda row: -row[1]["cost"])[:BARS]
     unit = (abs(result.chosen.mean) or 1.0) / 100.0
     cost, low, high = (np.array([c[end] for _, c in rows]) / unit for end in ("cost", "low", "high"))
-    figure, axes, place = _named_bars([name for name, _ in rows])
+    # A horizontal bar for each feature, the first on top.
+    figure = new_figure((PAGE_SIZE[0], 0.7 + 0.24 * len(rows)))
+    axes: Any = figure.add_subplot()
+    place = np.arange(len(rows))
+    axes.set_yticks(place, [cut(name) for name, _ in rows])
+    axes.invert_yaxis()
+    dress(axes)
     axes.barh(place, cost, height=0.62, color=SERIES[0])
     known = np.isfinite(high - low)
     ends = np.stack([cost - low, high - cost])[:, known]
@@ -121,17 +80,6 @@ def worth_of_features(result: SelectionResult, costs: Mapping[str, Mapping[str, 
     axes.set_xlabel(f"loss of {result.metric} without it, %", color=INK)
     legend_below(figure, 1)
     return to_svg(figure, f"Loss without each {result.noun}")
-
-
-def _named_bars(names: Sequence[str]) -> tuple[Figure, Any, np.ndarray]:
-    """(figure, axes, places) for horizontal bars with these names, the first on top."""
-    figure = new_figure((PAGE_SIZE[0], 0.7 + 0.24 * len(names)))
-    axes = figure.add_subplot()
-    place = np.arange(len(names))
-    axes.set_yticks(place, [cut(name) for name in names])
-    axes.invert_yaxis()
-    dress(axes)
-    return figure, axes, place
 
 
 def steps_picture(row: Mapping[str, Any]) -> str:

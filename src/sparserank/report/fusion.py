@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sparserank.crossval.choice import Candidate
-from sparserank.crossval.substitutes import NearEqual
 from sparserank.data.fusion.norms import MINMAX
 from sparserank.evaluation.statistics import as_percent
 from sparserank.export.fusion import fusion_command
@@ -200,9 +199,6 @@ def of_retrievers(result: FusionResult) -> SelectionResult:
         kept = np.asarray(stability.kept.reshape(len(stability.kept), len(names), n_norms).any(axis=2))
         stability = replace(stability, kept=kept, chosen=chosen.support, n_varying=len(names))
     constant = list(map(named, found.constant_features))
-    sets = [tuple(sorted({int(j) // n_norms for j in worth.near.features[used]})) for used in worth.near.used]
-    near = NearEqual.of(worth.near.most, list(dict.fromkeys(sets)))
-    features = [{**row, "feature": named(row["feature"])} for row in worth.features]
     exchanges = [replace(s, feature=named(s.feature), other=named(s.other)) for s in worth.substitutes]
     lost, won = (tuple(_of_retrievers(q, named) for q in own) for own in (found.queries.lost, found.queries.won))
     left = [replace(r, feature=named(r.feature), selected=named(r.selected)) for r in found.redundant.left]
@@ -214,8 +210,7 @@ def of_retrievers(result: FusionResult) -> SelectionResult:
         size_costs=[of and {named(feature): cost for feature, cost in of.items()} for of in found.size_costs],
         worth=replace(
             worth,
-            features=[{**row, "share": near.share(names.index(row["feature"]))} for row in features],
-            near=near,
+            features=[{**row, "feature": named(row["feature"])} for row in worth.features],
             substitutes=tuple(s for s in exchanges if s.feature != s.other),
         ),
         stability=stability,

@@ -10,11 +10,10 @@ from sparserank import __version__
 from sparserank.crossval.choice import Candidate
 from sparserank.export import export_command
 from sparserank.model.ranking_model import RankingModel
-from sparserank.paths import SizedMaker
 from sparserank.report.claims import heading, how_sure, lead
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.explorer import explorer
-from sparserank.report.figures import coefficient_path, kept_by_halves, steps_picture, worth_of_features
+from sparserank.report.figures import steps_picture, worth_of_features
 from sparserank.report.html import to_fragment, to_html
 from sparserank.report.size_picture import size_picture
 from sparserank.report.tables import (
@@ -85,14 +84,14 @@ def render_page(
 
 def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
     """The selected features, and the evidence for them."""
-    noun, near, redundant, found = result.noun, result.worth.near, result.redundant, result.queries
+    noun, redundant, found = result.noun, result.redundant, result.queries
     levels = column_table(result)
     more = [words_table(result), *([levels] if levels.rows else []), zeroed_table(result)]
     yield replace(selected, tables=[*selected.tables, *more], pictures=_worth(result))
     if result.worth.substitutes:
         text = (
-            f"{near.n_models} different sets of at most {near.most} {noun}s give models within the margin, or as good "
-            f"as the chosen one. The table lists what such models use in place of a selected {noun}."
+            f"Other models within the margin, or as good as the chosen one, with at most a quarter more {noun}s, use "
+            f"the {noun} on the right in place of the one on the left."
         )
         yield Section("Exchanges", text, [substitute_table(result)])
     steps = _steps(result)
@@ -100,7 +99,7 @@ def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
         yield Section("Steps", STEPS_ARE, [], steps)
     if result.worth.feature_groups:
         yield Section("Groups in use", "", [group_table(result)])
-    yield Section("Sizes", _quality(result), [size_table(result)], _path_picture(result))
+    yield Section("Sizes", _quality(result), [size_table(result)])
     if result.rivals.compared:
         yield Section("Compared", "", [rival_table(result)])
     if redundant.left:
@@ -111,10 +110,7 @@ def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
         )
         yield Section(f"Redundant {noun}s", text, [family_table(result)])
     if result.stability is not None:
-        caption = f"Selection frequency of each {noun} in half-samples of the queries"
-        shares = [f"{row['feature']} {row['selection_frequency']:.0%}" for row in result.facts["stability"]]
-        picture = Picture("halves", caption, kept_by_halves(result), f"{listed(shares)}.")
-        yield Section("Stability", stability_sentence(result.stability, noun), [stability_table(result)], [picture])
+        yield Section("Stability", stability_sentence(result.stability, noun), [stability_table(result)])
     if found.lost or found.won:
         text = (
             f"Compared with the {found.rival}, on {found.wins + found.losses + found.ties} {COMPARED_ON[found.on]}: "
@@ -158,17 +154,6 @@ def _quality(result: SelectionResult) -> str:
         f"{result.noun.capitalize()}s are scaled by {plan.path_plan.scaling}{', except for steps' if stepped else ''}. "
         "The columns “enter” and “leave” compare each model with the next smaller size."
     )
-
-
-def _path_picture(result: SelectionResult) -> list[Picture]:
-    """The picture of the path of the chosen model; a named formula has no path."""
-    if result.chosen.formula:
-        return []
-    weights = listed([f"{row['name']} {signed(row['weight'])}" for row in result.facts["features"]])
-    by_size = isinstance(result.paths[result.chosen.penalty].penalty, SizedMaker)
-    order = "from one feature to many" if by_size else "from the strongest penalty to the weakest"
-    caption = f"Weights along the path of {result.chosen.penalty}, {order}"
-    return [Picture("path", caption, coefficient_path(result), f"The chosen model's weights: {weights}.")]
 
 
 def selection_fragment(result: SelectionResult, selected: Table | None = None) -> str:

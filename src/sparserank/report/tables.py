@@ -137,11 +137,8 @@ def feature_table(result: SelectionResult) -> Table:
     note = ""
     if result.stability is not None:
         columns["half-samples"] = "{selection_frequency:.0%}"
-        note = (
-            "The column half-samples is the share of them that select the feature. Sets is the share of nearly equal "
-            "models that use it."
-        )
-    columns |= {"sets": "{share:.0%}", **_costs(result, "cost")}
+        note = "The column half-samples is the share of them that select the feature."
+    columns |= _costs(result, "cost")
     title = f"Selected features and their ablation costs {where(result)}, with the others refitted"
     note = " ".join(said for said in (note, result.smaller) if said)
     return Table.of(title, result.facts["features"], columns, note=note)

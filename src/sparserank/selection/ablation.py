@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.cross_validation import CrossValidation
-from sparserank.crossval.substitutes import NearEqual
 from sparserank.crossval.tasks import FINAL
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import without_entries
@@ -50,9 +49,11 @@ class Ablation:
     def chosen(self) -> Candidate:
         return self.candidate or self.choice.chosen
 
-    def worth(self, near: NearEqual, correlations: Mapping[int, float], store: WorkStore | None = None) -> Worth:
-        """Ablate the chosen model. correlations: {feature: its correlation with its substitute}, for features that have
-        one. Finished refits are kept in `store` and reused."""
+    def worth(
+        self, substitutes: Mapping[int, int], correlations: Mapping[int, float], store: WorkStore | None = None
+    ) -> Worth:
+        """Ablate the chosen model. substitutes: {feature: its substitute}; correlations: {feature: its correlation with
+        its substitute}. Finished refits are kept in `store` and reused."""
         model, feature_groups, with_groups = self.model, self.cv.feature_groups, self.plan.by_cost
         # The selected features, largest weight first: the columns of each, and the first of them.
         columns = [(name, model.columns[name]) for name in model.weights]
@@ -60,7 +61,7 @@ class Ablation:
         features = np.array([own[0] for _, own in columns], dtype=np.int64)
         used = sorted(feature_groups.used(model.support), key=lambda g: -feature_groups.costs[g]) if with_groups else []
         members = [np.flatnonzero(np.array(feature_groups.of_feature) == g) for g in used]
-        swaps = [(int(j), near.substitutes[int(j)]) for j in features[:MAX_REFITTED] if int(j) in near.substitutes]
+        swaps = [(j, substitutes[j]) for j in features[:MAX_REFITTED].tolist() if j in substitutes]
         price = feature_groups.cost_of_feature
         no_swaps = self.plan.feature_groups is not None or self.chosen.formula or self.plan.fast
         swaps = [] if no_swaps else [(j, other) for j, other in swaps if price[other] <= price[j]]
@@ -77,7 +78,6 @@ class Ablation:
                 "coef": weights[name],
                 "transform": NONE if model.derived_of(int(j)) is not None else model.transform_of(int(j)),
                 "steps": None if model.derived_of(int(j)) is not None else drawn(model, self.cv.data, int(j)),
-                "share": near.share(int(j)),
                 "folds": sum(int(j) in self.candidate_set.features(self.chosen, f) for f in self.cv.folds or [FINAL]),
                 "cost": cost(i, alone[i]) if i < n else None,
                 "zeroed": self._costs(unfitted[:, 0], unfitted[:, 1 + i]),
@@ -98,7 +98,7 @@ class Ablation:
         if refitted is not None:
             differences = refitted[0, 1 + n + len(members) :] - refitted[0, 0]
             found = [self._substitute(swap, differences[i], correlations) for i, swap in enumerate(swaps)]
-        return Worth(rows, of_groups, near, tuple(s for s in found if -s.difference <= self.choice.margin))
+        return Worth(rows, of_groups, tuple(s for s in found if -s.difference <= self.choice.margin))
 
     def _kept(
         self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]], store: WorkStore | None

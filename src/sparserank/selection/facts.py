@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 SUBSTITUTE = ("substitute", "substitute_difference", "substitute_correlation")
-FRAME = ("feature", "weight", "transform", "selection_frequency", "share", "folds", *SUBSTITUTE)
+FRAME = ("feature", "weight", "transform", "selection_frequency", "folds", *SUBSTITUTE)
 FEATURE = ("name", *FRAME[:3], "steps", *FRAME[3:], "cost", "zeroed", "loss")
 SIZE = ("n_features", "penalty", "relax", "cost", "mean")
 

@@ -22,7 +22,7 @@ from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.crossval.rivals import Formulas
 from sparserank.crossval.stability import Stability
-from sparserank.crossval.substitutes import NearEqual, RedundantFeatures, near_equal, redundant_features
+from sparserank.crossval.substitutes import RedundantFeatures, redundant_features, substitutes_of
 from sparserank.crossval.tasks import FINAL, PathTask, effort_of_trees
 from sparserank.crossval.teachers import TeachingTrees
 from sparserank.crossval.tree_rivals import TreeRivals
@@ -225,9 +225,9 @@ class SelectionJob:
         engine = self._for_engine(candidate_set, model, store, notes)
         test = self.beside.on_test(candidate_set, model, strongest, notes)
         ablation = Ablation(cv, candidate_set, choice, model, plan)
-        near = near_equal(choice, candidate_set)
-        redundant, correlations = self._redundant(candidate_set, chosen, near)
-        worth = ablation.worth(near, correlations, store)
+        substitutes = substitutes_of(choice, candidate_set)
+        redundant, correlations = self._redundant(candidate_set, chosen, substitutes)
+        worth = ablation.worth(substitutes, correlations, store)
         models = self._size_models(candidate_set, choice, model)
         size_costs = ablation_of_sizes(ablation, choice.by_size, models, store)
         model = self._with_losses(model, chosen, {row["feature"]: row["cost"] for row in worth.features})
@@ -434,12 +434,12 @@ class SelectionJob:
         return Stability(arrays["kept"], each, n_varying)
 
     def _redundant(
-        self, candidate_set: CandidateSet, chosen: Candidate, near: NearEqual
+        self, candidate_set: CandidateSet, chosen: Candidate, substitutes: Mapping[int, int]
     ) -> tuple[RedundantFeatures, dict[int, float]]:
         """Left-out features that are redundant with a selected one, and the correlation of each selected feature with
         its substitute."""
         work, selected = self.cv.works[candidate_set.transform(chosen)], candidate_set.features(chosen, FINAL)
-        return redundant_features(self.cv.data, self.names, selected, work.transformed_queries, near.substitutes)
+        return redundant_features(self.cv.data, self.names, selected, work.transformed_queries, substitutes)
 
     def _for_engine(
         self, candidate_set: CandidateSet, model: RankingModel, store: WorkStore | None, notes: list[str]

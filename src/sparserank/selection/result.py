@@ -228,14 +228,13 @@ class SelectionResult:
         """The sentences of `sentence` as a list; the first one names what to keep."""
         first, *others = choice_sentences(self.choice, self.metric, self.n_all, self.noun)
         confidence = as_percent(self.plan.confidence)
-        margin = "within the margin" if self.choice.margin_kind != "limit" else "equally good or within the margin"
         said = [
             *(first, self.suspicion, *others),
             quality_sentence(self.choice, self.dense, self.metric, self.n_dense, self.noun),
             self.expected or None,
             *self.rivals.sentences(self.metric, confidence),
             None if self.stability is None else stability_sentence(self.stability, self.noun),
-            self.worth.sentence(self.metric, margin, self.noun),
+            self.worth.sentence(self.metric),
             None if self.change is None else self.change.sentence(self.metric, confidence),
         ]
         return [text for text in said if text is not None]
@@ -282,10 +281,9 @@ class SelectionResult:
         """The selected features, largest weight first.
 
         Columns: feature, weight (of the scaled feature; for steps half their range), transform (such as 'log'),
-        selection_frequency (share of half-samples that select it), share (of the nearly equal models that use it),
-        folds (number of folds whose model uses it), substitute, substitute_difference (mean metric after the exchange
-        minus before) and substitute_correlation (within queries). For each metric: the ablation cost out of fold, with
-        the others refitted, and its interval.
+        selection_frequency (share of half-samples that select it), folds (number of folds whose model uses it),
+        substitute, substitute_difference (mean metric after the exchange minus before) and substitute_correlation
+        (within queries). For each metric: the ablation cost out of fold, with the others refitted, and its interval.
         """
         return frame_of(costed(self.facts["features"], self.plan.metrics, FRAME))
 
@@ -418,7 +416,6 @@ class SelectionResult:
                 "index_name": self.stability.index[0],
                 "features": without(facts["stability"], "in_model"),
             },
-            "near_equal": {"models": self.worth.near.n_models, "most_features": self.worth.near.most},
             "substitutes": facts["substitutes"],
             "redundant": asdict(self.redundant),
             "change": None

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.substitutes import NearEqual
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import column
 from sparserank.model.ranking_model import RankingModel
-from sparserank.selection.statements import counted
 
 BINS = 30
 MAX_NAMED = 3  # substitutes that a sentence names
@@ -56,42 +54,25 @@ class Substitute:
 @dataclass(frozen=True)
 class Worth:
     """features: a row for each selected feature, largest weight first; feature_groups: one for each group in use, most
-    expensive first; near: models that are nearly as good; substitutes: of selected features, within the margin.
+    expensive first; substitutes: of selected features, within the margin.
 
     A row holds, by metric, `cost` (mean loss without the feature, the others refitted, out of fold, with its interval;
-    None beyond the 60 largest weights), `zeroed` (the same with its weight set to 0 and no refit) and `share` (of the
-    models in `near` that use it).
+    None beyond the 60 largest weights) and `zeroed` (the same with its weight set to 0 and no refit).
     """
 
     features: list[dict[str, Any]]
     feature_groups: list[dict[str, Any]]
-    near: NearEqual
     substitutes: tuple[Substitute, ...]
 
     def substitute(self, feature: str) -> Substitute | None:
         return next((s for s in self.substitutes if s.feature == feature), None)
 
-    @property
-    def n_always(self) -> int:
-        """Number of selected features in all of the nearly equal sets."""
-        return sum(row["share"] == 1.0 for row in self.features)
-
-    def sentence(self, metric: str, margin: str, noun: str) -> str | None:
-        """A sentence on the choice among models that are nearly as good; None if there is no other model."""
-        near = self.near
-        if near.n_models == 1:
-            return None
-        always, selected = self.n_always, counted(len(self.features), noun)
-        text = f"Models of {near.n_models} different sets of at most {near.most} {noun}s are {margin}; "
-        text += f"{always} of the {selected} {'is' if always == 1 else 'are'} in all of these sets"
-        rest = sorted((row["share"], row["feature"]) for row in self.features if row["share"] < 1.0)
-        if rest:
-            text += f", least often {rest[0][1]} ({rest[0][0]:.0%})"
+    def sentence(self, metric: str) -> str | None:
+        """A sentence on the best substitutes; None if there are none."""
         found = sorted(self.substitutes, key=lambda s: -s.difference)[:MAX_NAMED]
-        if found:
-            said = [
-                f"{s.feature} with {s.other} ({metric} {s.difference:+.4f}, correlation {s.correlation:.2f})"
-                for s in found
-            ]
-            text += f". According to the estimates on these queries, you can replace {', '.join(said)}"
-        return f"{text}."
+        if not found:
+            return None
+        said = [
+            f"{s.feature} with {s.other} ({metric} {s.difference:+.4f}, correlation {s.correlation:.2f})" for s in found
+        ]
+        return f"According to the estimates on these queries, you can replace {', '.join(said)}."

@@ -93,7 +93,7 @@ def shards_on(
     """
     X = data.X
     manifests = {folder: read_manifest(Path(folder)) for folder in {s.folder for s in X.sources}}
-    held = [map_shard(Path(s.folder), manifests[s.folder]["shards"][s.number], X.shape[1], X.dtype) for s in X.sources]
+    held = [map_shard(Path(s.folder), manifests[s.folder]["shards"][s.number], X.shape[1]) for s in X.sources]
     labels = np.concatenate([np.asarray(h["label"], dtype=np.float64) for h in held])
     weights = np.concatenate([np.asarray(h.get("weight", np.ones(len(h["label"])))) for h in held])
     if not np.array_equal(weights, np.ones(data.n_docs) if data.doc_weight is None else data.doc_weight):
@@ -136,8 +136,8 @@ class LoadedShard:
         manifest = read_manifest(Path(folder))
         if manifest["identity"] != identity:
             raise DataFormatError(f"{folder}: was rewritten while it was in use; open it again.")
-        arrays = map_shard(Path(folder), manifest["shards"][number], manifest["n_features"], manifest["dtype"])
-        X = arrays["X"].checked()
+        arrays = map_shard(Path(folder), manifest["shards"][number], manifest["n_features"])
+        X = arrays["X"]
         rows: Any = as_rows(X) if shape is None else shape.rows(X)
         self.shard = Shard(
             rows,
@@ -146,7 +146,7 @@ class LoadedShard:
             loss,
             arrays.get("weight"),
             BlockExecutor(_threads()),
-            StoredTexts([arrays["docid"]], folder) if "docid" in arrays else None,
+            StoredTexts([arrays["docid"]]) if "docid" in arrays else None,
         )
         self.told: set[str] = set()  # keys of the weightings that it has received
 

@@ -192,11 +192,6 @@ class WorkStore(WorkDirectory):
         full = self._name(name)
         self.pieces.save(full, {_file(full): content.getvalue()})
 
-    def drop(self, name: str) -> None:
-        """Forget a piece that is no longer needed."""
-        full = self._name(name)
-        self.pieces.drop(full, [_file(full)])
-
     def _name(self, name: str) -> str:
         return name_of(name, [self.identity, name])
 

@@ -58,9 +58,9 @@ class Work(Generic[T]):
         self._n_failed = 0
         self._left = TimeLeft([kind for n, kind in self._kinds.items() if n not in self.done], n_workers)
 
-    def begin(self, more: str = "") -> None:
-        """Report the pieces that exist already; more: other work that exists."""
-        self.tell(f"resumed{more}" if self.done or more else "start", None)
+    def begin(self) -> None:
+        """Report the pieces that exist already."""
+        self.tell("resumed" if self.done else "start", None)
 
     def tell(self, what: str, left: float | None) -> None:
         """Report progress."""

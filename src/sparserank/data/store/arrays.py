@@ -13,15 +13,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.store.features import MappedFeatures, StoredTexts
+from sparserank.data.store.features import StoredTexts
 from sparserank.data.store.manifest import SPARSE, damaged, file_name, linked, unusable
 from sparserank.errors import DataFormatError
 from sparserank.files import atomic_write
-from sparserank.number_checks import usable_weights
 from sparserank.text import brief
-
-FLOAT, SHORT, INTEGER, UNSIGNED = (np.dtype(t).str for t in ("f8", "i4", "i8", "u8"))  # of this machine
-TEXT = "|S"  # of any length
 
 
 def check_file(path: Path, n_bytes: int) -> None:
@@ -57,83 +53,37 @@ def checksum(path: Path) -> str:
         raise _unreadable(path, error) from error
 
 
-def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: Any) -> dict[str, Any]:
-    """The arrays of a shard that `check_shards` has passed, mapped and checked; "X" is its MappedFeatures, whose values
-    are checked when they are first used.
+def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int) -> dict[str, Any]:
+    """The arrays of a shard, mapped; "X" is an array or a CSR matrix.
 
     Raises
-        DataFormatError   the message names the file and what is wrong with it
+        DataFormatError   a file is missing, a link or of another size, or NumPy cannot map it; the message names it
     """
-    n, n_queries = shard["n_docs"], shard["n_queries"]
-    values = np.dtype(dtype).str
-    expected: dict[str, tuple[tuple[str, ...], tuple[int | None, ...]]] = {
-        "X": ((values,), (n, n_features)),
-        "data": ((values,), (None,)),
-        "indices": ((SHORT, INTEGER), (None,)),
-        "indptr": ((SHORT, INTEGER), (n + 1,)),
-        "label": ((FLOAT,), (n,)),
-        "qid": ((INTEGER, UNSIGNED, TEXT), (n_queries,)),
-        "query_ptr": ((INTEGER,), (n_queries + 1,)),
-        "docid": ((TEXT,), (n,)),
-        "weight": ((FLOAT,), (n,)),
-    }
-    paths = {name: folder / file_name(shard, name) for name in shard["files"]}
     sizes = {name: entry["bytes"] for name, entry in shard["files"].items()}
-    arrays: dict[str, Any] = {name: _mapped(path, sizes[name], *expected[name]) for name, path in paths.items()}
-    _check_lists(arrays, paths)
-    if "X" in arrays:
-        arrays["X"] = MappedFeatures(arrays["X"], str(paths["X"]))
-        return arrays
-    data, indices, indptr = (arrays.pop(name) for name in SPARSE)
-    if indices.dtype != indptr.dtype or len(indices) != len(data):
-        raise damaged(paths["indices"], "indices must have the same length as data and the same type as indptr")
-    if indptr[0] != 0 or indptr[-1] != len(data) or (indptr[1:] < indptr[:-1]).any():
-        raise damaged(paths["indptr"], f"it must increase from 0 to {len(data)}")
-    X = sp.csr_matrix((n, n_features), dtype=data.dtype)
-    X.data, X.indices, X.indptr = data, indices, indptr  # the constructor would read all of them
-    arrays["X"] = MappedFeatures(X, str(paths["data"]))
+    arrays: dict[str, Any] = {name: _mapped(folder / file_name(shard, name), n) for name, n in sizes.items()}
+    if "X" not in arrays:
+        data, indices, indptr = (arrays.pop(name) for name in SPARSE)
+        X = sp.csr_matrix((shard["n_docs"], n_features), dtype=data.dtype)
+        X.data, X.indices, X.indptr = data, indices, indptr  # the constructor would read all of them
+        X.has_canonical_format = True
+        arrays["X"] = X
     return arrays
 
 
-def texts_of(shards: Sequence[Mapping[str, Any]], place: str) -> StoredTexts:
+def texts_of(shards: Sequence[Mapping[str, Any]]) -> StoredTexts:
     """The document ids of mapped shards, "" in a shard without ids."""
-    return StoredTexts([s.get("docid", np.broadcast_to(np.bytes_(b""), len(s["label"]))) for s in shards], place)
+    return StoredTexts([s.get("docid", np.broadcast_to(np.bytes_(b""), len(s["label"]))) for s in shards])
 
 
-def _check_lists(arrays: Mapping[str, np.ndarray], paths: Mapping[str, Path]) -> None:
-    """Check the arrays that are small enough to be read when a store is opened."""
-    label, ptr = arrays["label"], arrays["query_ptr"]
-    if not np.isfinite(label).all():
-        raise damaged(paths["label"], "a label is not finite")
-    if ptr[0] != 0 or ptr[-1] != len(label) or not (ptr[1:] > ptr[:-1]).all():
-        raise damaged(paths["query_ptr"], f"it must increase from 0 to {len(label)} in steps of at least 1")
-    if arrays["qid"].dtype.kind == "S":
-        try:
-            decoded(arrays["qid"])
-        except UnicodeDecodeError as error:
-            raise damaged(paths["qid"], "a query id is not UTF-8") from error
-    if "weight" in arrays and usable_weights(arrays["weight"], len(label)) is None:
-        raise damaged(paths["weight"], "a weight is negative or not finite")
-
-
-def _mapped(path: Path, n_bytes: int, types: tuple[str, ...], shape: tuple[int | None, ...]) -> np.ndarray:
-    """The array in a file of n_bytes, read-only; None in a shape stands for any number."""
+def _mapped(path: Path, n_bytes: int) -> np.ndarray:
+    """The array in a file of n_bytes, read-only."""
     check_file(path, n_bytes)
     try:
-        array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
         raise _unreadable(path, error) from error
-    except Exception as error:  # any exception: the file may contain anything
+    except ValueError as error:
         raise damaged(path, f"NumPy cannot map it: {brief(str(error))}") from error
-    kind = TEXT if array.dtype.kind == "S" else array.dtype.str
-    if kind not in types:
-        raise damaged(path, f"its values are of type {brief(array.dtype.str)}")
-    if not (array.flags.c_contiguous and array.flags.aligned):
-        raise damaged(path, "its values are not aligned, or not row by row")
-    if len(array.shape) != len(shape) or any(s not in (None, n) for n, s in zip(array.shape, shape, strict=True)):
-        stated = "one dimension" if None in shape else shape
-        raise damaged(path, f"its shape is {array.shape}, but the manifest states {stated}")
-    return array
 
 
 def decoded(texts: np.ndarray) -> np.ndarray:

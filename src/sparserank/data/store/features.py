@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.matrices import arrays_of, n_stored, stored_bytes, stored_values
-from sparserank.data.store.manifest import damaged, unusable
+from sparserank.data.matrices import arrays_of, n_stored, stored_bytes
 from sparserank.errors import DataError, DataFormatError
 
-BLOCK = 1 << 18  # values processed at once, which fit into a second-level cache with their temporaries
 Stamp = tuple[int, int, int, int]  # of a file: device, inode, size, time of change
 
 
@@ -26,40 +24,13 @@ class Source(NamedTuple):
     identity: str
 
 
-class MappedFeatures:
-    """The features of a shard in mapped files; `checked` validates them on first use.
-
-    Parameters
-        X       an array, or a CSR matrix whose indptr has been checked
-        place   name of the file in messages
-    """
-
-    def __init__(self, X: Any, place: str) -> None:
-        self._X, self._place, self._is_checked = X, place, False
-        self.shape, self.dtype, self.is_sparse = X.shape, X.dtype, bool(sp.issparse(X))
-        self.nbytes, self.nnz = stored_bytes(X), n_stored(X)
-
-    def checked(self) -> Any:
-        """The array or matrix: values are finite, and indices are in range and increase within each row.
-
-        Raises
-            DataFormatError   a check fails; the message names the file
-        """
-        if not self._is_checked:
-            fault = fault_of(self._X)
-            if fault is not None:
-                raise damaged(self._place, fault)
-            self._is_checked = True
-        return self._X
-
-
 class StoredFeatures:
     """(n_docs, n_features) features in vertically stacked parts: all arrays, or all CSR matrices, of one dtype.
 
-    Only reading rows or columns copies data. Each part contains whole queries. Mapped parts are checked on first use.
+    Only reading rows or columns copies data. Each part contains whole queries.
 
     Parameters
-        parts      arrays or CSR matrices, or MappedFeatures
+        parts      arrays or CSR matrices
         identity   identifies the content: results depend on it instead of on the bytes
         sources    for each part its shard of a store, None for a part in memory
         stamps     {path: stamp} of the files that are mapped
@@ -72,31 +43,17 @@ class StoredFeatures:
         sources: Sequence[Source | None] | None = None,
         stamps: Mapping[str, Stamp] | None = None,
     ) -> None:
-        self._parts, self.identity, self.stamps = tuple(parts), identity, dict(stamps or {})
-        self.sources = tuple(sources) if sources is not None else (None,) * len(self._parts)
-        self.starts = np.concatenate([[0], np.cumsum([p.shape[0] for p in self._parts])]).astype(np.int64)
-        self.shape = (int(self.starts[-1]), int(self._parts[0].shape[1]))
-        self.dtype, self.ndim = self._parts[0].dtype, 2
-        self.is_sparse = _is_sparse(self._parts[0])
-        self.nbytes, self.nnz = (sum(of(p) for p in self._parts) for of in (stored_bytes, n_stored))
-
-    def part(self, k: int) -> Any:
-        """One part, as an array or a CSR matrix.
-
-        Raises
-            DataFormatError   its file contains values that kernels cannot handle
-        """
-        part = self._parts[k]
-        return part.checked() if isinstance(part, MappedFeatures) else part
+        self.parts, self.identity, self.stamps = tuple(parts), identity, dict(stamps or {})
+        self.sources = tuple(sources) if sources is not None else (None,) * len(self.parts)
+        self.starts = np.concatenate([[0], np.cumsum([p.shape[0] for p in self.parts])]).astype(np.int64)
+        self.shape = (int(self.starts[-1]), int(self.parts[0].shape[1]))
+        self.dtype, self.ndim = self.parts[0].dtype, 2
+        self.is_sparse = bool(sp.issparse(self.parts[0]))
+        self.nbytes, self.nnz = (sum(of(p) for p in self.parts) for of in (stored_bytes, n_stored))
 
     @property
     def n_parts(self) -> int:
-        return len(self._parts)
-
-    @property
-    def parts(self) -> tuple[Any, ...]:
-        """All parts, each as returned by `part`."""
-        return tuple(self.part(k) for k in range(self.n_parts))
+        return len(self.parts)
 
     def __getitem__(self, at: Any) -> Any:
         """Rows X[rows], or X[rows, columns] with a slice of all rows: a new array or CSR matrix."""
@@ -107,14 +64,14 @@ class StoredFeatures:
         rows = np.arange(self.shape[0])[rows]  # slices, masks and negative numbers become rows
         held = _by_part(self.starts, rows)
         if len(held) <= 1:
-            out = self.part(held[0][0])[held[0][2]] if held else self.part(0)[:0]
+            out = self.parts[held[0][0]][held[0][2]] if held else self.parts[0][:0]
         elif self.is_sparse:
-            below = sp.vstack([self.part(p)[own] for p, _, own in held], format="csr")
+            below = sp.vstack([self.parts[p][own] for p, _, own in held], format="csr")
             out = below[np.argsort(np.concatenate([at for _, at, _ in held]))]
         else:
             out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
             for p, at, own in held:
-                out[at] = self.part(p)[own]
+                out[at] = self.parts[p][own]
         return out if columns is None else out[:, columns]
 
 
@@ -133,11 +90,10 @@ class StoredTexts:
 
     Parameters
         parts   arrays of bytes
-        place   their name in messages
     """
 
-    def __init__(self, parts: Sequence[np.ndarray], place: str) -> None:
-        self.parts, self._place = tuple(parts), place
+    def __init__(self, parts: Sequence[np.ndarray]) -> None:
+        self.parts = tuple(parts)
         self.starts = np.concatenate([[0], np.cumsum([len(p) for p in self.parts])]).astype(np.int64)
 
     def __len__(self) -> int:
@@ -149,23 +105,17 @@ class StoredTexts:
             cut = [
                 p[max(lo - a, 0) : max(hi - a, 0)] for p, a in zip(self.parts, self.starts[:-1].tolist(), strict=True)
             ]
-            return StoredTexts(cut, self._place)
+            return StoredTexts(cut)
         if np.ndim(rows) == 0:
             return self[np.array([rows])][0]
         rows = np.asarray(rows)
         out = np.empty(len(rows), dtype=object)
         for p, at, own in _by_part(self.starts, rows):
-            out[at] = [self._text(t) for t in self.parts[p][own].tolist()]
+            out[at] = [t.decode() for t in self.parts[p][own].tolist()]
         return out
 
     def __iter__(self) -> Iterator[str]:
-        return (self._text(t) for part in self.parts for t in part.tolist())
-
-    def _text(self, content: bytes) -> str:
-        try:
-            return content.decode()
-        except UnicodeDecodeError as error:
-            raise unusable(self._place, "a document id is not UTF-8 text") from error
+        return (t.decode() for part in self.parts for t in part.tolist())
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return np.asarray(self[np.arange(len(self))], dtype=dtype)
@@ -180,8 +130,8 @@ def joined(features: Sequence[Any]) -> StoredFeatures:
     Raises
         DataError   some are sparse and some dense, or their dtypes differ
     """
-    parts = [p for X in features for p in (X._parts if isinstance(X, StoredFeatures) else [X])]
-    kinds = {("sparse" if _is_sparse(p) else "dense", p.dtype.name) for p in parts}
+    parts = [p for X in features for p in (X.parts if isinstance(X, StoredFeatures) else [X])]
+    kinds = {("sparse" if sp.issparse(p) else "dense", p.dtype.name) for p in parts}
     if len(kinds) > 1:
         shown = " and ".join(" ".join(k) for k in sorted(kinds))
         raise DataError(
@@ -218,10 +168,6 @@ def check_unchanged(X: Any) -> None:
             )
 
 
-def _is_sparse(part: Any) -> bool:
-    return part.is_sparse if isinstance(part, MappedFeatures) else bool(sp.issparse(part))
-
-
 def identity_of(X: Any) -> str:
     """The identity of the content of features: a hash of their bytes, or that of their store's manifest."""
     if isinstance(X, StoredFeatures):
@@ -236,21 +182,3 @@ def add_arrays(digest: Any, arrays: Iterable[np.ndarray]) -> None:
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
-
-
-def fault_of(X: Any) -> str | None:
-    """The fault of an array, or of a CSR matrix with a valid indptr: a value that is not finite, or an index that is
-    out of range or does not increase within its row; None if there is no fault."""
-    values = stored_values(X).reshape(-1)
-    if not all(_finite(values[at : at + BLOCK]) for at in range(0, len(values), BLOCK)):
-        return "a value is not finite"
-    if not sp.issparse(X) or len(X.indices) == 0:
-        return None
-    if X.indices.min() < 0 or X.indices.max() >= X.shape[1]:
-        return f"an index is not between 0 and {X.shape[1] - 1}"
-    return None if X.has_canonical_format else "the indices of a row are not increasing"
-
-
-def _finite(values: np.ndarray) -> bool:
-    with np.errstate(over="ignore", invalid="ignore"):  # a sum is finite only if every term is
-        return bool(np.isfinite(values.sum())) or bool(np.isfinite(values).all())

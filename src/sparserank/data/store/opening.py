@@ -30,7 +30,6 @@ from sparserank.data.store.features import Source, StoredFeatures, stamp_of
 from sparserank.data.store.manifest import (
     MANIFEST,
     PROGRESS,
-    damaged,
     files_of,
     fill_values_of,
     index_base_of,
@@ -55,29 +54,23 @@ def open_store(
 ) -> RankingDataset:
     """Open a store as a data set; its features stay on disk and are read when they are used.
 
-    The manifest, the size, type and shape of every array, and all values except those of the features are checked here;
-    the features of a shard are checked when they are first used, once per process.
+    A store is what `convert` wrote: the manifest must have its checksum, and each file must have its size and be no
+    link. A file that has changed since its checksum was last compared is read and compared.
 
     Parameters
-        verify     read every file and compare its checksum, and check the features now
+        verify     read every file and compare its checksum
         progress   called with (bytes done, bytes in total) during the comparison
     Raises
-        DataFormatError   not a store, an unfinished one, or one with a file that is missing, damaged, changed, a link,
-                          or not written by a conversion; the message names it
+        DataFormatError   not a store, an unfinished one, or one with a file that is missing, damaged, changed, or a
+                          link; the message names it
     """
     folder = Path(path)
     manifest = read_manifest(folder)
     before = _stamps_of(folder, manifest)
     _check_files(folder, manifest, verify, progress)
-    shards = [map_shard(folder, s, manifest["n_features"], manifest["dtype"]) for s in manifest["shards"]]
+    shards = [map_shard(folder, s, manifest["n_features"]) for s in manifest["shards"]]
     parts = [shard["X"] for shard in shards]
-    for part in parts if verify else ():
-        part.checked()
     query_ids = plain_ids(decoded(np.concatenate([shard["qid"] for shard in shards])))
-    if query_ids.dtype.kind not in "iuU":
-        raise damaged(folder / MANIFEST, "query ids of two shards are integers of different types")
-    if len(np.unique(query_ids)) < len(query_ids):
-        raise damaged(folder / MANIFEST, "two queries have the same id")
     if _stamps_of(folder, manifest) != before:  # otherwise the mapped files are those that were checked
         raise DataFormatError(f"{folder}: was rewritten while it was being opened; open it again.")
     identity = manifest["identity"]
@@ -88,7 +81,7 @@ def open_store(
         np.concatenate([shard["label"] for shard in shards]),
         np.concatenate([[0], *(s["query_ptr"][1:] + lo for s, lo in zip(shards, X.starts[:-1], strict=True))]),
         query_ids,
-        docid=texts_of(shards, str(folder)) if any("docid" in shard for shard in shards) else None,
+        docid=texts_of(shards) if any("docid" in shard for shard in shards) else None,
         feature_names=manifest["feature_names"],
         doc_weight=with_default([s.get("weight") for s in shards], [len(s["label"]) for s in shards], 1.0),
         fill_values=fill_values_of(manifest),
@@ -182,7 +175,7 @@ class StoreRows(Stream):
         for f, data in enumerate(self._stores):
             for b, lo in enumerate(data.X.starts[:-1].tolist()):
                 if (f, b) >= start[:2]:
-                    X = data.X.part(b)
+                    X = data.X.parts[b]
                     with np.errstate(over="ignore"):
                         own = X.astype(self.dtype)
                     _mark_missing(X, own, self.places[f], self.policy)

@@ -19,7 +19,6 @@ from sparserank.data.store.manifest import (
     MANIFEST,
     PROGRESS,
     VERSION,
-    check_manifest,
     files_of,
     identity_of_shards,
 )
@@ -88,7 +87,6 @@ class Conversion:
     def finish(self, manifest: dict[str, Any]) -> None:
         """Make the folder a store."""
         folder = self.folder
-        check_manifest(folder.path / MANIFEST, manifest)
         manifest["identity"] = identity_of_shards(manifest)
         names = [name for name, _ in files_of(manifest["shards"])]
         write_stamps(folder.path, {name: size_and_time(folder.path / name) for name in names})
@@ -105,7 +103,7 @@ class Conversion:
                     f"{path}: is missing or was changed; convert again with {option('restart', True)}."
                 )
         for shard in self.shards:
-            arrays = map_shard(self.folder.path, shard, self.stream.n_features, self.stream.dtype)
+            arrays = map_shard(self.folder.path, shard, self.stream.n_features)
             self.seen.update(decoded(arrays["qid"]).tolist())
         if self.progress is not None and self.shards:
             self.progress(self._n_docs(), "resumed")
@@ -179,11 +177,11 @@ class Conversion:
 
         The earlier shards are mapped and read as their rows are needed; they are removed when the store is finished.
         """
-        parts = [map_shard(self.folder.path, shard, self.stream.n_features, self.stream.dtype) for shard in self.shards]
+        parts = [map_shard(self.folder.path, shard, self.stream.n_features) for shard in self.shards]
         X = StoredFeatures([p["X"] for p in parts], "")
         label = np.concatenate([p["label"] for p in parts])
         weight = with_default([p.get("weight") for p in parts], [len(p["label"]) for p in parts], 1.0)
-        docid = texts_of(parts, str(self.folder.path))
+        docid = texts_of(parts)
         ids = np.concatenate([decoded(p["qid"]) for p in parts])
         run = np.repeat(np.arange(len(ids)), np.concatenate([np.diff(p["query_ptr"]) for p in parts]))
         code = query_codes(ids)[run]

@@ -1,4 +1,4 @@
-"""What nearly equal models use in a feature's place: explicit sets."""
+"""What other models use in a feature's place: explicit sets."""
 
 from fractions import Fraction
 
