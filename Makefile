@@ -45,7 +45,7 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/python
 # A real Dask cluster, a gigabyte on disk under a memory limit: an environment of their own, some minutes.
 INTEGRATIONS := .venv-integrations
 ESTIMATOR_CHECKS := integrations/test_papers_estimator_checks.py
-ENGINE_TESTS := $(wildcard integrations/test_lucene.py integrations/test_solr*.py integrations/test_opensearch*.py integrations/test_vespa.py)
+ENGINE_TESTS := $(wildcard integrations/test_lucene.py integrations/test_solr*.py integrations/test_opensearch*.py integrations/test_ranklib.py integrations/test_vespa.py)
 # Of what runs in a process; docs/deployment/matrix.md is written from these two.
 FORMAT_TESTS := integrations/test_fusion_engines.py integrations/test_pyterrier_fusion.py integrations/test_xgboost_metrics.py
 RECORD := build/matrix.jsonl
