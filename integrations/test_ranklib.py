@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from integrations.matrix import ran
+from scipy.sparse import csr_array
 from servers import RANKLIB, ranklib
 from tests.export.test_export import models  # noqa: F401
 
@@ -17,11 +18,11 @@ import sparserank as sr
 @pytest.mark.parametrize("offset", [0.0, 2.5])
 @pytest.mark.parametrize("kind", ["linear", "standard"])
 def test_ranklib_scores_as_predict_does(models: Any, tmp_path: Path, kind: str, offset: float) -> None:  # noqa: F811
-    """With an offset as a linear regression, which has a constant; values of 0 are not in the file."""
+    """With an offset as a linear regression, which has a constant; values of 0 are not in the file (-missingZero)."""
     model, X = models[kind]
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, 0.0, X)
     (tmp_path / "model.txt").write_text(str(model.export("ranklib", offset=offset)["model.txt"]))
-    data = sr.RankingDataset(X, np.zeros(len(X)), np.repeat(np.arange(len(X) // 50), 50))
+    data = sr.RankingDataset(csr_array(X), np.zeros(len(X)), np.repeat(np.arange(len(X) // 50), 50))
     sr.write_letor(data, tmp_path / "documents.txt")
     assert (tmp_path / "documents.txt").read_text().count(":") == len(X) + np.count_nonzero(X)  # and qid
     ranklib(tmp_path / "model.txt", tmp_path / "documents.txt", tmp_path / "scores.txt")
