@@ -175,7 +175,7 @@ def vespa(*arguments: object) -> list[float]:
 
 def ranklib(model: Path, documents: Path, scores: Path) -> None:
     """The scores of documents in LETOR's format, by RankLib, into a file."""
-    given = "-load", model, "-rank", documents, "-score", scores, "-missingZero"
+    given = "-load", model, "-rank", documents, "-score", scores, "-sparse"
     printed(jars([f"com.o19s:RankyMcRankFace:{RANKLIB}"]), "ciir.umass.edu.eval.Evaluator", *given)
 
 

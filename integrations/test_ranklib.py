@@ -18,7 +18,7 @@ import sparserank as sr
 @pytest.mark.parametrize("offset", [0.0, 2.5])
 @pytest.mark.parametrize("kind", ["linear", "standard"])
 def test_ranklib_scores_as_predict_does(models: Any, tmp_path: Path, kind: str, offset: float) -> None:  # noqa: F811
-    """With an offset as a linear regression, which has a constant; values of 0 are not in the file (-missingZero)."""
+    """With an offset as a linear regression, which has a constant; values of 0 are not in the file (-sparse)."""
     model, X = models[kind]
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, 0.0, X)
     (tmp_path / "model.txt").write_text(str(model.export("ranklib", offset=offset)["model.txt"]))
