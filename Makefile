@@ -60,7 +60,7 @@ test-integrations: $(INTEGRATIONS)/.done
 	$(INTEGRATIONS)/bin/python -m pytest integrations -n 2 --dist loadfile -W default --show-capture=no -p no:cacheprovider $(addprefix --ignore=,$(ESTIMATOR_CHECKS) $(ENGINE_TESTS))
 	SCIPY_ARRAY_API=1 $(INTEGRATIONS)/bin/python -m pytest $(ESTIMATOR_CHECKS) -n 2 -p no:cacheprovider
 
-# Lucene and search servers on this machine, one at a time: a JDK (17; 21 for Lucene 10 and OpenSearch 3), and Maven, which downloads their jars once into
+# Lucene, RankLib, classes of Vespa, and search servers on this machine, one at a time: a JDK (17; 21 for Lucene 10 and OpenSearch 3), and Maven, which downloads their jars once into
 # ~/.cache/sparserank-engines (or SPARSERANK_ENGINES). Without these the tests are skipped.
 test-engines: $(INTEGRATIONS)/.done
 	$(INTEGRATIONS)/bin/python -m pytest $(ENGINE_TESTS) -p no:cacheprovider
