@@ -45,7 +45,7 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/python
 # A real Dask cluster, a gigabyte on disk under a memory limit: an environment of their own, some minutes.
 INTEGRATIONS := .venv-integrations
 ESTIMATOR_CHECKS := integrations/test_papers_estimator_checks.py
-ENGINE_TESTS := $(wildcard integrations/test_lucene.py integrations/test_solr*.py integrations/test_opensearch*.py integrations/test_vespa.py)
+ENGINE_TESTS := $(wildcard integrations/test_lucene.py integrations/test_solr*.py integrations/test_opensearch*.py integrations/test_ranklib.py integrations/test_vespa.py)
 # Of what runs in a process; docs/deployment/matrix.md is written from these two.
 FORMAT_TESTS := integrations/test_fusion_engines.py integrations/test_pyterrier_fusion.py integrations/test_xgboost_metrics.py \
 	integrations/test_sql_servers.py integrations/test_spark.py
@@ -61,7 +61,7 @@ test-integrations: $(INTEGRATIONS)/.done
 	$(INTEGRATIONS)/bin/python -m pytest integrations -n 2 --dist loadfile -W default --show-capture=no -p no:cacheprovider $(addprefix --ignore=,$(ESTIMATOR_CHECKS) $(ENGINE_TESTS))
 	SCIPY_ARRAY_API=1 $(INTEGRATIONS)/bin/python -m pytest $(ESTIMATOR_CHECKS) -n 2 -p no:cacheprovider
 
-# Lucene and search servers on this machine, one at a time: a JDK (17; 21 for Lucene 10 and OpenSearch 3), and Maven, which downloads their jars once into
+# Lucene, RankLib, classes of Vespa, and search servers on this machine, one at a time: a JDK (17; 21 for Lucene 10 and OpenSearch 3), and Maven, which downloads their jars once into
 # ~/.cache/sparserank-engines (or SPARSERANK_ENGINES). Without these the tests are skipped.
 test-engines: $(INTEGRATIONS)/.done
 	$(INTEGRATIONS)/bin/python -m pytest $(ENGINE_TESTS) -p no:cacheprovider

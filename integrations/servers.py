@@ -45,6 +45,7 @@ NEWER = {"3.9.0": 21}  # versions of OpenSearch that need a later Java
 VESPA = "8.600.35"
 VESPA_PARTS = "config-model config-model-api config-provisioning component container-search container-core "
 VESPA_PARTS += "searchlib model-integration"
+RANKLIB = "0.2.0"  # of a fork, RankyMcRankFace, which the plugins of Elasticsearch and OpenSearch use
 LUCENE = {"9.12.3": JAVA, "10.5.1": 21}  # and the Java that they need
 WORDS = [f"w{i}" for i in range(60)]  # of documents; the first five are too frequent to look for
 LEARNING_TO_RANK = """<query>
@@ -172,9 +173,15 @@ def vespa(*arguments: object) -> list[float]:
     return list(map(float, printed(path, SOURCES / "Vespa.java", *arguments).splitlines()))
 
 
-def printed(path: str, source: Path, *arguments: object, least: int = JAVA) -> str:
-    """What a program of one file prints."""
-    call = [java(least), "-XX:+UseSerialGC", "-cp", path, str(source), *map(str, arguments)]
+def ranklib(model: Path, documents: Path, scores: Path) -> None:
+    """The scores of documents in LETOR's format, by RankLib, into a file."""
+    given = "-load", model, "-rank", documents, "-score", scores, "-sparse"
+    printed(jars([f"com.o19s:RankyMcRankFace:{RANKLIB}"]), "ciir.umass.edu.eval.Evaluator", *given)
+
+
+def printed(path: str, program: Path | str, *arguments: object, least: int = JAVA) -> str:
+    """What a program prints: a class of the jars, or a file."""
+    call = [java(least), "-XX:+UseSerialGC", "-cp", path, str(program), *map(str, arguments)]
     done = subprocess.run(call, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout

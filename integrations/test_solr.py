@@ -173,6 +173,12 @@ def test_steps_as_trees_with_values_at_the_edges(server: Server) -> None:
     files = model.export("solr-trees", name="trees", features=by_fields(model, "f"))
     check_scores(server, model, values, files, "trees")
     ran("solr-trees", f"Solr {server.version}", "steps")
+    found, scores = reranked(server, "trees", "0")
+    upload(server, model.export("solr-trees", name="trees", features=by_fields(model, "f"), offset=2.5), "trees")
+    same, shifted = reranked(server, "trees", "0")
+    np.testing.assert_allclose(shifted - 2.5, scores, atol=16 * EPS * (np.abs(scores).max() + 2.5))
+    assert sorted(same) == sorted(found)
+    ran("solr-trees", f"Solr {server.version}", "offset")
 
 
 @pytest.mark.parametrize("kind", categories.KINDS)

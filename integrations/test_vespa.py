@@ -4,6 +4,8 @@ importers read exported trees, and its normaliser of ranks fuses. The content no
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from sparserank.data.derived import Derived
 from sparserank.export.fusion import export_fusion
 from sparserank.shards.scaling import FeatureScaling
 
+PAGE = Path(__file__).parent.parent / "docs" / "deployment" / "vespa.md"
 RUNTIME = f"Vespa's evaluator {VESPA}"
 SCHEMA = "schema docs {{\n    document docs {{\n{fields}\n    }}\n{profile}\n}}\n"
 FIELD = "        field {} type {} {{ indexing: attribute }}"
@@ -107,6 +110,12 @@ def test_levels_that_are_whole_numbers_are_found_in_attributes_of_texts_and_of_n
     numbers = [7, -3, 0, 1000000, 8]
     found = scored(tmp_path, profile, {"shop": "int"}, attributes([{"shop": level} for level in numbers]))
     assert found.tolist() == [1.0, 2.0, 3.0, 5.0, 0.0]
+    # The flag of a missing number is defined as the page says.
+    (features,) = re.findall(r"`(\"brand is missing\": \".*?\")`", PAGE.read_text())
+    flag = sr.RankingModel(np.ones(1), ("brand is missing",), replace(unit, center=np.zeros(1), scale=np.ones(1)))
+    profile = str(flag.export("vespa", features=json.loads(f"{{{features}}}"))["sparserank.profile"])
+    found = scored(tmp_path, profile, {"brand": "int"}, attributes([{"brand": value} for value in (7, float("nan"))]))
+    assert found.tolist() == [0.0, 1.0]
 
 
 def test_vespa_imports_trees(models: Any, tmp_path: Path) -> None:  # noqa: F811

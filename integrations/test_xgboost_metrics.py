@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xgboost
@@ -79,5 +81,11 @@ def test_xgboost_loads_steps_as_trees(tmp_path) -> None:
     assert names == list(model.feature_names)
     for found in (booster.predict(xgboost.DMatrix(wild, feature_names=names)), ranker.predict(wild)):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.ptp(expected))  # single precision
-    for kind in ("steps", "offset"):
+    filled = replace(model, fill_values=np.full(data.n_features, 0.485))
+    file.write_text(filled.export("xgboost")["model.json"])
+    booster.load_model(file)
+    holes = np.where(np.random.default_rng(1).random(wild.shape) < 0.3, np.nan, wild)
+    found, expected = booster.predict(xgboost.DMatrix(holes, feature_names=names)), filled.predict(holes.astype(float))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.ptp(expected))
+    for kind in ("steps", "offset", "missing"):
         ran("xgboost", f"XGBoost {xgboost.__version__}", kind)

@@ -68,7 +68,11 @@ def test_one_split_trees_of_lightgbm(data: sr.RankingDataset, model: sr.RankingM
         at_edges[:, j] = np.resize(steps.edges, 40)
     for X in (data.X, at_edges):
         np.testing.assert_allclose(trees.predict(X), model.predict(X) + 2.0, rtol=1e-12, atol=1e-12)
-    for kind in ("steps", "offset"):
+    filled = replace(model, fill_values=np.full(N_FEATURES, 0.485))
+    trees = lightgbm.Booster(model_str=filled.export("lightgbm")["model.txt"])
+    holes = np.where(np.random.default_rng(0).random(data.X.shape) < 0.3, np.nan, data.X)
+    np.testing.assert_allclose(trees.predict(holes), filled.predict(holes), rtol=1e-12, atol=1e-12)
+    for kind in ("steps", "offset", "missing"):
         ran("lightgbm", f"LightGBM {lightgbm.__version__}", kind)
 
 
