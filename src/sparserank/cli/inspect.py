@@ -17,8 +17,8 @@ from sparserank.cli.screen import note, say, table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from sparserank.model.feature import Feature
     from sparserank.model.fusion import FusionFormula
-    from sparserank.model.ranking_model import RankingModel
 
 BEGINS_REQUEST = re.compile(  # a run has numbers there; lines of responses and judged requests have these keys, too
     rb'\s*\{(?!.*"(?:qid|ratings)"\s*:).*"(?:query|retriever|source|params)"\s*:\s*\{\s*"\w+"\s*:\s*[{\["]', re.DOTALL
@@ -132,26 +132,23 @@ def _model(path: Path) -> None:
     facts = " ".join(f"{key}={value}" for key, value in known.items() if key != VALUES)
     content = model.to_json()
     give(content, [{name: f[name] for name in f if name != "steps"} for f in content["features"]])
-    knows = model.fill_values is not None
-    order = sorted(model.support.tolist(), key=lambda j: -abs(model.coef[j]))
-    rows = []
-    for j in order:
-        center, scale, transform = model.scaling.center[j], model.scaling.scale[j], model.transform_of(j)
-        is_raw = transform == "none" and not (model.scaling.logarithmic or model.scaling.per_query)
-        raw = f"{model.coef[j] / scale:.6g}" if is_raw else "-"
-        weights = [f"{model.coef[j]:.6g}", transform, f"{center:.6g}", f"{scale:.6g}", raw]
-        rows.append([model.feature_names[j], *weights, *([_fill(model, j)] if knows else [])])
+    features = sorted(model.features, key=lambda f: -abs(f.coef))
+    knows = any(f.missing is not None for f in features)
+    rows, steps = [], []
+    for f in features:
+        is_raw = f.kind == "none" and not (model.logarithmic or model.per_query)
+        numbers = [f"{f.coef:.6g}", f.kind, f"{f.mean:.6g}", f"{f.scale:.6g}", f"{f.slope:.6g}" if is_raw else "-"]
+        rows.append([f.name, *numbers, *([_fill(f)] if knows else [])])
+        if f.steps is not None:
+            begins, values = f.steps.begins.tolist(), (f.coef * f.steps.values).tolist()
+            adds = ", ".join(f"{x:.4g}: {y:.4g}" for x, y in zip(begins, values, strict=True))
+            steps.append([f.name, f"{min(values):.4g}", f"{max(values):.4g}", adds])
     columns = ["feature", "weight", "transform", "center", "scale", "weight on raw values"]
     table(
-        f"{path}: {len(model.columns)} of {model.n_available} features, scaling {model.scaling.method}",
+        f"{path}: {len(model.columns)} of {model.n_available} features, scaling {model.scaling}",
         [*columns, *(["missing value"] if knows else [])],
         rows,
     )
-    steps = []
-    for j in (j for j in order if j in model.steps):
-        begins, values = model.steps[j].begins.tolist(), (model.coef[j] * model.steps[j].values).tolist()
-        adds = ", ".join(f"{x:.4g}: {y:.4g}" for x, y in zip(begins, values, strict=True))
-        steps.append([model.feature_names[j], f"{min(values):.4g}", f"{max(values):.4g}", adds])
     if steps:
         table(
             "steps: contribution to the score beyond each value of the feature",
@@ -250,9 +247,8 @@ def _formula(path: Path, formula: FusionFormula, metadata: Mapping[str, Any]) ->
     say("; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in facts.items() if value is not None))
 
 
-def _fill(model: RankingModel, j: int) -> str:
-    """The replacement for a missing value of feature j."""
-    value = math.nan if model.fill_values is None else float(model.fill_values[j])
-    if model.derived_of(j) is not None:  # is never missing
+def _fill(feature: Feature) -> str:
+    """The replacement for a missing value."""
+    if feature.derived is not None:  # is never missing
         return "-"
-    return "refused" if math.isnan(value) else f"{value:.6g}"
+    return "refused" if feature.missing is None else f"{feature.missing:.6g}"

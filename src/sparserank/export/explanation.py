@@ -122,11 +122,11 @@ def explain_query(model: RankingModel, data: RankingDataset, query: Any) -> Quer
     names = document_ids(own)
     return QueryExplanation(
         str(query),
-        tuple(model.feature_names[j] for j in model.support),
+        tuple(f.name for f in model.features),
         tuple(str(names[i]) for i in order),
         own.relevance[order],
         scores[order],
         model.selected_values(own)[order],
         (added - added.mean(axis=0))[order],
-        {model.feature_names[j]: steps for j, steps in model.steps.items()},
+        {f.name: f.steps for f in model.features if f.steps is not None},
     )

@@ -157,10 +157,10 @@ def column_table(result: SelectionResult) -> Table:
     """The columns that the selected features are made of, where they are several, with their weights."""
     model = result.model
     rows = [
-        [feature, derived.level or "is missing", f"{model.rise(j):+.4f}"]
-        for feature, columns in model.columns.items()
-        for j in sorted(columns, key=lambda j: -model.rise(j))
-        if (derived := model.derived_of(j)) is not None
+        [column, f.derived.level or "is missing", f"{model.rise(f):+.4f}"]
+        for column, features in model.sources.items()
+        for f in sorted(features, key=lambda f: -model.rise(f))
+        if f.derived is not None
     ]
     return Table(
         "Levels of categories, and missing values", ["feature", "value", "adds to the score"], rows, folded=True

@@ -216,8 +216,7 @@ def _added(
         added.append({})
         if model is not None:
             shown, parts = model.selected_values(own), model.contributions(own)
-            for k, j in enumerate(model.support.tolist()):
-                name = model.feature_names[j]
+            for k, name in enumerate(f.name for f in model.features):
                 values[name] = float(shown[better, k]), float(shown[worse, k])
                 added[-1][name] = float(parts[better, k] - parts[worse, k])
     own_first, of_rival = (sorted(of, key=lambda name: -abs(of[name])) for of in added)
