@@ -60,7 +60,7 @@ MODEL = RANKER.to_model()
 SCALING = sr.FeatureScaling("standard", np.zeros(5), np.ones(5))
 METHODS = [
     (DATA, "take_features take_queries rename_features replace_features to_input_order from_input_order"),
-    (MODEL, "contributions predict score_dataset selected_values export save transform_of with_missing from_pipeline"),
+    (MODEL, "contributions predict score_dataset selected_values export save with_missing from_pipeline"),
     (RANKER, "fit fit_dataset predict score transform save"),
     (sr.fit_path(DATA, n_alphas=3, n_threads=1), "support scaled_coef truncate"),
     (SCALING, "apply transform"),
