@@ -87,7 +87,8 @@ def test_rankers_with_validation_keep_what_they_learned() -> None:
         ranker.fit(form, y, qid=qid, eval_set=[(form, y)], eval_qid=[qid])
         np.testing.assert_array_equal(ranker.fill_values_, expected)
         np.testing.assert_allclose(ranker.predict(form), whole @ ranker.coef_, rtol=1e-9)
-        np.testing.assert_array_equal(array_of(ranker.to_model(), "missing"), expected)
+        held = {f.index: f.missing for f in ranker.to_model().features}
+        assert held == {j: expected[j] for j in ranker.support_.tolist()}
     on_data = sr.SparseRankerCV(n_alphas=8, cv=3).fit_dataset(sr.RankingDataset(whole, y, qid))
     np.testing.assert_array_equal(on_data.coef_, rankers[0].fit(X, y, qid=qid).coef_)
 
@@ -141,9 +142,9 @@ def test_a_model_of_a_store_has_the_values_that_the_store_learned(tmp_path: Path
         convert([tmp_path / "t.parquet"], tmp_path / rule, reading, shard_bytes=2000)
         stored = sr.read(tmp_path / rule)
         np.testing.assert_array_equal(stored.fill_values, oracle.learned(X.tolist(), rule))
-        np.testing.assert_array_equal(
-            array_of(sr.SparseRanker().fit_dataset(stored).to_model(), "missing"), stored.fill_values
-        )
+        model = sr.SparseRanker().fit_dataset(stored).to_model()
+        assert len(model.features) > 2
+        assert [f.missing for f in model.features] == stored.fill_values[model.support].tolist()
 
 
 def test_medians_of_more_rows_than_are_kept_come_from_evenly_spread_ones() -> None:

@@ -347,7 +347,7 @@ def test_asinh_of_what_the_constant_makes_too_large_is_what_predict_gives(consta
 
 
 def test_a_fill_value_that_the_constant_makes_too_large_is_exported():
-    model = replace(made([1.0], transform=Transform(("asinh",), np.array([1e-6]))), fill_values=np.array([1e305]))
+    model = rebuilt(made([1.0], transform=Transform(("asinh",), np.array([1e-6]))), fill_values=np.array([1e305]))
     for name, found in everywhere(model, np.array([[np.nan]])).items():
         np.testing.assert_allclose(found, model.predict(np.array([[np.nan]])), rtol=1e-12, err_msg=name)
 

@@ -37,7 +37,8 @@ def read_model(path: StrPath, *, links: bool = True) -> RankingModel:
     try:
         return model_of_content(content)
     except ValueError as error:
-        raise ModelFormatError(f"{path}: damaged model file: {error}; restore it or train again.") from error
+        why = str(error).rstrip(".")
+        raise ModelFormatError(f"{path}: damaged model file: {why}; restore it or train again.") from error
 
 
 def read_content(path: StrPath, form: str, newest: int, expected: str, *, links: bool) -> dict[str, Any]:

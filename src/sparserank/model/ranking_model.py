@@ -93,22 +93,24 @@ class RankingModel:
     def __post_init__(self) -> None:
         anything = Typed(Mapping)  # values that a model file cannot contain are written as text
         check_arguments(RankingModel, vars(self), parameters=anything, metadata=anything, derived=anything)
-        places = set()
+        names, places = tuple(self.feature_names), set()
         for f in self.features:
-            if not 0 <= f.index < self.n_features:
-                raise DataError(f"feature index {brief(f.index)} is outside 0..{self.n_features - 1}")
-            expected = self.feature_names[f.index]
-            if f.name != expected:
-                raise DataError(f"feature index {f.index} belongs to feature {brief(expected)}, not to {brief(f.name)}")
+            if not 0 <= f.index < len(names):
+                raise DataError(f"feature index {brief(f.index)} is outside 0..{len(names) - 1}, by the feature names.")
+            if f.name != names[f.index]:
+                said = f"feature index {f.index} belongs to feature {brief(names[f.index])}, not to {brief(f.name)}"
+                raise DataError(f"{said}, by the feature names.")
             if f.index in places:
-                raise DataError(f"feature {brief(f.name)} is listed twice")
+                raise DataError(f"feature {brief(f.name)} is listed twice.")
             if f.steps is not None and f.transform != NONE:
-                raise DataError(f"feature {brief(f.name)} has a transform and steps, which replace transforms")
+                said = "has a transform and steps, which replace transforms; omit one"
+                raise DataError(f"feature {brief(f.name)} {said}.")
             places.add(f.index)
         features = sorted(f for f in self.features if f.coef != 0)
         if self.derived:
             features = [f._replace(derived=self.derived.get(f.name)) for f in features]
         object.__setattr__(self, "features", tuple(features))
+        object.__setattr__(self, "feature_names", names)
 
     @classmethod
     def from_arrays(
@@ -155,14 +157,15 @@ class RankingModel:
         DataError
             An array does not have one number for each name.
         """
-        check_arguments(RankingModel.from_arrays, locals(), feature_names=LATER, parameters=LATER, metadata=LATER)
+        check_arguments(RankingModel.from_arrays, locals(), parameters=LATER, metadata=LATER)
         given = {"coef": coef, "mean": scaling.center, "scale": scaling.scale, "missing": fill_values}
         given |= {"median": medians, "constant": None if transform is None else transform.constants}
         arrays = {name: np.asarray(values) for name, values in given.items() if values is not None}
-        if any(a.shape != (len(feature_names),) for a in arrays.values()):
+        names = tuple(feature_names)
+        if any(a.shape != (len(names),) for a in arrays.values()):
             shapes = ", ".join(str(a.shape) for a in arrays.values())
             raise DataError(
-                f"a model needs one weight, center and scale for each of its {len(feature_names)} feature names; "
+                f"a model needs one weight, center and scale for each of its {len(names)} feature names; "
                 f"got arrays of shapes {shapes}."
             )
         selected = np.flatnonzero(coef)
@@ -171,12 +174,12 @@ class RankingModel:
         for name in ("missing", "median"):
             columns[name] = [None if value != value else value for value in columns[name]]
         columns["index"] = selected.tolist()
-        columns["name"] = [feature_names[j] for j in selected]
+        columns["name"] = [names[j] for j in selected]
         columns["steps"] = [steps.get(j) for j in columns["index"]]
         if transform is not None:
             columns["transform"] = [transform.kinds[j] for j in selected]
         features = map(Feature._make, zip(*(columns[f] for f in Feature._fields), strict=True))
-        return cls(tuple(features), feature_names, scaling.method, parameters, metadata, **more)
+        return cls(tuple(features), names, scaling.method, parameters, metadata, **more)
 
     @classmethod
     def from_pipeline(cls, pipeline: Any) -> RankingModel:
