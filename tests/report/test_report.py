@@ -11,8 +11,6 @@ from dataclasses import replace
 from functools import partial
 from html import escape
 from html.parser import HTMLParser
-from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pytest
@@ -588,7 +586,7 @@ def test_levels_are_named_whole() -> None:
     derived = {name: Derived("brand", level) for name, level in levels.items()}
     unit = FeatureScaling("none", np.zeros(3), np.ones(3))
     model = RankingModel.from_arrays(np.array([3.0, 2.0, 1.0]), tuple(levels), unit, derived=derived)
-    rows = column_table(cast(SelectionResult, SimpleNamespace(model=model))).rows
+    rows = column_table(model).rows
     assert rows == [
         ["brand", "brand new", "+3.0000"],
         ["brand", "brand=x", "+2.0000"],

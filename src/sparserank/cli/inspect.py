@@ -17,7 +17,6 @@ from sparserank.cli.screen import note, say, table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sparserank.model.feature import Feature
     from sparserank.model.fusion import FusionFormula
 
 BEGINS_REQUEST = re.compile(  # a run has numbers there; lines of responses and judged requests have these keys, too
@@ -123,6 +122,7 @@ def _model(path: Path) -> None:
     from sparserank.model.fusion import formula_of, is_fusion
     from sparserank.model.size_models import load_model
     from sparserank.model.training_record import VALUES
+    from sparserank.report.tables import column_table
 
     model = load_model(path)
     if is_fusion(model):
@@ -132,23 +132,30 @@ def _model(path: Path) -> None:
     facts = " ".join(f"{key}={value}" for key, value in known.items() if key != VALUES)
     content = model.to_json()
     give(content, [{name: f[name] for name in f if name != "steps"} for f in content["features"]])
-    features = sorted(model.features, key=lambda f: -abs(f.coef))
-    knows = any(f.missing is not None for f in features)
+    knows = any(f.missing is not None for f in model.features)
     rows, steps = [], []
-    for f in features:
+    for name, weight in model.weights.items():
+        f = model.sources[name][0]
+        if f.derived is not None:  # a category, or only whether a number is missing
+            rows.append([name, f"{weight:.6g}", *["-"] * (4 + knows)])
+            continue
         is_raw = f.kind == "none" and not (model.logarithmic or model.per_query)
         numbers = [f"{f.coef:.6g}", f.kind, f"{f.mean:.6g}", f"{f.scale:.6g}", f"{f.slope:.6g}" if is_raw else "-"]
-        rows.append([f.name, *numbers, *([_fill(f)] if knows else [])])
+        fill = "refused" if f.missing is None else f"{f.missing:.6g}"
+        rows.append([name, *numbers, *([fill] if knows else [])])
         if f.steps is not None:
             begins, values = f.steps.begins.tolist(), (f.coef * f.steps.values).tolist()
             adds = ", ".join(f"{x:.4g}: {y:.4g}" for x, y in zip(begins, values, strict=True))
-            steps.append([f.name, f"{min(values):.4g}", f"{max(values):.4g}", adds])
+            steps.append([name, f"{min(values):.4g}", f"{max(values):.4g}", adds])
     columns = ["feature", "weight", "transform", "center", "scale", "weight on raw values"]
     table(
         f"{path}: {len(model.columns)} of {model.n_available} features, scaling {model.scaling}",
         [*columns, *(["missing value"] if knows else [])],
         rows,
     )
+    levels = column_table(model)
+    if levels.rows:
+        table(levels.title, levels.columns, levels.rows)
     if steps:
         table(
             "steps: contribution to the score beyond each value of the feature",
@@ -245,10 +252,3 @@ def _formula(path: Path, formula: FusionFormula, metadata: Mapping[str, Any]) ->
     if isinstance(facts["quality"], float):
         facts["quality"] = figure(facts["quality"])
     say("; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in facts.items() if value is not None))
-
-
-def _fill(feature: Feature) -> str:
-    """The replacement for a missing value."""
-    if feature.derived is not None:  # is never missing
-        return "-"
-    return "refused" if feature.missing is None else f"{feature.missing:.6g}"

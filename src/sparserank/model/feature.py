@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -167,6 +167,12 @@ FIELDS = {  # a file has all fields of one version, or none; those of version 1 
 }
 
 
+def _together(names: Iterable[str]) -> dict[str, Field]:
+    """The fields of a file that has these: with one, all of its version."""
+    used = {FIELDS[name].since for name in names if name in FIELDS} | {1}
+    return {name: field for name, field in FIELDS.items() if field.since in used}
+
+
 def version_of(content: dict[str, Any]) -> int:
     """The first version of the file that has all fields of a feature."""
     return max(FIELDS[field].since for field in content)
@@ -183,8 +189,8 @@ def written(feature: Feature) -> dict[str, Any]:
         values["steps"] = {"edges": feature.steps.edges.tolist(), "values": feature.steps.values.tolist()}
     if feature.missing is not None:
         values["median"] = None
-    used = {field.since for name, field in FIELDS.items() if values[name] != Feature._field_defaults.get(name)}
-    return checked({name: values[name] for name, field in FIELDS.items() if field.since in used | {1}})
+    told = [name for name in FIELDS if values[name] != Feature._field_defaults.get(name)]
+    return checked({name: values[name] for name in _together(told)})
 
 
 def read(given: Any, version: int) -> Feature:
@@ -200,12 +206,12 @@ def read(given: Any, version: int) -> Feature:
         raise ValueError(
             f"feature {name} has a curve, and models of curves were removed (sparserank 0.3.0 is the last with them)"
         )
-    early = next((field for field in given if field in FIELDS and FIELDS[field].since > version), None)
+    fields = _together(given)
+    early = next((key for key, field in fields.items() if field.since > version), None)
     if early is not None:
         raise ValueError(f"feature {name} has {early!r}, which version {version} does not support")
-    used = {FIELDS[field].since for field in given if field in FIELDS} | {1}
-    values = checked({name: part(given, name, field.kind) for name, field in FIELDS.items() if field.since in used})
-    values |= {name: float(value) for name, value in values.items() if FIELDS[name].kind == NUMBER}
+    values = checked({key: part(given, key, field.kind) for key, field in fields.items()})
+    values |= {key: float(value) for key, value in values.items() if fields[key].kind == NUMBER}
     if "steps" in values:
         edges, heights = (np.array(values["steps"][key], dtype=np.float64) for key in ("edges", "values"))
         values["steps"] = StepFunction(edges, heights)

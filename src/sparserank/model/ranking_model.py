@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -158,9 +158,11 @@ class RankingModel:
             An array does not have one number for each name.
         """
         check_arguments(RankingModel.from_arrays, locals(), parameters=LATER, metadata=LATER)
-        given = {"coef": coef, "mean": scaling.center, "scale": scaling.scale, "missing": fill_values}
-        given |= {"median": medians, "constant": None if transform is None else transform.constants}
-        arrays = {name: np.asarray(values) for name, values in given.items() if values is not None}
+        given: dict[str, Any] = {"coef": coef, "mean": scaling.center, "scale": scaling.scale}
+        given |= {"missing": fill_values, "median": medians}
+        if transform is not None:
+            given |= {"transform": transform.kinds, "constant": transform.constants}
+        arrays = {field: np.asarray(values) for field, values in given.items() if values is not None}
         names = tuple(feature_names)
         if any(a.shape != (len(names),) for a in arrays.values()):
             shapes = ", ".join(str(a.shape) for a in arrays.values())
@@ -169,16 +171,12 @@ class RankingModel:
                 f"got arrays of shapes {shapes}."
             )
         selected = np.flatnonzero(coef)
-        columns: dict[str, Sequence[Any]] = {f: [d] * len(selected) for f, d in Feature._field_defaults.items()}
-        columns |= {name: a[selected].tolist() for name, a in arrays.items()}
-        for name in ("missing", "median"):
-            columns[name] = [None if value != value else value for value in columns[name]]
-        columns["index"] = selected.tolist()
-        columns["name"] = [names[j] for j in selected]
-        columns["steps"] = [steps.get(j) for j in columns["index"]]
-        if transform is not None:
-            columns["transform"] = [transform.kinds[j] for j in selected]
-        features = map(Feature._make, zip(*(columns[f] for f in Feature._fields), strict=True))
+        index = selected.tolist()
+        columns = {field: [default] * len(index) for field, default in Feature._field_defaults.items()}
+        columns |= {field: a[selected].tolist() for field, a in arrays.items()}
+        columns |= {field: [None if v != v else v for v in columns[field]] for field in ("missing", "median")}
+        columns |= {"index": index, "name": [names[j] for j in index], "steps": [steps.get(j) for j in index]}
+        features = map(Feature._make, zip(*(columns[field] for field in Feature._fields), strict=True))
         return cls(tuple(features), names, scaling.method, parameters, metadata, **more)
 
     @classmethod
@@ -569,14 +567,13 @@ class RankingModel:
 def step_model(bins: Bins, jumps: np.ndarray, names: tuple[str, ...], **more: Any) -> RankingModel:
     """The model with jumps (n_features * BINS - 1,) at the edges of these bins. The weight of a feature is half the
     range of its steps, negative if these are lower at their end than at their beginning."""
-    steps = bins.functions(jumps.reshape(len(names), -1))
-    weights = np.zeros(len(names))
+    steps, weights = bins.functions(jumps.reshape(len(names), -1)), np.zeros(len(names))
     for j, f in steps.items():
         size = 0.5 * float(np.ptp(f.values))
         weights[j] = -size if f.values[-1] < f.values[0] else size
-    unit = {j: StepFunction(f.edges, f.values / weights[j]) for j, f in steps.items()}
-    none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
-    return RankingModel.from_arrays(weights, names, none, steps=unit, **more)
+        steps[j] = StepFunction(f.edges, f.values / weights[j])
+    none = FeatureScaling(NONE, np.zeros(len(names)), np.ones(len(names)))
+    return RankingModel.from_arrays(weights, names, none, steps=steps, **more)
 
 
 def _number_of(row: int, row_index: np.ndarray | None) -> int:

@@ -9,6 +9,7 @@ from sparserank.crossval.choice import FEATURE, Candidate, Choice
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.model.in_words import in_words
+from sparserank.model.ranking_model import RankingModel
 from sparserank.report.document import Column, Fact, Table
 from sparserank.selection.facts import model_row
 from sparserank.selection.origin import Origin
@@ -153,9 +154,8 @@ def words_table(result: SelectionResult) -> Table:
     return Table("In words", [result.noun, "what it does"], rows, words=(1,), folded=True)
 
 
-def column_table(result: SelectionResult) -> Table:
-    """The columns that the selected features are made of, where they are several, with their weights."""
-    model = result.model
+def column_table(model: RankingModel) -> Table:
+    """What the levels of the selected categories add, and missing values of the selected numbers."""
     rows = [
         [column, f.derived.level or "is missing", f"{model.rise(f):+.4f}"]
         for column, features in model.sources.items()

@@ -71,26 +71,31 @@ class Side:
             features.append(f._replace(coef=f.slope * scale, mean=f.mean / f.scale * scale, scale=scale))
         return replace(self, model=replace(self.model, features=tuple(features)))
 
+    @property
+    def total(self) -> float:
+        """The sum of the absolute weights."""
+        return sum(map(abs, self.model.weights.values())) or 1.0
+
     def weights(self) -> dict[str, float]:
         """{feature: its weight divided by the sum of the absolute weights}, of the features in use."""
-        weights = self.model.weights
-        total = sum(map(abs, weights.values())) or 1.0
-        return {name: weight / total for name, weight in weights.items()}
+        total = self.total
+        return {name: weight / total for name, weight in self.model.weights.items()}
 
-    def levels(self, feature: str) -> dict[str, float]:
+    def levels(self, column: str) -> dict[str, float]:
         """{feature made from the column: what it adds}, in the unit of `weights`."""
-        m, total = self.model, sum(map(abs, self.model.weights.values()))
-        return {f.name: m.rise(f) / total for f in m.sources[feature] if f.derived is not None}
+        made = [f for f in self.model.sources[column] if f.derived is not None]
+        return {f.name: self.model.rise(f) / self.total for f in made}
 
     def known_levels(self, column: str) -> list[str]:
         """The levels of a category that have a feature, selected or not."""
         return [d.level for d in self.model.derived.values() if d.source == column and d.level]
 
-    def steps(self, feature: str) -> StepFunction | None:
-        """The steps of a feature in the unit of `weights`; None if it has none."""
-        first = self.model.sources[feature][0]
-        unit = first.slope / sum(map(abs, self.model.weights.values()))
-        return None if first.steps is None or first.derived is not None else first.steps.times(unit)
+    def steps(self, column: str) -> StepFunction | None:
+        """The steps of a number in the unit of `weights`; None if it has none."""
+        first = self.model.sources[column][0]
+        if first.steps is None or first.derived is not None:
+            return None
+        return first.steps.times(first.slope / self.total)
 
 
 @dataclass(frozen=True)
