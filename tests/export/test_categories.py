@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
 from tests.oracles import categories as oracle
 from tests.oracles.exported import evaluated
+from tests.support.command_line import Cli
 from tests.support.models import rebuilt, unscaled
 
 LEVELS = ["acme", "", 'o\'neil "q"', "💡 lamp", "x" * 10_000, "7", "back\\slash", "a b"]
@@ -203,3 +205,21 @@ def test_other_engines_take_the_columns_as_numbers():
         model_of("weights").export("lucene", filled=True)
     text = model_of("weights").export("elasticsearch", filled=True)["model.json"]
     assert set(json.loads(json.loads(text)["model"]["model"]["definition"])) == set(NAMES)
+
+
+def test_inspect_shows_a_category_as_one_feature_and_what_its_levels_add(cli_here: Cli, tmp_path: Path) -> None:
+    derived = {"brand=acme": Derived("brand", "acme"), "brand is missing": Derived("brand", "")}
+    derived["rating is missing"] = Derived("rating", None)
+    weights = [0.5, -0.25, 2.0, 0.125]
+    unscaled(weights, ("brand=acme", "brand is missing", "rating", "rating is missing"), derived=derived).save(
+        tmp_path / "m.json"
+    )
+    features, levels = cli_here("inspect", "m.json").out.split("Levels of categories")
+    rows = [line.split()[:3] for line in features.splitlines() if line.startswith(("rating", "brand"))]
+    assert rows == [["rating", "2", "none"], ["brand", "0.75", "-"]]
+    shown = [line.split() for line in levels.splitlines() if line.startswith(("rating", "brand"))]
+    assert shown == [
+        ["brand", "acme", "+0.5000"],
+        ["brand", "is", "missing", "-0.2500"],
+        ["rating", "is", "missing", "+0.1250"],
+    ]

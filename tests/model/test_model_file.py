@@ -14,6 +14,7 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank import RankingDataset, papers
 from sparserank.errors import DataError, ModelFormatError
+from sparserank.model.feature import FIELDS, Feature
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model
 from sparserank.options.paths import SCALINGS
@@ -80,6 +81,20 @@ def test_saved_and_loaded_exactly(model: RankingModel, tmp_path: Path) -> None:
     content = json.loads((tmp_path / "m.json").read_text())
     assert [f["name"] for f in content["features"]] == ["a", "c", "e"]
     assert set(content["features"][0]) == {"index", "name", "coef", "mean", "scale"}
+
+
+def test_every_field_of_a_feature_is_in_the_file_or_made_from_it() -> None:
+    assert [*FIELDS, "derived"] == [*Feature._fields]
+
+
+def test_fields_of_one_version_come_together(model: RankingModel, tmp_path: Path) -> None:
+    """Without its constant, an asinh would be another function."""
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(model.to_json() | {"features": [entry(transform="asinh")], "version": 2}))
+    with pytest.raises(ModelFormatError, match="constant is missing"):
+        load_model(path)
+    path.write_text(json.dumps(model.to_json() | {"features": [entry(coef=0.0), entry(index=1, name="b")]}))
+    assert [f.name for f in load_model(path).features] == ["b"]  # a weight of 0 selects nothing
 
 
 @pytest.mark.parametrize("method", SCALINGS)
