@@ -590,5 +590,5 @@ def test_levels_are_named_whole() -> None:
     assert rows == [
         ["brand", "brand new", "+3.0000"],
         ["brand", "brand=x", "+2.0000"],
-        ["brand", "is missing", "+1.0000"],
+        ["brand", "missing", "+1.0000"],
     ]

@@ -63,6 +63,11 @@ class Feature(NamedTuple):
         return self.name if self.derived is None else self.derived.source
 
     @property
+    def level(self) -> str:
+        """The level of a category where x is 1, 'missing' where that is a missing value; "" for a number."""
+        return "" if self.derived is None else self.derived.level or "missing"
+
+    @property
     def kind(self) -> str:
         """The kind of t: 'none', 'log', 'asinh' or 'steps'."""
         return self.transform if self.steps is None else STEPS

@@ -69,7 +69,7 @@ def _of_source(model: RankingModel, name: str, features: Sequence[Feature]) -> s
         return _sentence(model, first) + (_where_missing(model, first, flag) if made or only_missing else "")
     told = []
     for verb, sign in (("raised", 1), ("lowered", -1)):
-        rises = {_level(f): sign * model.rise(f) for f in made}
+        rises = {f.level: sign * model.rise(f) for f in made}
         levels = sorted((level for level in rises if rises[level] > 0), key=lambda level: -rises[level])
         told += [f"{verb} if {name} is {_any_of(levels)}"] if levels else []
     return f"A document is {', and '.join(told)}." if told else f"{name} changes nothing."
@@ -80,11 +80,6 @@ def _where_missing(model: RankingModel, feature: Feature, rise: float) -> str:
     if feature.missing is not None and feature.median is not None:
         rise += model.rise(feature, feature.median, feature.missing)
     return f" A missing value {'raises' if rise > 0 else 'lowers'} it, compared with the median."
-
-
-def _level(feature: Feature) -> str:
-    assert feature.derived is not None
-    return feature.derived.level or "missing"
 
 
 def _any_of(levels: Sequence[str]) -> str:

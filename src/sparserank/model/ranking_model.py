@@ -388,6 +388,19 @@ class RankingModel:
         self._score(columns, data.query_ptr, data.row_index)  # raises if a row has no score
         return np.asarray(self._shaping(columns, data.query_ptr) * self.coef[self.support])
 
+    def explained(self, data: RankingDataset) -> dict[str, tuple[list[float | str], np.ndarray]]:
+        """{selected feature, by the name of its column: (its values, its contributions (n_docs,) to the scores)}, in
+        the row order of the data set; the value of a category is its level, 'other' for levels without a weight."""
+        columns, parts = self.selected_values(data), self.contributions(data)
+        out: dict[str, tuple[list[float | str], np.ndarray]] = {}
+        for name, own in self.sources.items():
+            places = np.searchsorted(self.support, [f.index for f in own])
+            values = np.full(len(columns), "other", dtype=object)
+            for f, column in zip(own, columns[:, places].T, strict=True):
+                values = np.where(column > 0, f.level, values) if f.level else column.astype(object)
+            out[name] = values.tolist(), parts[:, places].sum(axis=1)
+        return out
+
     def score_dataset(self, data: RankingDataset, *, missing: str | None = None) -> np.ndarray:
         """Scores (n_docs,) of `data`; features are found by name if the data have names. Scores and messages follow
         the row order that was passed to the constructor of `data`. `missing` is as in `predict`."""
