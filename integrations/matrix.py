@@ -67,7 +67,7 @@ def _model(kind: str, steps: bool) -> sr.RankingModel:
     names = ("brand=acme", "brand is missing") if kind == "categories" else ("f0", "f1")
     derived = dict(zip(names, (Derived("brand", "acme"), Derived("brand", "")), strict=True))
     step = StepFunction(np.array([0.5]), np.array([0.0, 1.0]))
-    return sr.RankingModel(
+    return sr.RankingModel.from_arrays(
         np.array([1.0, -2.0 if kind == "weights" else 2.0]),
         names,
         FeatureScaling("none", np.zeros(2), np.ones(2)),

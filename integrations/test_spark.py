@@ -171,7 +171,7 @@ def test_what_spark_would_replace(spark: Any) -> None:
     levels = ["${env:HOME}", "a$b", "`", "back\\", "tab\\t"]
     made = {d.name: d for d in (Derived("brand", level) for level in levels)}
     n = len(levels)
-    model = RankingModel(
+    model = RankingModel.from_arrays(
         2.0 ** np.arange(n), tuple(made), FeatureScaling("none", np.zeros(n), np.ones(n)), derived=made
     )
     frame = spark.createDataFrame(
@@ -180,7 +180,7 @@ def test_what_spark_would_replace(spark: Any) -> None:
     scored = frame.select("n", expr(model.export("spark")["score.sql"]).alias("score")).orderBy("n").collect()
     assert [score for _, score in scored] == [1.0, 2.0, 4.0, 8.0, 16.0, 0.0, 0.0]
     for name in ("${x}", ""):
-        plain = RankingModel(np.ones(1), (name,), FeatureScaling("none", np.zeros(1), np.ones(1)))
+        plain = RankingModel.from_arrays(np.ones(1), (name,), FeatureScaling("none", np.zeros(1), np.ones(1)))
         with pytest.raises(DataError, match="cannot be the name of an SQL column"):
             plain.export("spark")
         assert "CAST(price AS DOUBLE)" in plain.export("spark", features={name: "price"})["score.sql"]

@@ -17,6 +17,7 @@ import pytest
 from databases import Database
 from integrations.matrix import ran
 from tests.export import test_fusion_export as fusion
+from tests.support.models import rebuilt
 
 import sparserank as sr
 from sparserank.bins import StepFunction
@@ -81,7 +82,7 @@ def model_of(kind: str, scaled: bool) -> RankingModel:
         steps |= {j: StepFunction(np.array([0.5]), rng.normal(size=2)) for j in range(numbers, d)}
     center, scale = (rng.normal(size=d), rng.uniform(0.5, 1.0, d)) if scaled else (np.zeros(d), np.ones(d))
     fill = np.array([1.5, -0.5, math.nan, 3.0, 0.25] + [math.nan] * len(DERIVED))
-    return RankingModel(
+    return RankingModel.from_arrays(
         rng.choice([-1.0, 1.0], d) * rng.uniform(1.0, 3.0, d),
         FEATURES,
         FeatureScaling("standard" if scaled else "none", center, scale),
@@ -100,7 +101,7 @@ def expected(model: RankingModel) -> tuple[np.ndarray, np.ndarray]:
     there = np.isfinite(frame[UNFILLED]) & (frame[UNFILLED].abs() < 1.79e308)
     scores, sizes = np.full(N, math.nan), np.full(N, 1e3 * len(FEATURES))
     scores[there] = model.predict(frame[there])
-    if model.transform is None and not model.steps:
+    if all(feature.kind == "none" for feature in model.features):
         known = frame[[*NUMBERS, "stock"]].to_numpy()
         sizes += 10.0 * np.where(np.abs(known) < 1.79e308, np.abs(known), 0.0).sum(axis=1)
     return scores, 1e-15 * sizes
@@ -144,15 +145,15 @@ def test_what_every_row_decides_is_compared(base: Database) -> None:
 @pytest.mark.parametrize("kind", ["number", "whole", "small", "decimal", "boolean"])
 def test_columns_of_any_type(base: Database, kind: str) -> None:
     """PostgreSQL has no cast of a boolean to a number of double precision: it works where training knew of booleans."""
-    plain = RankingModel(np.array([2.0, 1.0]), ("a", "b"), FeatureScaling("none", np.zeros(2), np.ones(2)))
-    model = replace(plain, metadata={"booleans": ["a"]} if kind == "boolean" else {})
+    plain = RankingModel.from_arrays(np.array([2.0, 1.0]), ("a", "b"), FeatureScaling("none", np.zeros(2), np.ones(2)))
+    model = rebuilt(plain, metadata={"booleans": ["a"]} if kind == "boolean" else {})
     values = (False, True, None) if kind == "boolean" else (0, 1, None)
     base.table("docs", {"n": "whole", "a": kind, "b": "whole"}, [(i, v, 5) for i, v in enumerate(values)])
-    for filled, last in ((model, None), (replace(model, fill_values=np.array([0.25, math.nan])), 5.5)):
+    for filled, last in ((model, None), (rebuilt(model, fill_values=np.array([0.25, math.nan])), 5.5)):
         found = base.run(f"SELECT {filled.export('sql')['score.sql']} AS score FROM docs ORDER BY n")
         assert [score if score is None else float(score) for (score,) in found] == [5.0, 7.0, last]
         if kind == "boolean":
-            of_number = replace(filled, metadata={}).export(
+            of_number = rebuilt(filled, metadata={}).export(
                 "sql", features={"a": "CASE WHEN a THEN 1 WHEN NOT a THEN 0 END"}
             )
             assert base.run(f"SELECT {of_number['score.sql']} AS score FROM docs ORDER BY n") == found
@@ -179,7 +180,7 @@ def test_booleans_of_a_table_are_known(base: Database, tmp_path: Path) -> None:
 
 def test_scores_through_the_sigmoid_are_numbers_of_any_size(base: Database) -> None:
     """PostgreSQL raises an error where e^x is no number."""
-    model = RankingModel(np.ones(1), ("a",), FeatureScaling("none", np.zeros(1), np.ones(1)))
+    model = RankingModel.from_arrays(np.ones(1), ("a",), FeatureScaling("none", np.zeros(1), np.ones(1)))
     base.table("docs", {"n": "whole", "a": "number"}, list(enumerate([-1e300, -800.0, -1.0, 0.0, 800.0])))
     found = base.run(f"SELECT {model.export('sql', sigmoid=True)['score.sql']} AS score FROM docs ORDER BY n")
     assert [s for (s,) in found] == pytest.approx([0.0, 0.0, 1 / (1 + math.e), 0.5, 1.0], abs=1e-300, rel=1e-12)
@@ -187,7 +188,7 @@ def test_scores_through_the_sigmoid_are_numbers_of_any_size(base: Database) -> N
 
 def test_a_product_that_is_no_number(base: Database) -> None:
     """What the page says of PostgreSQL: an error, where the others round to 0 or infinity."""
-    model = RankingModel(np.array([0.1]), ("a",), FeatureScaling("none", np.zeros(1), np.ones(1)))
+    model = RankingModel.from_arrays(np.array([0.1]), ("a",), FeatureScaling("none", np.zeros(1), np.ones(1)))
     base.table("docs", {"a": "number"}, [(5e-324,)])
     query = f"SELECT {model.export('sql')['score.sql']} AS score FROM docs"
     if base.name == "PostgreSQL":

@@ -103,7 +103,7 @@ def test_levels_that_are_whole_numbers_are_found_in_attributes_of_texts_and_of_n
     names = tuple(f"shop={level}" for level in levels)
     derived = {name: Derived("shop", level) for name, level in zip(names, levels, strict=True)}
     unit = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
-    model = sr.RankingModel(np.arange(1.0, 6.0), names, unit, derived=derived)
+    model = sr.RankingModel.from_arrays(np.arange(1.0, 6.0), names, unit, derived=derived)
     profile = str(model.export("vespa", features={"shop": "attribute(shop)"})["sparserank.profile"])
     texts = scored(tmp_path, profile, {"shop": "string"}, attributes([{"shop": level} for level in [*levels, "8"]]))
     assert texts.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 0.0]
@@ -112,7 +112,9 @@ def test_levels_that_are_whole_numbers_are_found_in_attributes_of_texts_and_of_n
     assert found.tolist() == [1.0, 2.0, 3.0, 5.0, 0.0]
     # The flag of a missing number is defined as the page says.
     (features,) = re.findall(r"`(\"brand is missing\": \".*?\")`", PAGE.read_text())
-    flag = sr.RankingModel(np.ones(1), ("brand is missing",), replace(unit, center=np.zeros(1), scale=np.ones(1)))
+    flag = sr.RankingModel.from_arrays(
+        np.ones(1), ("brand is missing",), replace(unit, center=np.zeros(1), scale=np.ones(1))
+    )
     profile = str(flag.export("vespa", features=json.loads(f"{{{features}}}"))["sparserank.profile"])
     found = scored(tmp_path, profile, {"brand": "int"}, attributes([{"brand": value} for value in (7, float("nan"))]))
     assert found.tolist() == [0.0, 1.0]

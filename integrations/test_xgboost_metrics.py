@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import xgboost
 from integrations.matrix import ran
 from tests.metrics.test_metrics import random_lists, values_of
+from tests.support.models import rebuilt, steps_of
 
 from sparserank import SparseRanker, evaluate
 from sparserank.data.dataset import RankingDataset
@@ -68,7 +67,7 @@ def test_xgboost_loads_steps_as_trees(tmp_path) -> None:
     file.write_text(model.export("xgboost", offset=1.0)["model.json"])
     wild = np.random.default_rng(0).normal(0, 3, (1000, data.n_features)).astype(np.float32)
     at = 0
-    for j, steps in model.steps.items():  # the numbers of single precision around each edge
+    for j, steps in steps_of(model).items():  # the numbers of single precision around each edge
         near = steps.edges.astype(np.float32)
         for to in (-np.inf, np.inf):
             wild[at : at + len(near), j] = np.nextafter(near, np.float32(to))
@@ -81,7 +80,7 @@ def test_xgboost_loads_steps_as_trees(tmp_path) -> None:
     assert names == list(model.feature_names)
     for found in (booster.predict(xgboost.DMatrix(wild, feature_names=names)), ranker.predict(wild)):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.ptp(expected))  # single precision
-    filled = replace(model, fill_values=np.full(data.n_features, 0.485))
+    filled = rebuilt(model, fill_values=np.full(data.n_features, 0.485))
     file.write_text(filled.export("xgboost")["model.json"])
     booster.load_model(file)
     holes = np.where(np.random.default_rng(1).random(wild.shape) < 0.3, np.nan, wild)

@@ -34,15 +34,15 @@ ROOMS = {
 # Nodes of the syntax tree of each room, which `test_code_nodes.py` counts: a change may only lower them, unless its
 # issue grants more. Lines are free: one statement a line, a name for an intermediate value, a comment per step.
 NODES = {
-    "cli": 24_536,
-    "report": 24_210,
+    "cli": 24_488,
+    "report": 24_222,
     "papers": 17_550,
-    "selection": 52_305,
-    "rankers": 14_835,
-    "crossval": 36_351,
+    "selection": 52_177,
+    "rankers": 14_739,
+    "crossval": 36_319,
     "evaluation": 9_668,
-    "export": 25_834,
-    "model": 14_373,
+    "export": 25_453,
+    "model": 14_566,
     "paths": 19_396,
     "solvers": 12_027,
     "objective": 3_913,
@@ -54,8 +54,8 @@ NODES = {
     "losses": 7_120,
     "penalties": 12_832,
     "metrics": 5_567,
-    "options": 7_693,
-    "ground": 7_104,
+    "options": 7_717,
+    "ground": 7_273,
 }
 CHARACTERS = {
     "report": 14_303,

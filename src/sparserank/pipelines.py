@@ -12,11 +12,11 @@ import numpy as np
 from sparserank.data.derived import Derived
 from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError
+from sparserank.model.feature import Feature
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
-from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import brief
-from sparserank.transforms import LOG, NONE, Transform
+from sparserank.transforms import LOG, NONE
 
 KNOWN = (
     "ColumnTransformer, OneHotEncoder, SimpleImputer, FunctionTransformer(np.log1p), StandardScaler, MinMaxScaler and "
@@ -237,56 +237,48 @@ def _level_text(level: Any, name: str) -> str:
 def _on_input(model: RankingModel, inputs: _Input, columns: Sequence[_Column]) -> RankingModel:
     """The model of the last step, expressed on the input of the first step."""
     plain = all(column.is_plain for column in columns)
-    if not plain and (model.transform is not None or model.steps or model.scaling.logarithmic):
+    has_steps = any(f.steps is not None for f in model.features)
+    if not plain and (model.logarithmic or any(f.kind != NONE for f in model.features)):
         raise DataError(
             "the ranker applies logarithms or steps to features that the pipeline has scaled, which a model cannot "
             "represent; leave the scaler out (rankers scale features themselves)."
         )
     if not plain and model.per_query:
-        raise DataError(f"{option('scaling', model.scaling.method)} cannot follow scaled or encoded features.")
+        raise DataError(f"{option('scaling', model.scaling)} cannot follow scaled or encoded features.")
     of_one = [column.features[0] for column in columns if len(column.features) == 1]
-    if model.steps and len(set(of_one)) < len(of_one):
+    if has_steps and len(set(of_one)) < len(of_one):
         raise DataError("the pipeline uses a feature twice, whose steps a model cannot add; use it once.")
-    if not plain and model.fill_values is not None:
+    if not plain and any(f.missing is not None for f in model.features):
         raise DataError(
             "the ranker fills in missing values after the pipeline has scaled them; put a SimpleImputer first instead."
         )
-    d = len(inputs.names)
-    center, scale = np.zeros(d), np.ones(d)
-    fill, medians, kinds, constants = np.array(inputs.fill), np.full(d, np.nan), [NONE] * d, np.ones(d)
-    logs: dict[int, bool] = {}
-    for column in (columns[k] for k in model.support):
-        for f in column.features:
-            if logs.setdefault(f, column.is_log) != column.is_log:
-                raise DataError(f"the pipeline uses {brief(inputs.names[f])} with and without a logarithm.")
-            kinds[f] = LOG if column.is_log else NONE
-    weight, constant = np.zeros(d), 0.0
-    for k, given in enumerate(columns):
-        column = given.then(model.scaling.center[k], model.scaling.scale[k])
-        j, own = column.features[0], float(model.coef[k]) / column.scale
-        np.add.at(weight, list(column.features), own * np.array(column.signs))
+    made: dict[int, Feature] = {}  # of the input, without their weights
+    weight, constant = np.zeros(len(inputs.names)), 0.0
+    for f in model.features:
+        given = columns[f.index]
+        column = given.then(f.mean, f.scale)
+        own, kind = f.coef / column.scale, LOG if column.is_log else f.transform
         constant -= own * column.center
-        if column.signs != (1.0,):
-            continue
-        center[j], scale[j] = column.center, column.scale
-        if model.transform is not None:
-            kinds[j], constants[j] = model.transform.kinds[k], model.transform.constants[k]
-        if model.fill_values is not None and np.isnan(fill[j]):
-            fill[j] = model.fill_values[k]
-        if model.medians is not None and not given.is_log:
-            medians[j] = given.center + given.scale * model.medians[k]
-    coef, constant = weight * scale, constant + float(weight @ center)
-    if constant and coef.any():  # what the centers do not subtract goes to one of them
-        j = int(np.argmax(np.abs(coef)))
-        center[j] -= constant / weight[j]
+        for j, sign in zip(column.features, column.signs, strict=True):
+            weight[j] += own * sign
+            first = made.setdefault(j, Feature(j, inputs.names[j], 1.0, transform=kind))
+            if (first.transform == LOG) != (kind == LOG):
+                raise DataError(f"the pipeline uses {brief(first.name)} with and without a logarithm.")
+        if column.signs == (1.0,):
+            median = None if given.is_log or f.median is None else given.center + given.scale * f.median
+            scaled = f._replace(index=j, name=inputs.names[j], mean=column.center, scale=column.scale)
+            made[j] = scaled._replace(transform=kind, median=median)
+    features = [f._replace(coef=float(weight[j] * f.scale)) for j, f in made.items()]
+    constant += sum(weight[f.index] * f.mean for f in features)
+    features.sort(key=lambda f: -abs(f.coef))
+    if constant and features and features[0].coef:  # what the means do not subtract goes to one of them
+        largest = features[0]
+        features[0] = largest._replace(mean=float(largest.mean - constant / weight[largest.index]))
+    imputed = [f if np.isnan(inputs.fill[f.index]) else f._replace(missing=inputs.fill[f.index]) for f in features]
     return replace(
         model,
-        coef=coef,
+        features=tuple(imputed),
         feature_names=tuple(inputs.names),
-        scaling=FeatureScaling(model.scaling.method if plain else "standard", center, scale),
-        transform=Transform(tuple(kinds), constants) if set(kinds) != {NONE} else None,
-        steps={columns[k].features[0]: steps for k, steps in model.steps.items()},
-        fill_values=None if np.isnan(fill).all() else fill,
-        medians=medians,
+        scaling=model.scaling if plain else "standard",
         derived=inputs.derived,
     )

@@ -19,6 +19,11 @@ MAX_BYTES = 256 * 2**20
 MAX_DEPTH = 20  # levels of nested objects and lists
 MAX_DIGITS = 300  # of an integer; the largest float has more
 
+# Types of values in a file, with the words for them in messages.
+Kind = tuple[str, tuple[type, ...]]
+INTEGER, NUMBER, TEXT = ("an integer", (int,)), ("a number", (int, float)), ("a string", (str,))
+LIST, OBJECT = ("a list", (list,)), ("an object", (dict,))
+
 _TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -67,6 +72,16 @@ def parse_json(content: bytes) -> Any:
     if _SURROGATE.search(text):
         check_text(json.dumps(value, ensure_ascii=False))
     return value
+
+
+def part(content: dict[str, Any], key: str, kind: Kind) -> Any:
+    """content[key], which must exist and have exactly this type: true and false are not numbers."""
+    what, types = kind
+    if key not in content:
+        raise ValueError(f"{key} is missing")
+    if type(content[key]) not in types:
+        raise ValueError(f"{key} must be {what}; got {brief(content[key])}")
+    return content[key]
 
 
 def check_text(text: str) -> None:

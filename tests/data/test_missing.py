@@ -22,6 +22,7 @@ from sparserank.datasets import make_ranking
 from sparserank.errors import DataError
 from tests.oracles import filling as oracle
 from tests.support.command_line import Cli, assert_refused
+from tests.support.models import array_of
 
 RULES = ("zero", "min", "median", "2.5")
 NAMES = tuple(f"c{j}" for j in range(6))
@@ -86,7 +87,8 @@ def test_rankers_with_validation_keep_what_they_learned() -> None:
         ranker.fit(form, y, qid=qid, eval_set=[(form, y)], eval_qid=[qid])
         np.testing.assert_array_equal(ranker.fill_values_, expected)
         np.testing.assert_allclose(ranker.predict(form), whole @ ranker.coef_, rtol=1e-9)
-        np.testing.assert_array_equal(ranker.to_model().fill_values, expected)
+        held = {f.index: f.missing for f in ranker.to_model().features}
+        assert held == {j: expected[j] for j in ranker.support_.tolist()}
     on_data = sr.SparseRankerCV(n_alphas=8, cv=3).fit_dataset(sr.RankingDataset(whole, y, qid))
     np.testing.assert_array_equal(on_data.coef_, rankers[0].fit(X, y, qid=qid).coef_)
 
@@ -140,7 +142,9 @@ def test_a_model_of_a_store_has_the_values_that_the_store_learned(tmp_path: Path
         convert([tmp_path / "t.parquet"], tmp_path / rule, reading, shard_bytes=2000)
         stored = sr.read(tmp_path / rule)
         np.testing.assert_array_equal(stored.fill_values, oracle.learned(X.tolist(), rule))
-        np.testing.assert_array_equal(sr.SparseRanker().fit_dataset(stored).to_model().fill_values, stored.fill_values)
+        model = sr.SparseRanker().fit_dataset(stored).to_model()
+        assert len(model.features) > 2
+        assert [f.missing for f in model.features] == stored.fill_values[model.support].tolist()
 
 
 def test_medians_of_more_rows_than_are_kept_come_from_evenly_spread_ones() -> None:
@@ -166,7 +170,7 @@ def test_select_fills_validation_and_test_with_what_train_teaches(cli_here: Cli,
     result = sr.select(frame_of(*train), test=frame_of(*test).assign(qid=lambda f: f.qid + 1000), **options, **quick)
     model = result.model
     support = model.support
-    np.testing.assert_array_equal(model.fill_values[support], expected[support])
+    np.testing.assert_array_equal(array_of(model, "missing")[support], expected[support])
     frame_of(*train).to_parquet(tmp_path / "train.parquet")
     frame_of(*test).to_parquet(tmp_path / "test.parquet")
     few = {"--penalty": "l1", "--n-alphas": "8", "--half-samples": "0", "--transform": "none", "--folds": "3"}
@@ -254,7 +258,7 @@ def test_values_go_to_the_features_whose_names_they_have(kind, names, cli_here, 
     model.save(tmp_path / "m.json")
     done = cli_here("predict", "m.json", f"test.{kind}").done
     np.testing.assert_allclose([float(s) for s in done.out.split()], model.predict(frames[1]), rtol=1e-12)
-    by_hand = np.array(expected) @ (model.coef / model.scaling.scale)
+    by_hand = np.array(expected) @ (model.coef / array_of(model, "scale", 1.0))
     np.testing.assert_allclose(model.predict(frames[1]), by_hand, rtol=1e-9)
 
 

@@ -28,6 +28,7 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from tests.oracles import filling as oracle
 from tests.support.command_line import Cli
+from tests.support.models import array_of
 
 NAMES = ["a", "b", "c"]
 MARK, ISTELLA = 1.797e308, float("1.79769313486232e+308")  # the second is infinity for some parsers
@@ -245,9 +246,9 @@ def test_every_way_to_score_gives_the_same(fill: list[float] | None, tmp_path: P
     """By hand: the oracle's rows times the weights."""
     coef = np.array([0.5, 2.0, -1.0])
     none = FeatureScaling("none", np.zeros(3), np.ones(3))
-    model = RankingModel(coef, tuple(NAMES), none, fill_values=None if fill is None else np.array(fill))
+    model = RankingModel.from_arrays(coef, tuple(NAMES), none, fill_values=None if fill is None else np.array(fill))
     model.save(tmp_path / "m.json")
-    nameless = RankingModel(coef, ("f1", "f2", "f3"), none, fill_values=model.fill_values)
+    nameless = RankingModel.from_arrays(coef, ("f1", "f2", "f3"), none, fill_values=array_of(model, "missing"))
     nameless.save(tmp_path / "n.json")
     scores = None if fill is None else np.array(oracle.filled(ROWS, fill)) @ coef
 
@@ -309,5 +310,5 @@ def test_a_store_that_holds_the_mark_as_a_number_is_read_by_the_rule(tmp_path: P
     convert([tmp_path / "old"], tmp_path / "new", Reading(missing="median"))
     np.testing.assert_array_equal(dense(sr.read(tmp_path / "new")), whole)
     none = FeatureScaling("none", np.zeros(3), np.ones(3))
-    model = RankingModel(np.ones(3), tuple(NAMES), none, fill_values=np.array(values))
+    model = RankingModel.from_arrays(np.ones(3), tuple(NAMES), none, fill_values=np.array(values))
     np.testing.assert_allclose(model.score_dataset(sr.read(tmp_path / "old")), np.sum(whole, axis=1))

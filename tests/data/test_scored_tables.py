@@ -17,6 +17,7 @@ from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from tests.support.command_line import Cli
+from tests.support.models import scaling_of
 
 DAY = datetime.datetime(2024, 5, 17)
 NAMES = ("bm25", "age", "clicks")
@@ -26,7 +27,7 @@ EXPECTED = X @ COEF
 
 
 def model_of(names: tuple[str, ...] = NAMES, scaling: str = "none") -> RankingModel:
-    return RankingModel(COEF, names, FeatureScaling(scaling, np.zeros(3), np.ones(3)))
+    return RankingModel.from_arrays(COEF, names, FeatureScaling(scaling, np.zeros(3), np.ones(3)))
 
 
 def table_of(names: tuple[str, ...] = NAMES) -> pa.Table:
@@ -66,7 +67,7 @@ def test_a_frame_may_hold_columns_of_any_kind_that_the_model_does_not_use(form: 
     np.testing.assert_allclose(by_query, model_of(scaling="query-min-max").predict(X, qid=[7, 7, 8, 8]), rtol=1e-12)
     with pytest.raises(DataError, match="the frame's column 'qid' and qid= differ"):
         model_of().predict(frame, qid=[1, 2, 3, 4])
-    filled = RankingModel(COEF, NAMES, model_of().scaling, fill_values=np.array([1.0, np.nan, np.nan]))
+    filled = RankingModel.from_arrays(COEF, NAMES, scaling_of(model_of()), fill_values=np.array([1.0, np.nan, np.nan]))
     np.testing.assert_allclose(filled.predict(frame), EXPECTED, rtol=1e-12)
 
 

@@ -287,7 +287,10 @@ def test_features_that_are_booleans_in_every_table_are_known(tmp_path: Path) -> 
     assert list(together.booleans) == list(together.take_queries(np.array([0])).booleans) == ["new"]
     assert list(sr.read(rows).booleans) == []
     scaling = FeatureScaling("none", np.zeros(3), np.ones(3))
-    models = [RankingModel(np.array(coef), ("x", "new", "odd"), scaling) for coef in ([1.0, 0.0, 2.0], [1.0, 0.0, 0.0])]
+    models = [
+        RankingModel.from_arrays(np.array(coef), ("x", "new", "odd"), scaling)
+        for coef in ([1.0, 0.0, 2.0], [1.0, 0.0, 0.0])
+    ]
     recorded = [model.metadata.get("booleans") for model in with_training_record(models, sr.read(both))]
     assert recorded == [["odd"], None]  # of the features that the model uses
 
@@ -389,7 +392,9 @@ def test_columns_called_f1_f2_are_found_by_name_too(tmp_path: Path) -> None:
     for name, columns in (("same", names), ("other", names[::-1]), ("less", names[:3] + names[4:])):
         pq.write_table(table.select(["label", *columns, "qid"]), tmp_path / f"{name}.parquet")
     renamed = table.rename_columns(["qid", "label", *names[:3], "F4", "f5"])
-    model = sr.RankingModel(np.arange(1.0, 6.0), tuple(names), FeatureScaling("none", np.zeros(5), np.ones(5)))
+    model = sr.RankingModel.from_arrays(
+        np.arange(1.0, 6.0), tuple(names), FeatureScaling("none", np.zeros(5), np.ones(5))
+    )
     expected = model.score_dataset(sr.read(tmp_path / "same.parquet"))
     np.testing.assert_array_equal(model.score_dataset(sr.read(tmp_path / "other.parquet")), expected)
     np.testing.assert_array_equal(model.predict(table.select(names[::-1]).to_pandas()), expected)

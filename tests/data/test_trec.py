@@ -220,7 +220,7 @@ def test_a_model_and_its_scores_agree_on_scattered_rows(tmp_path: Path, cli: Cli
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=y, qid=qid, docno=[f"d{i}" for i in range(240)])
     data = sr.read(frame)
     scaling = FeatureScaling("query-min-max", np.zeros(3), np.ones(3))
-    within = RankingModel(np.array([1.0, 0.3, 0.0]), ("a", "b", "c"), scaling)
+    within = RankingModel.from_arrays(np.array([1.0, 0.3, 0.0]), ("a", "b", "c"), scaling)
     for ranker in (sr.SparseRanker(), None):
         model = ranker.fit_dataset(data).to_model() if ranker else within
         scores = model.predict(frame.drop(columns=["label", "docno"]))

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,8 @@ from sparserank.transforms import Transform
 from tests.export.test_export import RUNTIMES
 from tests.oracles import categories as oracle
 from tests.oracles.exported import evaluated
+from tests.support.command_line import Cli
+from tests.support.models import rebuilt, unscaled
 
 LEVELS = ["acme", "", 'o\'neil "q"', "💡 lamp", "x" * 10_000, "7", "back\\slash", "a b"]
 NAMES = (
@@ -45,7 +48,7 @@ def model_of(kind: str) -> RankingModel:
         steps[0] = StepFunction(np.array([0.5, 2.0]), np.array([-1.0, 0.5, 1.0]))
     scaling = FeatureScaling("standard", rng.normal(size=d), rng.uniform(0.5, 2.0, d)) if kind != "steps" else None
     scaling = scaling or FeatureScaling("none", np.zeros(d), np.ones(d))
-    return RankingModel(rng.normal(size=d), NAMES, scaling, {}, {}, transform, steps, fill, derived=DERIVED)
+    return RankingModel.from_arrays(rng.normal(size=d), NAMES, scaling, {}, {}, transform, steps, fill, derived=DERIVED)
 
 
 def wild_rows(n: int = 1000) -> pd.DataFrame:
@@ -74,13 +77,9 @@ def module_text(value: object) -> str:
 
 def expected(kind: str) -> np.ndarray:
     """The scores from columns that the oracle makes, of a model that knows of no categories."""
-    model = model_of(kind)
     columns = [ROWS["bm25"], *oracle.indicators(list(ROWS["brand"]), LEVELS).values(), ROWS["rating"]]
     columns.append([float(oracle.missing(v)) for v in ROWS["rating"]])
-    plain = RankingModel(
-        model.coef, model.feature_names, model.scaling, {}, {}, model.transform, model.steps, model.fill_values
-    )
-    return plain.predict(np.column_stack(columns))
+    return rebuilt(model_of(kind), derived={}).predict(np.column_stack(columns))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,8 +131,9 @@ def test_onnx_takes_texts(kind: str):
     feed["brand"] = ROWS[["brand"]].fillna("").to_numpy().astype(object)
     (scores,) = session.run(None, feed)
     assert scores[:, 0] == pytest.approx(expected(kind), rel=1e-9)
-    only = RankingModel(np.array([0.5, -1.0]), ("b=x", "b is missing"), FeatureScaling("none", np.zeros(2), np.ones(2)),
-                        derived={"b=x": Derived("b", "x"), "b is missing": Derived("b", "")})  # fmt: skip
+    only = unscaled(
+        [0.5, -1.0], ("b=x", "b is missing"), derived={"b=x": Derived("b", "x"), "b is missing": Derived("b", "")}
+    )
     session = runtime.InferenceSession(only.export("onnx")["model.onnx"])
     assert session.run(None, {"b": np.array([["x"], [""], ["y"]], dtype=object)})[0][:, 0].tolist() == [0.5, -1.0, 0.0]
     ran("onnx", RUNTIMES["onnx"], "categories")
@@ -159,7 +159,7 @@ def test_levels_that_templates_would_interpret_are_refused():
     unit = FeatureScaling("none", np.zeros(1), np.ones(1))
     for to, level in (("elasticsearch", "a{{b}}c"), ("solr", "a${b}")):
         name = f"brand={level}"
-        model = RankingModel(np.array([1.0]), (name,), unit, derived={name: Derived("brand", level)})
+        model = RankingModel.from_arrays(np.array([1.0]), (name,), unit, derived={name: Derived("brand", level)})
         with pytest.raises(DataError, match="define its feature in features"):
             model.export(to, features={})
 
@@ -189,18 +189,17 @@ def test_solr_defines_features_by_functions():
 def test_vespa_compares_texts():
     of = ["brand=acme", "brand=a b", "rating is missing", "brand is missing"]
     unit = FeatureScaling("none", np.zeros(4), np.ones(4))
-    model = RankingModel(np.array([0.5, 0.25, -1.0, 2.0]), tuple(of), unit, derived=DERIVED)
+    model = RankingModel.from_arrays(np.array([0.5, 0.25, -1.0, 2.0]), tuple(of), unit, derived=DERIVED)
     features = {"brand": "attribute(brand)", "rating": "attribute(rating)"}
     text = model.export("vespa", features=features)["sparserank.profile"]
     expression = text[text.index("expression {") + 12 : text.index("}")]
     rows = [{"brand": b, "rating": r} for b in ("acme", "a b", "", "x") for r in (1.0, np.nan)]
     assert evaluated(expression, rows) == pytest.approx([0.5, -0.5, 0.25, -0.75, 2.0, 1.0, 0.0, -1.0])
-    whole = RankingModel(np.ones(1), ("shop=-3",), FeatureScaling("none", np.zeros(1), np.ones(1)),
-                         derived={"shop=-3": Derived("shop", "-3")})  # fmt: skip
+    whole = unscaled([1.0], ("shop=-3",), derived={"shop=-3": Derived("shop", "-3")})
     text = whole.export("vespa", features={"shop": "attribute(shop)"})["sparserank.profile"]
     expression = text[text.index("expression {") + 12 : text.index("}")]
     assert evaluated(expression, [{"shop": value} for value in ("-3", -3, "3", 3)]) == [1.0, 1.0, 0.0, 0.0]
-    quoted = RankingModel(
+    quoted = RankingModel.from_arrays(
         np.array([1.0]), (NAMES[3],), FeatureScaling("none", np.zeros(1), np.ones(1)), derived=DERIVED
     )
     with pytest.raises(DataError, match="cannot be written in a Vespa expression"):
@@ -214,3 +213,21 @@ def test_other_engines_take_the_columns_as_numbers():
         model_of("weights").export("lucene", filled=True)
     text = model_of("weights").export("elasticsearch", filled=True)["model.json"]
     assert set(json.loads(json.loads(text)["model"]["model"]["definition"])) == set(NAMES)
+
+
+def test_inspect_shows_a_category_as_one_feature_and_what_its_levels_add(cli_here: Cli, tmp_path: Path) -> None:
+    derived = {"brand=acme": Derived("brand", "acme"), "brand is missing": Derived("brand", "")}
+    derived["rating is missing"] = Derived("rating", None)
+    weights = [0.5, -0.25, 2.0, 0.125]
+    unscaled(weights, ("brand=acme", "brand is missing", "rating", "rating is missing"), derived=derived).save(
+        tmp_path / "m.json"
+    )
+    features, levels = cli_here("inspect", "m.json").out.split("Levels of categories")
+    rows = [line.split()[:3] for line in features.splitlines() if line.startswith(("rating", "brand"))]
+    assert rows == [["rating", "2", "none"], ["brand", "0.75", "-"]]
+    shown = [line.split() for line in levels.splitlines() if line.startswith(("rating", "brand"))]
+    assert shown == [
+        ["brand", "acme", "+0.5000"],
+        ["brand", "missing", "-0.2500"],
+        ["rating", "missing", "+0.1250"],
+    ]

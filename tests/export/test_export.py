@@ -28,6 +28,7 @@ from tests.oracles import exported as oracle
 from tests.robustness.test_names_are_data import HOSTILE as EVERYWHERE
 from tests.support.command_line import Cli, assert_refused
 from tests.support.exported_scores import everywhere, fed, in_expressions, python_score, rows_of, session_of, sqlite
+from tests.support.models import array_of, rebuilt
 
 REAL = ("MQ2008, linear", "MSLR, logarithms")
 
@@ -49,14 +50,14 @@ EXPRESSIONS = ("vespa", "lucene", "sql", "python", "onnx")
 
 
 def renamed(model: RankingModel) -> RankingModel:
-    return replace(model, feature_names=tuple(f"f{j}" for j in range(model.n_features)))
+    return rebuilt(model, feature_names=tuple(f"f{j}" for j in range(model.n_features)))
 
 
 def made(coef, names=None, transform=None, steps=None, scaling="none", center=0.0, scale=1.0):
     d = len(coef)
     own = FeatureScaling(scaling, np.full(d, center), np.full(d, scale))
     names = tuple(names or (f"f{j}" for j in range(d)))
-    return RankingModel(np.array(coef, dtype=float), names, own, transform=transform, steps=steps or {})
+    return RankingModel.from_arrays(np.array(coef, dtype=float), names, own, transform=transform, steps=steps or {})
 
 
 class Models(dict[str, tuple[RankingModel, np.ndarray]]):
@@ -84,7 +85,7 @@ def models() -> Models:
         ranker = sr.SparseRanker(k=6, feature_transform=kind)
         out[kind] = renamed(ranker.fit_dataset(plain).to_model()), X
     out["steps"] = renamed(sr.SparseRanker(penalty="steps", k=6).fit_dataset(curved).to_model()), wild
-    assert all(out["steps"][0].transform_of(j) == "steps" for j in out["steps"][0].support)
+    assert all(f.kind == "steps" for f in out["steps"][0].features)
     return Models(out)
 
 
@@ -143,15 +144,15 @@ def test_logarithms_are_short_where_they_can_be(models):
     model, X = models["log"]
     (short,) = model.export("sql").values()
     assert "CASE WHEN ABS" not in short
-    scale = model.scaling.scale * 1e-9
-    tiny = replace(model, scaling=FeatureScaling("within-query-std", model.scaling.center, scale))
+    scale = array_of(model, "scale", 1.0) * 1e-9
+    tiny = rebuilt(model, scaling=FeatureScaling("within-query-std", array_of(model, "mean", 0.0), scale))
     (series,) = tiny.export("sql").values()
     assert len(short) < 0.6 * len(series)
     small = X * 1e-10
     expected = tiny.predict(small)
     for name, found in everywhere(tiny, small).items():
         assert_same(found, expected, name)
-    weights = tiny.coef / tiny.scaling.scale  # what the short one would give
+    weights = tiny.coef / array_of(tiny, "scale", 1.0)  # what the short one would give
     rough = np.sign(small) * np.log(1.0 + np.abs(small)) @ weights
     with pytest.raises(AssertionError):
         assert_same(rough, expected)
@@ -313,7 +314,7 @@ REFUSED: list[tuple[RankingModel, str, dict[str, Any], str]] = [
     *[(made([1.0, 2.0], names=("a", name)), "onnx", {}, NO_INPUT) for name in ("score", "", "a\0b")],
     *[(model, to, {}, "feature 'f0' cannot be exported") for model in (FAR, INFINITE) for to in EXPRESSIONS[2:]],
     *[(made([1e-50, 1.0]), to, {}, TOO_SMALL) for to in ("solr", "elasticsearch")],
-    (replace(LOG, scaling=FeatureScaling("log-standard", np.zeros(1), np.ones(1))), "sql", {}, LOG_TWICE),
+    (replace(LOG, scaling="log-standard"), "sql", {}, LOG_TWICE),
 ]
 
 
@@ -355,7 +356,7 @@ def test_asinh_of_what_the_constant_makes_too_large_is_what_predict_gives(consta
 
 
 def test_a_fill_value_that_the_constant_makes_too_large_is_exported():
-    model = replace(made([1.0], transform=Transform(("asinh",), np.array([1e-6]))), fill_values=np.array([1e305]))
+    model = rebuilt(made([1.0], transform=Transform(("asinh",), np.array([1e-6]))), fill_values=np.array([1e305]))
     for name, found in everywhere(model, np.array([[np.nan]])).items():
         np.testing.assert_allclose(found, model.predict(np.array([[np.nan]])), rtol=1e-12, err_msg=name)
 

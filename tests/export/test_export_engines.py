@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from tests.oracles import engines as oracle
 from tests.robustness.test_names_are_data import HOSTILE
 from tests.support.command_line import Cli, assert_refused
 from tests.support.exported_scores import python_score, rows_of
+from tests.support.models import array_of, rebuilt
 
 PLUGIN = ("elasticsearch", "opensearch")
 SHAPES = ("log", "asinh", "mixed", "standard log")
@@ -43,9 +43,9 @@ def models() -> dict[str, tuple[RankingModel, np.ndarray]]:
     out = {kind: ranker.fit_dataset(data).to_model() for kind, (ranker, data) in makers.items()}
     log = out["log"]
     kinds = tuple("log" if j % 2 else "none" for j in range(12))
-    out["mixed"] = made(log.coef, kinds, scale=log.scaling.scale)
-    out["standard log"] = made(log.coef, ("log",) * 12, scale=log.scaling.scale, center=rng.random(12))
-    assert all(out["steps"].transform_of(j) == "steps" for j in out["steps"].support)
+    out["mixed"] = made(log.coef, kinds, scale=array_of(log, "scale", 1.0))
+    out["standard log"] = made(log.coef, ("log",) * 12, scale=array_of(log, "scale", 1.0), center=rng.random(12))
+    assert all(f.kind == "steps" for f in out["steps"].features)
     X = {}
     for kind, model in out.items():
         X[kind] = np.exp(2.0 * rng.standard_normal((100, model.n_features)))
@@ -59,7 +59,9 @@ def made(coef, kinds, *, names=None, scale=1.0, center=0.0, steps=None, **more):
     scaling = FeatureScaling("standard", np.zeros(d) + center, np.ones(d) * scale)
     names = names or tuple(f"f{j}" for j in range(d))
     transform = Transform(kinds, np.full(d, 2.5))
-    return RankingModel(np.asarray(coef, float), names, scaling, transform=transform, steps=steps or {}, **more)
+    return RankingModel.from_arrays(
+        np.asarray(coef, float), names, scaling, transform=transform, steps=steps or {}, **more
+    )
 
 
 def templates(model: RankingModel) -> dict[str, Any]:
@@ -206,7 +208,7 @@ def test_names_are_data_in_both():
     X = np.exp(rng.standard_normal((20, d)))
     expected = model.predict(X)
     for to in PLUGIN:
-        stepped = replace(model, steps=steps)
+        stepped = rebuilt(model, steps=steps)
         files = stepped.export(to, features=templates(model), offset=1.0)
         assert_same(in_plugin(files, rows_of(model, X)), stepped.predict(X), shift=1.0)
         assert "\x1b" not in "".join(map(str, files.values()))

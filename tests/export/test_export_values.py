@@ -1,7 +1,6 @@
 """What columns and documents may hold: types of databases, and values that are missing, in every export."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from sparserank.transforms import Transform
 from tests.export.test_export import RUNTIMES
 from tests.oracles import exported as oracle
 from tests.support.exported_scores import expression_of, python_score, session_of, sqlite
+from tests.support.models import rebuilt
 
 KINDS = ("none", "log", "asinh", "steps")
 NOT_THERE = (None, math.nan, math.inf, -math.inf, 1.79e308, 1.797e308, -1.797e308, 1.7976931348623157e308)
@@ -34,12 +34,12 @@ def model_of(kind: str, mode: str) -> tuple[RankingModel, dict[str, Any], float 
     transform = Transform((kind, "none"), np.array([3.0, 1.0])) if kind in ("log", "asinh") else None
     steps = {0: StepFunction(np.array([-1.0, 0.5, 4.0]), np.array([-0.5, 0.25, 1.5, 0.0]))} if kind == "steps" else {}
     scaling = FeatureScaling("none", np.zeros(2), np.ones(2))
-    model = RankingModel(np.array([2.0, 1.0]), ("a", "b"), scaling, transform=transform, steps=steps)
+    model = RankingModel.from_arrays(np.array([2.0, 1.0]), ("a", "b"), scaling, transform=transform, steps=steps)
     if mode == "fill value":
-        return replace(model, fill_values=np.array([FILL, np.nan])), {}, FILL
+        return rebuilt(model, fill_values=np.array([FILL, np.nan])), {}, FILL
     if mode == "no fill value":
         return model, {}, None
-    model = replace(model, medians=np.array([FILL, 1.0]))
+    model = rebuilt(model, medians=np.array([FILL, 1.0]))
     return (model, {"missing": "model"}, FILL) if mode == "median, asked for" else (model, {}, None)
 
 
@@ -144,7 +144,7 @@ def test_every_export_knows_what_is_missing(kind: str, mode: str):
 def test_a_column_that_was_boolean_is_cast_to_whole_numbers(kind: str, mode: str):
     """PostgreSQL casts a boolean to nothing else. Its steps and its transform have two values."""
     model, options, fill = model_of(kind, mode)
-    model = replace(model, metadata={"booleans": ["a", "unused"]})
+    model = rebuilt(model, metadata={"booleans": ["a", "unused"]})
     (text,) = model.export("sql", **options).values()
     assert 'CAST("a" AS DOUBLE' not in text
     for base in (sqlite(), duckdb.connect()):
@@ -155,7 +155,7 @@ def test_a_column_that_was_boolean_is_cast_to_whole_numbers(kind: str, mode: str
             want = expected(kind, fill, a)
             assert score == (None if want is None else pytest.approx(want, rel=1e-12))
     for known in (3, {"a": 1}, None):  # of a file that somebody else wrote
-        (other,) = replace(model, metadata={"booleans": known}).export("sql", **options).values()
+        (other,) = rebuilt(model, metadata={"booleans": known}).export("sql", **options).values()
         assert 'CAST("a" AS DOUBLE' in other
     (own,) = model.export("sql", features={"a": "a + 0"}, **options).values()
     assert "CAST((a + 0) AS DOUBLE" in own

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,7 @@ from sparserank.shards.scaling import FeatureScaling
 from tests.export.test_export_engines import PLUGIN, assert_same, in_plugin, templates
 from tests.support.command_line import Cli
 from tests.support.exported_scores import python_score, rows_of
+from tests.support.models import rebuilt, steps_of
 
 N_FEATURES = 5
 QID = np.repeat(np.arange(30), 30)
@@ -62,13 +62,13 @@ def test_derived_features_of_the_plugin(data: sr.RankingDataset, model: sr.Ranki
 def test_one_split_trees_of_lightgbm(data: sr.RankingDataset, model: sr.RankingModel) -> None:
     lightgbm = pytest.importorskip("lightgbm")
     trees = lightgbm.Booster(model_str=model.export("lightgbm", offset=2.0)["model.txt"])
-    assert trees.num_trees() == sum(len(steps.edges) for steps in model.steps.values())
+    assert trees.num_trees() == sum(len(steps.edges) for steps in steps_of(model).values())
     at_edges = np.zeros((40, N_FEATURES))
-    for j, steps in model.steps.items():
+    for j, steps in steps_of(model).items():
         at_edges[:, j] = np.resize(steps.edges, 40)
     for X in (data.X, at_edges):
         np.testing.assert_allclose(trees.predict(X), model.predict(X) + 2.0, rtol=1e-12, atol=1e-12)
-    filled = replace(model, fill_values=np.full(N_FEATURES, 0.485))
+    filled = rebuilt(model, fill_values=np.full(N_FEATURES, 0.485))
     trees = lightgbm.Booster(model_str=filled.export("lightgbm")["model.txt"])
     holes = np.where(np.random.default_rng(0).random(data.X.shape) < 0.3, np.nan, data.X)
     np.testing.assert_allclose(trees.predict(holes), filled.predict(holes), rtol=1e-12, atol=1e-12)
@@ -99,10 +99,10 @@ def test_neighbours_of_single_precision_are_on_different_sides_in_solr_or_refuse
     below = np.random.default_rng(1).normal(size=200).astype(np.float32)
     above = np.nextafter(below, np.float32(np.inf))
     below, above = below[np.abs(below) > 0.1], above[np.abs(below) > 0.1]
-    refused, one = 0, next(iter(model.steps))
+    refused, one = 0, next(iter(steps_of(model)))
     for low, high in zip(below, above, strict=True):
         steps = StepFunction(edges_of(np.array([low, high], dtype=float)), np.array([0.0, 1.0]))
-        edge = replace(model, steps={one: steps}, coef=np.eye(N_FEATURES)[one])
+        edge = rebuilt(model, steps={one: steps}, coef=np.eye(N_FEATURES)[one])
         try:
             (tree,) = json.loads(edge.export("solr-trees")["model.json"])["params"]["trees"]
         except DataError:
@@ -110,7 +110,7 @@ def test_neighbours_of_single_precision_are_on_different_sides_in_solr_or_refuse
             continue
         assert low <= np.float32(tree["root"]["threshold"]) + np.float32(1e-6) < high
     assert refused < len(below) / 4
-    tiny = replace(model, steps={j: StepFunction(np.array([1e-9]), np.array([0.0, 1.0])) for j in model.steps})
+    tiny = rebuilt(model, steps={j: StepFunction(np.array([1e-9]), np.array([0.0, 1.0])) for j in steps_of(model)})
     with pytest.raises(DataError, match="Solr adds 1e-06 to every threshold"):
         tiny.export("solr-trees")
 
@@ -129,9 +129,9 @@ def test_names_that_a_format_does_not_allow_are_mapped(data: sr.RankingDataset, 
     names = [f"f{j}" for j in range(N_FEATURES)]
     for j in set(range(N_FEATURES)) - used:
         names[j] = f"un[used {j}"  # an unused feature has no say
-    assert set(replace(model, feature_names=tuple(names)).export("lightgbm")) == {"model.txt"}
+    assert set(rebuilt(model, feature_names=tuple(names)).export("lightgbm")) == {"model.txt"}
     names[first], names[second] = "price [usd]", "price__usd_"  # the second is what the first could become
-    given = replace(model, feature_names=tuple(names))
+    given = rebuilt(model, feature_names=tuple(names))
     for to, file, name in (("lightgbm", "model.txt", "price__usd__"), ("xgboost", "model.json", "price _usd_")):
         files = given.export(to)
         assert set(files) == {file, "columns.json"}
@@ -154,7 +154,7 @@ def test_made_names_are_mapped_to_columns_levels_and_missing_values() -> None:
     }
     steps = {j: StepFunction(np.array([0.5]), np.array([0.0, 1.0])) for j in range(4)}
     none = FeatureScaling("none", np.zeros(4), np.ones(4))
-    made = sr.RankingModel(np.ones(4), names, none, steps=steps, derived=derived)
+    made = sr.RankingModel.from_arrays(np.ones(4), names, none, steps=steps, derived=derived)
     assert json.loads(made.export("lightgbm")["columns.json"]) == {
         "brand=New_Balance": {"column": "brand", "level": "New Balance"},
         "brand_is_missing": {"column": "brand", "missing": True},
@@ -165,7 +165,7 @@ def test_made_names_are_mapped_to_columns_levels_and_missing_values() -> None:
 
 
 def test_the_map_is_written_beside_the_model(model: sr.RankingModel, cli_here: Cli, tmp_path: Path) -> None:
-    replace(model, feature_names=tuple(f"f {j}" for j in range(N_FEATURES))).save(tmp_path / "m.json")
+    rebuilt(model, feature_names=tuple(f"f {j}" for j in range(N_FEATURES))).save(tmp_path / "m.json")
     done = cli_here("export", "m.json", "--to", "lightgbm", "--out", "trees.txt")
     assert done.code == 0
     assert "an infinite value" in done.done.err
@@ -175,7 +175,7 @@ def test_the_map_is_written_beside_the_model(model: sr.RankingModel, cli_here: C
 
 @pytest.mark.parametrize("to", ["solr-trees", "elasticsearch"])
 def test_a_declared_missing_value_must_be_that_of_the_model(model: sr.RankingModel, to: str) -> None:
-    filled = replace(model, fill_values=np.full(N_FEATURES, 0.485))
+    filled = rebuilt(model, fill_values=np.full(N_FEATURES, 0.485))
     name = model.feature_names[int(model.support[0])]
 
     def definitions(value: object, **more: object) -> dict[str, object]:

@@ -91,7 +91,10 @@ def of_path(path: Any) -> Arrays:
 
 def of_model(model: Any) -> Arrays:
     out = {"coef": model.coef}
-    steps = model.steps if hasattr(model, "steps") else model.curves  # as sparserank 0.3.0 calls them
+    if hasattr(model, "features"):
+        steps = {f.index: f.steps for f in model.features if f.steps is not None}
+    else:  # before features were records
+        steps = model.steps
     for j, function in steps.items():
         out[f"steps {j}"] = np.concatenate([function.edges, function.values])
     return out

@@ -365,7 +365,7 @@ def test_evaluate_refuses_what_it_cannot_use() -> None:
 def test_evaluate_takes_a_model_that_scales_within_queries() -> None:
     data = random_lists(9)
     scaling = FeatureScaling("query-min-max", np.zeros(1), np.ones(1))
-    model = RankingModel(np.ones(1), ("f1",), scaling)
+    model = RankingModel.from_arrays(np.ones(1), ("f1",), scaling)
     assert evaluate(model, data) == evaluate(model.score_dataset(data), data)
 
 

@@ -96,7 +96,7 @@ def of_world(data: sr.RankingDataset) -> sr.RankingModel:
     """A model that uses each column of a world, but not each level, with its record."""
     weights, names = np.array([4.0, 3.0, 2.0, 0.0, 1.0, 0.0, 0.0]), tuple(data.feature_names or ())
     scaling = sr.FeatureScaling("none", np.zeros(7), np.ones(7))
-    plain = sr.RankingModel(weights, names, scaling, medians=np.zeros(7), derived=data.derived or {})
+    plain = sr.RankingModel.from_arrays(weights, names, scaling, medians=np.zeros(7), derived=data.derived or {})
     (model,) = with_training_record([plain], data)
     return model
 
@@ -267,7 +267,7 @@ def test_a_sample_of_the_queries_keeps_the_extremes_of_all(monkeypatch: pytest.M
     """Every fourth query is recorded, in memory, as sparse rows and from a store of several parts alike."""
     data = made(0)
     scaling = sr.FeatureScaling("none", np.zeros(3), np.ones(3))
-    plain = sr.RankingModel(np.array([1.0, 0.0, 1.0]), ("a", "b", "c"), scaling, medians=np.zeros(3))
+    plain = sr.RankingModel.from_arrays(np.array([1.0, 0.0, 1.0]), ("a", "b", "c"), scaling, medians=np.zeros(3))
     monkeypatch.setattr("sparserank.model.training_record.SAMPLE_QUERIES", 10)
     monkeypatch.setattr("sparserank.model.training_record.ROWS_AT_ONCE", 100)
     sr.write_letor(data, tmp_path / "d.txt")
@@ -296,12 +296,14 @@ def test_a_column_of_which_only_the_flag_is_used_has_missing_values_alone() -> N
         return sr.RankingDataset(X, np.zeros(400), qid, feature_names=["a", *derived], derived=derived)
 
     none = sr.FeatureScaling("none", np.zeros(2), np.ones(2))
-    plain = sr.RankingModel(np.array([0.0, 1.0]), ("a", *derived), none, medians=np.zeros(2), derived=derived)
+    plain = sr.RankingModel.from_arrays(
+        np.array([0.0, 1.0]), ("a", *derived), none, medians=np.zeros(2), derived=derived
+    )
     (model,) = with_training_record([plain], made(0.1))
     (same,), (more,) = drift(model, made(0.1)), drift(model, made(0.5))
     assert (same["feature"], same["drift"], same["distance"], "median" in same) == ("a", [], 0.0, False)
     assert (more["drift"], more["distance"]) == (["missing"], 0.0)
-    assert drift(replace(plain, coef=np.zeros(2), metadata={VALUES: {}}), made(0.1)) == []
+    assert drift(replace(plain, features=(), metadata={VALUES: {}}), made(0.1)) == []
 
 
 def test_a_store_that_does_not_know_what_was_missing_is_compared_by_its_values(tmp_path: Path, cli_here: Cli) -> None:

@@ -177,7 +177,9 @@ RANKERS = {
 def model_of(kind: str) -> RankingModel:
     if kind == "within queries":
         scaling = FeatureScaling("query-min-max", np.zeros(6), np.ones(6))
-        return RankingModel(np.array([1.0, 0.0, -2.0, 0.5, 0.0, 0.0]), tuple(DATA.feature_names or ()), scaling)
+        return RankingModel.from_arrays(
+            np.array([1.0, 0.0, -2.0, 0.5, 0.0, 0.0]), tuple(DATA.feature_names or ()), scaling
+        )
     return RANKERS[kind].fit_dataset(DATA).to_model()
 
 

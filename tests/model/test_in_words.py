@@ -15,6 +15,7 @@ from sparserank.model.training_record import with_training_record
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
 from tests.support.command_line import Cli
+from tests.support.models import rebuilt, scaling_of
 
 
 def most_turns(heights: np.ndarray, least: float) -> int:
@@ -52,7 +53,9 @@ def test_parts_are_the_swings_that_count(seed: int) -> None:
 
 def model(**more: object) -> sr.RankingModel:
     none = FeatureScaling("none", np.zeros(4), np.ones(4))
-    return sr.RankingModel(np.array([0.5, -2.0, 0.0, 1.0]), ("price", "clicks", "unused", "age"), none, **more)
+    return sr.RankingModel.from_arrays(
+        np.array([0.5, -2.0, 0.0, 1.0]), ("price", "clicks", "unused", "age"), none, **more
+    )
 
 
 def test_levels_and_missing_values_are_named() -> None:
@@ -63,7 +66,7 @@ def test_levels_and_missing_values_are_named() -> None:
     none = FeatureScaling("none", np.zeros(d), np.ones(d))
     steps = {3: StepFunction(np.array([0.5]), np.array([1.0, -1.0]))}
     coef = np.array([20.0, -10.0, -9.0, -5.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, -0.1])
-    found = sr.RankingModel(coef, names, none, steps=steps, derived=derived)
+    found = sr.RankingModel.from_arrays(coef, names, none, steps=steps, derived=derived)
     assert in_words(found) == {
         "brand": "A document is raised if brand is acme, and lowered if brand is missing.",
         "clicks": "A larger clicks lowers a document. A missing value raises it, compared with the median.",
@@ -147,18 +150,18 @@ def test_what_only_missing_values_reach_is_not_told() -> None:
     few = StepFunction(np.array([0.3, 1.7]), np.array([0.0, 1.0, -1.0]))
     for steps, where in ((many, "between 0.2 and 0.8"), (few, "when it passes 0.3")):
         for known in (True, False):
-            filled = replace(recorded(OWN, 10, 2.55, known=known), steps={0: steps})
+            filled = rebuilt(recorded(OWN, 10, 2.55, known=known), steps={0: steps})
             assert in_words(filled)["price"] == (
                 f"A larger price raises a document {where}; elsewhere little changes. A missing value lowers it, "
                 "compared with the median."
             )
         among_others = recorded([*OWN, 2.55], 10, 2.55)  # one value of 2.55 is its own
-        assert "then lowers it" in in_words(replace(among_others, steps={0: steps}))["price"]
+        assert "then lowers it" in in_words(rebuilt(among_others, steps={0: steps}))["price"]
         inside = recorded([*OWN, 2.55], 10, 0.5)
-        assert "then lowers it" in in_words(replace(inside, steps={0: steps}))["price"]
+        assert "then lowers it" in in_words(rebuilt(inside, steps={0: steps}))["price"]
     low = recorded([*OWN, 2.55], 10, -1.0)
     steps = StepFunction(np.array([-0.5, 0.2]), np.array([1.0, 0.0, 1.0]))
-    assert in_words(replace(low, steps={0: steps}))["price"].startswith(
+    assert in_words(rebuilt(low, steps={0: steps}))["price"].startswith(
         "A larger price raises a document when it passes 0.2;"
     )
 
@@ -167,11 +170,11 @@ def test_booleans_are_told_in_their_words() -> None:
     names = ("in_stock", "clicks", "unused", "age")
     X = np.column_stack([[0.0, 1.0] * 30, np.arange(60.0), np.zeros(60), np.arange(60.0)])
     data = sr.RankingDataset(X, np.zeros(60), np.arange(60) // 10, None, names)
-    plain = sr.RankingModel(model().coef, names, model().scaling)
+    plain = sr.RankingModel.from_arrays(model().coef, names, scaling_of(model()))
     metadata = with_training_record([plain], data)[0].metadata
-    found = sr.RankingModel(model().coef, names, model().scaling, metadata=metadata)
+    found = sr.RankingModel.from_arrays(model().coef, names, scaling_of(model()), metadata=metadata)
     assert in_words(found)["in_stock"] == "A document is raised if in stock."
-    stumped = replace(found, steps={0: StepFunction(np.array([0.5]), np.array([1.0, -1.0]))})
+    stumped = rebuilt(found, steps={0: StepFunction(np.array([0.5]), np.array([1.0, -1.0]))})
     assert sr.in_words(stumped)["in_stock"] == "A document is lowered if in stock."
 
 

@@ -4,7 +4,6 @@ import json
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,13 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank import RankingDataset, papers
 from sparserank.errors import DataError, ModelFormatError
+from sparserank.model.feature import FIELDS, Feature
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model
 from sparserank.options.paths import SCALINGS
 from sparserank.penalties import L1
 from sparserank.shards.scaling import FeatureScaling, fit_scaling
+from tests.support.models import array_of, rebuilt, scaling_of, unscaled
 from tests.support.problems import small_problem
 
 
@@ -58,17 +59,21 @@ def peak_memory(most_mb: float) -> Iterator[None]:
 def model() -> RankingModel:
     data = small_problem(1)
     coef = np.array([0.1 + 0.2, 0.0, -1e-17, 0.0, 12345.678901234567])
-    return RankingModel(coef, tuple("abcde"), fit_scaling(data), {"penalty": "L1(alpha=0.1)"}, {"note": "x"})
+    return RankingModel.from_arrays(
+        coef, tuple("abcde"), fit_scaling(data), {"penalty": "L1(alpha=0.1)"}, {"note": "x"}
+    )
 
 
 def test_saved_and_loaded_exactly(model: RankingModel, tmp_path: Path) -> None:
     values = np.array([0.1, 0.0, np.nan, 0.0, -1e300])
-    replace(model, fill_values=values).save(tmp_path / "m.json")
-    np.testing.assert_array_equal(load_model(tmp_path / "m.json").fill_values[model.support], values[model.support])
+    rebuilt(model, fill_values=values).save(tmp_path / "m.json")
+    np.testing.assert_array_equal(
+        array_of(load_model(tmp_path / "m.json"), "missing")[model.support], values[model.support]
+    )
     model.save(tmp_path / "m.json")
     loaded = load_model(tmp_path / "m.json")
     assert np.array_equal(loaded.coef, model.coef)
-    assert np.array_equal(loaded.scaling.scale[model.support], model.scaling.scale[model.support])
+    assert [f.scale for f in loaded.features] == [f.scale for f in model.features]
     assert loaded.feature_names == model.feature_names
     assert loaded.parameters == model.parameters
     X = small_problem(1).X
@@ -78,12 +83,26 @@ def test_saved_and_loaded_exactly(model: RankingModel, tmp_path: Path) -> None:
     assert set(content["features"][0]) == {"index", "name", "coef", "mean", "scale"}
 
 
+def test_every_field_of_a_feature_is_in_the_file_or_made_from_it() -> None:
+    assert [*FIELDS, "derived"] == [*Feature._fields]
+
+
+def test_fields_of_one_version_come_together(model: RankingModel, tmp_path: Path) -> None:
+    """Without its constant, an asinh would be another function."""
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(model.to_json() | {"features": [entry(transform="asinh")], "version": 2}))
+    with pytest.raises(ModelFormatError, match="constant is missing"):
+        load_model(path)
+    path.write_text(json.dumps(model.to_json() | {"features": [entry(coef=0.0), entry(index=1, name="b")]}))
+    assert [f.name for f in load_model(path).features] == ["b"]  # a weight of 0 selects nothing
+
+
 @pytest.mark.parametrize("method", SCALINGS)
 def test_prediction_equals_scaling_then_weights(method: str) -> None:
     data = small_problem(2)
     scaling = fit_scaling(data, method)
     coef = np.array([1.0, 0.0, -2.0, 0.5, 0.0])
-    model = RankingModel(coef, tuple("abcde"), scaling)
+    model = RankingModel.from_arrays(coef, tuple("abcde"), scaling)
     expected = scaling.apply(data).X @ coef
     np.testing.assert_allclose(model.predict(data.X, data.qid), expected, rtol=1e-12)
     order = np.random.default_rng(0).permutation(data.n_docs)
@@ -104,7 +123,7 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
         ({"features": [entry(name="b")]}, "index 0 belongs to feature 'a', not to 'b'"),
         *[({"features": [entry(coef=v)]}, f"coef must be a number; got {v!r}") for v in ("1.5", True)],
         ({"features": [entry(mean=None)]}, "mean must be a number; got None"),
-        *[({"features": [entry(scale=v)]}, f"scale must be above 0; got {v}") for v in (0.0, -1.0)],
+        *[({"features": [entry(scale=v)]}, f"scale must be a finite number > 0; got {v}") for v in (0.0, -1.0)],
         ({"features": [entry(coef=1e10, scale=1e-300)]}, "too large for its scale"),
         ({"features": [entry(coef=10**400)]}, "301 digits or more"),
         ({"features": [3]}, "must be an object; got 3"),
@@ -188,16 +207,19 @@ def test_what_is_no_json_model_is_refused(tmp_path: Path, text: str) -> None:
         load_model(tmp_path / "absent.json")
 
 
-ONES = np.ones(5)
+ONES, ODD = np.ones(5), (np.inf, -np.inf, np.nan)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        *[({"coef": v * ONES}, "cannot be saved: feature 'a'.*must be finite") for v in (np.inf, -np.inf, np.nan)],
         *[
-            ({"scaling": FeatureScaling("standard", *numbers)}, "cannot be saved: feature 'a'.*must be finite")
+            ({"coef": v * ONES}, "cannot be saved: feature 'a'.*must be a finite number")
             for v in (np.inf, -np.inf, np.nan)
+        ],
+        *[
+            ({"scaling": FeatureScaling("standard", *numbers)}, "cannot be saved: feature 'a'.*must be a finite number")
+            for v in ODD
             for numbers in ((v * ONES, ONES), (ONES, v * ONES))
         ],
         ({"scaling": FeatureScaling("magic", ONES, ONES)}, "cannot be saved: scaling must be one of"),
@@ -209,7 +231,7 @@ ONES = np.ones(5)
 )
 def test_what_could_not_be_read_again_is_never_written(model, tmp_path, changes, message):
     with pytest.raises(DataError, match=message):
-        replace(model, **changes).save(tmp_path / "m.json")
+        rebuilt(model, **changes).save(tmp_path / "m.json")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -220,7 +242,7 @@ def test_every_kind_of_parameter_and_metadata_is_written_and_read_again(model: R
     given |= {"small": np.float32(0.5), "flag": np.bool_(True), "array": np.array([1.0, np.nan]), "path": Path("a/b")}
     given |= {"pair": (1, 2), "huge": 10**5000, "text": "\udcff", "object": L1(alpha=0.5), 3: {"deep": nested(100)}}
     given |= {"cyclic": cyclic, "none": None, "date": np.datetime64("2020-01-01")}
-    saved = RankingModel(model.coef, model.feature_names, model.scaling, given, given)
+    saved = RankingModel.from_arrays(model.coef, model.feature_names, scaling_of(model), given, given)
     saved.save(tmp_path / "m.json")
     loaded = load_model(tmp_path / "m.json")
     plain = dict(loaded.parameters)
@@ -243,14 +265,16 @@ def test_a_score_that_is_not_finite_is_refused_by_row_and_feature(model: Ranking
     X[2, 4] = 0.0
     X[3, [1, 3]] = np.nan  # not selected: never read
     assert np.isfinite(model.predict(X)).all()
-    plain = RankingModel(model.coef, model.feature_names, FeatureScaling("none", np.zeros(5), np.ones(5)))
+    plain = unscaled(model.coef, model.feature_names)
     X[1, 4] = 1e308
     with pytest.raises(DataError, match=r"row 1: the score is not finite because feature 'e' is 1e\+308"):
         plain.predict(X)
-    two = RankingModel(np.array([1.0, 0, 0, 0, 1.0]), model.feature_names, plain.scaling)
+    two = unscaled([1.0, 0, 0, 0, 1.0], model.feature_names)
     with pytest.raises(DataError, match="row 0: the score is not finite because the values are too large"):
         two.predict(np.full((1, 5), 1.7e308))
-    each = RankingModel(model.coef, model.feature_names, FeatureScaling("query-min-max", np.zeros(5), np.ones(5)))
+    each = RankingModel.from_arrays(
+        model.coef, model.feature_names, FeatureScaling("query-min-max", np.zeros(5), np.ones(5))
+    )
     with pytest.raises(DataError, match="row 2: feature 'a' is inf"):
         each.predict(np.array([[1.0] * 5, [2.0] * 5, [np.inf] * 5]), np.array([1, 2, 1]))
 
@@ -261,7 +285,9 @@ def test_a_score_that_is_not_finite_is_refused_by_the_row_that_the_user_gave(mod
     data = RankingDataset(X, np.zeros(4), np.array([1, 2, 1, 2]))
     assert data.qid is not None
     for method in ("none", "query-min-max"):
-        extreme = RankingModel(model.coef, model.feature_names, FeatureScaling(method, np.zeros(5), np.ones(5)))
+        extreme = RankingModel.from_arrays(
+            model.coef, model.feature_names, FeatureScaling(method, np.zeros(5), np.ones(5))
+        )
         with pytest.raises(DataError, match="row 1: the score is not finite because feature 'e'"):
             extreme.score_dataset(data)
         with pytest.raises(DataError, match="row 1: the score is not finite because feature 'e'"):
@@ -277,7 +303,9 @@ def test_what_is_no_matrix_of_numbers_is_refused(model: RankingModel, X: object)
 
 
 def test_scaling_within_queries_needs_one_query_per_row(model: RankingModel) -> None:
-    each = RankingModel(model.coef, model.feature_names, FeatureScaling("query-min-max", np.zeros(5), np.ones(5)))
+    each = RankingModel.from_arrays(
+        model.coef, model.feature_names, FeatureScaling("query-min-max", np.zeros(5), np.ones(5))
+    )
     with pytest.raises(DataError, match="pass qid"):
         each.predict(np.ones((3, 5)))
     for qid in (np.array([1, 2]), 1, np.ones((3, 1))):

@@ -26,6 +26,7 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from tests.oracles import filling as oracle
 from tests.support.command_line import Cli
+from tests.support.models import array_of, scaling_of
 
 NAMES = tuple(f"c{j}" for j in range(6))
 PROBLEM = sr.datasets.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=3).data
@@ -99,19 +100,19 @@ def test_every_way_to_a_model_keeps_them(tmp_path: Path) -> None:
     models.append(sr.select(labelled, cv=2, penalties=["l1"], k=3, half_samples=0, n_threads=1).model)
     for model in models:
         assert 0 < len(model.support) <= 3
-        np.testing.assert_array_equal(model.medians, known_of(model.support))
+        np.testing.assert_array_equal(array_of(model, "median"), known_of(model.support))
     weight = np.r_[np.zeros(10), np.ones(20)]
     counted = sr.SparseRanker(**small).fit(X, Y, qid=QID, query_weight=weight).to_model()
     used = np.repeat(weight, np.diff(PROBLEM.query_ptr)) > 0
     own = np.array(oracle.learned(X[used].tolist(), "median"))
-    np.testing.assert_array_equal(counted.medians, known_of(counted.support, own))
+    np.testing.assert_array_equal(array_of(counted, "median"), known_of(counted.support, own))
     assert np.abs(own - MEDIANS)[counted.support].max() > 1e-3
     pipeline = make_pipeline(StandardScaler(), sr.SparseRanker(**small))
     import sklearn
 
     with sklearn.config_context(enable_metadata_routing=True):
         folded = RankingModel.from_pipeline(pipeline.fit(X, Y, qid=QID))
-    np.testing.assert_allclose(folded.medians, known_of(folded.support), rtol=1e-12)
+    np.testing.assert_allclose(array_of(folded, "median"), known_of(folded.support), rtol=1e-12)
 
 
 def test_a_missing_value_is_refused_by_default_and_filled_on_request(model: RankingModel) -> None:
@@ -162,13 +163,13 @@ def test_the_file_holds_them_and_older_versions_refuse_it(model: RankingModel, t
     content = json.loads((tmp_path / "m.json").read_text())
     assert content["version"] == 5  # 0.2 reads 1 to 4
     loaded = sr.load_model(tmp_path / "m.json")
-    np.testing.assert_array_equal(loaded.medians, model.medians)
+    np.testing.assert_array_equal(array_of(loaded, "median"), array_of(model, "median"))
     np.testing.assert_array_equal(loaded.predict(holed(), missing="model"), model.predict(holed(), missing="model"))
-    assert loaded.fill_values is None
+    assert np.isnan(array_of(loaded, "missing")).all()
     older = [{k: v for k, v in f.items() if k != "median"} for f in content["features"]]
     (tmp_path / "old.json").write_text(json.dumps(content | {"version": 2, "features": older}))
     old = sr.load_model(tmp_path / "old.json")
-    assert old.medians is None
+    assert np.isnan(array_of(old, "median")).all()
     np.testing.assert_array_equal(old.predict(X), model.predict(X))
     for call in (lambda: old.predict(X, missing="model"), lambda: old.export("sql", missing="model")):
         with pytest.raises(DataError, match=r"contains no training median of 'c\d'.*\. Train it again"):
@@ -183,7 +184,7 @@ def test_the_commands(cli_here: Cli, tmp_path: Path) -> None:
     FRAME.assign(label=Y, qid=QID).to_parquet(tmp_path / "t.parquet")
     assert cli_here("fit", "t.parquet", "--k", "3", "--transform", "log", "--out", "m.json").code == 0
     model = sr.load_model(tmp_path / "m.json")
-    np.testing.assert_array_equal(model.medians, known_of(model.support))  # of the features as they are
+    np.testing.assert_array_equal(array_of(model, "median"), known_of(model.support))  # of the features as they are
     gaps = holed()
     pd.DataFrame(gaps, columns=list(NAMES)).assign(label=Y[:40], qid=QID[:40]).to_parquet(tmp_path / "g.parquet")
     refused = cli_here("predict", "m.json", "g.parquet", "--out", "s.txt")
@@ -231,8 +232,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def scores_by_hand(model: RankingModel) -> np.ndarray:
     """The scores of test.txt: feature j of the text has the name f{j}."""
     rows = [{1: 2.0, 3: 0.5}, {1: 0.25, 2: 9.0, 3: -1.0}]
-    weights = {int(model.feature_names[j][1:]): model.coef[j] / model.scaling.scale[j] for j in model.support}
-    center = sum(model.coef[j] * model.scaling.center[j] / model.scaling.scale[j] for j in model.support)
+    weights = {int(f.name[1:]): f.slope for f in model.features}
+    center = sum(f.coef * f.mean / f.scale for f in model.features)
     return np.array([sum(weights.get(j, 0.0) * v for j, v in row.items()) for row in rows]) - center
 
 
@@ -332,7 +333,7 @@ def test_a_version_that_does_not_know_the_number_refuses_the_file(cli: Cli, fold
     one = sr.SparseRanker(alpha_ratio=0.1).fit_dataset(sr.read(folder / "train.txt", index_base=0)).to_model()
     assert one.index_base == 0
     assert one.feature_names == ("f0", "f1", "f2", "f3")
-    assert RankingModel(one.coef, one.feature_names, one.scaling).to_json()["version"] < 7
+    assert RankingModel.from_arrays(one.coef, one.feature_names, scaling_of(one)).to_json()["version"] < 7
 
 
 def test_rankers_need_no_names_for_arrays_of_numbered_text(cli: Cli, folder: Path) -> None:
@@ -391,6 +392,8 @@ def test_exports_use_the_numbers_of_the_text(cli: Cli, folder: Path) -> None:
 
 
 def test_columns_of_tables_that_look_like_numbers_are_names() -> None:
-    model = RankingModel(np.array([0.0, 0.0, 1.0]), ("f0", "f1", "f2"), FeatureScaling("none", np.zeros(3), np.ones(3)))
+    model = RankingModel.from_arrays(
+        np.array([0.0, 0.0, 1.0]), ("f0", "f1", "f2"), FeatureScaling("none", np.zeros(3), np.ones(3))
+    )
     data = sr.RankingDataset([[1.0, 5.0], [2.0, 3.0]], [1, 0], feature_names=["f1", "f2"])
     assert model.score_dataset(data).tolist() == [5.0, 3.0]

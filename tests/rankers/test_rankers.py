@@ -34,6 +34,7 @@ from sparserank.metrics.ranking import RankedLists
 from sparserank.model.ranking_model import RankingModel
 from sparserank.penalties import L1, MCP
 from sparserank.selection.fit import fit_model
+from tests.support.models import array_of
 from tests.support.problems import small_problem
 
 PROBLEM = sr.datasets.make_ranking(
@@ -168,7 +169,7 @@ def test_data_frame_names_reach_the_model_file(tmp_path: Path) -> None:
     m.save(tmp_path / "model.json")
     loaded = sr.load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(loaded.coef, m.scaled_coef_)
-    np.testing.assert_array_equal(loaded.scaling.scale[m.support_], m.scale_[m.support_])
+    np.testing.assert_array_equal(array_of(loaded, "scale")[m.support_], m.scale_[m.support_])
     np.testing.assert_allclose(loaded.predict(X), m.predict(frame), rtol=1e-12)
 
 

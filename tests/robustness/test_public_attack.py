@@ -60,7 +60,7 @@ MODEL = RANKER.to_model()
 SCALING = sr.FeatureScaling("standard", np.zeros(5), np.ones(5))
 METHODS = [
     (DATA, "take_features take_queries rename_features replace_features to_input_order from_input_order"),
-    (MODEL, "contributions predict score_dataset selected_values export save transform_of with_missing from_pipeline"),
+    (MODEL, "contributions predict score_dataset selected_values export save with_missing from_pipeline from_arrays"),
     (RANKER, "fit fit_dataset predict score transform save"),
     (sr.fit_path(DATA, n_alphas=3, n_threads=1), "support scaled_coef truncate"),
     (SCALING, "apply transform"),
@@ -80,6 +80,7 @@ MADE = {"n_queries": 5, "docs_per_query": 5, "n_features": 5}
 OWN: dict[str, dict[str, Any]] = {
     **{f"write_{what}": {"path": "new.txt"} for what in ("letor", "run", "qrels")},
     **{f"{owner}.save": {"path": "new.json"} for owner in ("RankingModel", "SparseRanker")},
+    "RankingModel": {name: getattr(MODEL, name) for name in ("features", "feature_names", "scaling")},
     "convert": {"out": "new-store", "restart": True},
     "read_run": {"source": "a.run"},
     "read_qrels": {"source": "q.qrels"},

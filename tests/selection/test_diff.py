@@ -28,7 +28,7 @@ NAMES = ("a", "b", "c", "d")
 def model(weights: Mapping[str, float], names: Sequence[str] = NAMES, **fields: Any) -> sr.RankingModel:
     n = len(names)
     coef = np.array([weights.get(name, 0.0) for name in names])
-    return sr.RankingModel(coef, tuple(names), FeatureScaling("none", np.zeros(n), np.ones(n)), **fields)
+    return sr.RankingModel.from_arrays(coef, tuple(names), FeatureScaling("none", np.zeros(n), np.ones(n)), **fields)
 
 
 def run_of(
@@ -146,7 +146,9 @@ def test_levels_that_came_and_went_are_named() -> None:
         derived = {f"brand={level}": Derived("brand", level) for level in levels} | {"x is missing": Derived("x", None)}
         names = (*derived, "x")
         none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
-        return RankingModel(np.array([1.0, *[0.0] * (len(levels) - 1), 0.5, 1.0]), names, none, derived=derived)
+        return RankingModel.from_arrays(
+            np.array([1.0, *[0.0] * (len(levels) - 1), 0.5, 1.0]), names, none, derived=derived
+        )
 
     said = "Levels of 'brand': came 'omega', 'psi'; went 'zeta'."
     assert said in sr.diff(made(["acme", "zeta"]), made(["acme", "omega", "psi"])).sentences
@@ -241,7 +243,7 @@ def test_the_shape_is_half_the_range_of_the_difference_of_two_step_functions() -
 
     old, new = stepped(2.0), stepped(-0.5)
     x = np.linspace(-3.0, 3.0, 60_001)
-    drawn = [m.coef[0] * m.steps[0](x) / np.abs(m.coef).sum() for m in (old, new)]
+    drawn = [m.coef[0] * m.features[0].steps(x) / np.abs(m.coef).sum() for m in (old, new)]
     expected = 0.5 * np.ptp(drawn[1] - drawn[0])
     row = next(r for r in sr.diff(old, new).features if r["feature"] == "a")
     assert row["shape"] == pytest.approx(expected, rel=1e-3)
@@ -454,7 +456,10 @@ def test_bad_input_is_refused_in_one_sentence(week: Cli, tmp_path: Path, judged:
 def test_a_category_whose_levels_changed_has_a_shape() -> None:
     names, none = ("brand=a", "brand=b", "x"), FeatureScaling("none", np.zeros(3), np.ones(3))
     derived = {"brand=a": Derived("brand", "a"), "brand=b": Derived("brand", "b")}
-    old, new = (RankingModel(np.array(w), names, none, derived=derived) for w in ([1.0, -1.0, 2.0], [-1.0, 1.0, 2.0]))
+    old, new = (
+        RankingModel.from_arrays(np.array(w), names, none, derived=derived)
+        for w in ([1.0, -1.0, 2.0], [-1.0, 1.0, 2.0])
+    )
     rows = {row["feature"]: row for row in sr.diff(old, new).features}
     assert rows["brand"]["difference"] == 0.0  # the range is the same
     assert rows["brand"]["shape"] == pytest.approx(0.5 * (0.5 + 0.5))  # of changes from +-1/4 to -+1/4

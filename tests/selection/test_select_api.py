@@ -314,7 +314,7 @@ def test_weights_are_rounded_in_every_fold_before_they_are_judged():
     }
     result = sr.select(data, round=1, relaxed=False, **options)
     model = result.model
-    assert model.scaling.method == "none"
+    assert model.scaling == "none"
     assert [float(f"{w:.0e}") for w in model.coef] == model.coef.tolist()
     assert "all figures use weights of 1 significant digits" in result.notes[0]
     plan = make_plan(

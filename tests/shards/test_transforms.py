@@ -21,6 +21,7 @@ from sparserank.selection.menu import transforms_tried
 from sparserank.selection.plan import SelectionPlan
 from sparserank.transforms import Transform
 from tests.support.command_line import Cli
+from tests.support.models import array_of, rebuilt
 
 PLAIN = sr.datasets.make_ranking(80, (8, 20), 10, n_informative=4, n_redundant=0, noise=0.4, random_state=5).data
 # What the ranking is linear in is the logarithm of these: heavy tails, both signs.
@@ -92,7 +93,7 @@ def test_booleans_enter_every_model_unchanged(transform: str, tmp_path: Path) ->
     # The score grows by the weight, divided by the scale, where the value goes from 0 to 1.
     model, rows = result.model, np.array(BOOLEAN[:20])
     off, on = (np.where(np.arange(10) == 0, value, rows) for value in (0.0, 1.0))
-    rise = model.coef[0] / model.scaling.scale[0]
+    rise = model.features[0].slope
     np.testing.assert_allclose(model.predict(on) - model.predict(off), rise, rtol=1e-9)
     model.save(tmp_path / "model.json")
     np.testing.assert_array_equal(sr.load_model(tmp_path / "model.json").predict(rows), model.predict(rows))
@@ -140,8 +141,7 @@ def test_the_default_selection_finds_the_shape() -> None:
     raw, found = (sr.select(HEAVY, feature_transform=t, **QUICK) for t in ("none", "auto"))
     assert found.best.mean > raw.best.mean + 0.02
     assert found.chosen.penalty.startswith("l1 on log")
-    assert found.model.transform is not None
-    assert {found.model.transform.kinds[j] for j in found.model.support} == {"log"}
+    assert {f.transform for f in found.model.features} == {"log"}
     assert set(found.model.support.tolist()) <= set(range(10))
     some = sr.select(SOME_HEAVY, **QUICK)
     assert len({p.rpartition(" on ")[2] for p in some.by_penalty}) == 2
@@ -153,9 +153,9 @@ def test_a_model_scores_as_its_fold_was_scored_and_comes_back_from_its_file(tran
     result = sr.select(HEAVY, feature_transform=transform, test=HEAVY, allow_overlap=True, **QUICK)
     model = result.model
     columns = signed_log(HEAVY.X) if transform == "log" else fit_transform(HEAVY, "asinh")(HEAVY.X)
-    expected = (columns - model.scaling.center) / model.scaling.scale @ model.coef
+    expected = (columns - array_of(model, "mean", 0.0)) / array_of(model, "scale", 1.0) @ model.coef
     np.testing.assert_allclose(model.predict(np.asarray(HEAVY.X)), expected, rtol=1e-9, atol=1e-12)
-    replace(model, medians=None).save(tmp_path / "m.json")
+    rebuilt(model, medians=None).save(tmp_path / "m.json")
     content = json.loads((tmp_path / "m.json").read_text())
     assert content["version"] == 2
     assert {f["transform"] for f in content["features"]} == {transform}
@@ -174,7 +174,7 @@ def test_a_model_scores_as_its_fold_was_scored_and_comes_back_from_its_file(tran
 
 
 def test_a_model_without_transforms_is_a_file_of_version_1(tmp_path: Path) -> None:
-    replace(sr.select(PLAIN, **QUICK).model, medians=None).save(tmp_path / "m.json")
+    rebuilt(sr.select(PLAIN, **QUICK).model, medians=None).save(tmp_path / "m.json")
     assert json.loads((tmp_path / "m.json").read_text())["version"] == 1
 
 

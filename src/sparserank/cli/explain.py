@@ -133,8 +133,10 @@ def _in_words(model: RankingModel) -> None:
         say(sentence)
 
 
-def _value(value: float, step: tuple[float | None, float | None] | None) -> str:
+def _value(value: float | str, step: tuple[float | None, float | None] | None) -> str:
     """A value, with the step on which it lies."""
+    if isinstance(value, str):
+        return value
     if math.isnan(value):
         return "-"
     if step is None:

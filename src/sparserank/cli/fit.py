@@ -79,7 +79,7 @@ def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
 
     model, data = fitted.model, fitted.data
     own = model.weights.items()
-    rows = [[name, f"{w:+.4g}", model.transform_of(model.columns[name][0])] for name, w in own][:MAX_FEATURES]
+    rows = [[name, f"{w:+.4g}", model.sources[name][0].kind] for name, w in own][:MAX_FEATURES]
     plain = all(row[2] == "none" for row in rows)
     more = len(own) - len(rows)
     n_columns = 2 if plain else 3

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sparserank.model.fusion import FusionFormula
-    from sparserank.model.ranking_model import RankingModel
 
 BEGINS_REQUEST = re.compile(  # a run has numbers there; lines of responses and judged requests have these keys, too
     rb'\s*\{(?!.*"(?:qid|ratings)"\s*:).*"(?:query|retriever|source|params)"\s*:\s*\{\s*"\w+"\s*:\s*[{\["]', re.DOTALL
@@ -123,6 +122,7 @@ def _model(path: Path) -> None:
     from sparserank.model.fusion import formula_of, is_fusion
     from sparserank.model.size_models import load_model
     from sparserank.model.training_record import VALUES
+    from sparserank.report.tables import column_table
 
     model = load_model(path)
     if is_fusion(model):
@@ -132,26 +132,30 @@ def _model(path: Path) -> None:
     facts = " ".join(f"{key}={value}" for key, value in known.items() if key != VALUES)
     content = model.to_json()
     give(content, [{name: f[name] for name in f if name != "steps"} for f in content["features"]])
-    knows = model.fill_values is not None
-    order = sorted(model.support.tolist(), key=lambda j: -abs(model.coef[j]))
-    rows = []
-    for j in order:
-        center, scale, transform = model.scaling.center[j], model.scaling.scale[j], model.transform_of(j)
-        is_raw = transform == "none" and not (model.scaling.logarithmic or model.scaling.per_query)
-        raw = f"{model.coef[j] / scale:.6g}" if is_raw else "-"
-        weights = [f"{model.coef[j]:.6g}", transform, f"{center:.6g}", f"{scale:.6g}", raw]
-        rows.append([model.feature_names[j], *weights, *([_fill(model, j)] if knows else [])])
+    knows = any(f.missing is not None for f in model.features)
+    rows, steps = [], []
+    for name, weight in model.weights.items():
+        f = model.sources[name][0]
+        if f.derived is not None:  # a category, or only whether a number is missing
+            rows.append([name, f"{weight:.6g}", *["-"] * (4 + knows)])
+            continue
+        is_raw = f.kind == "none" and not (model.logarithmic or model.per_query)
+        numbers = [f"{f.coef:.6g}", f.kind, f"{f.mean:.6g}", f"{f.scale:.6g}", f"{f.slope:.6g}" if is_raw else "-"]
+        fill = "refused" if f.missing is None else f"{f.missing:.6g}"
+        rows.append([name, *numbers, *([fill] if knows else [])])
+        if f.steps is not None:
+            begins, values = f.steps.begins.tolist(), (f.coef * f.steps.values).tolist()
+            adds = ", ".join(f"{x:.4g}: {y:.4g}" for x, y in zip(begins, values, strict=True))
+            steps.append([name, f"{min(values):.4g}", f"{max(values):.4g}", adds])
     columns = ["feature", "weight", "transform", "center", "scale", "weight on raw values"]
     table(
-        f"{path}: {len(model.columns)} of {model.n_available} features, scaling {model.scaling.method}",
+        f"{path}: {len(model.columns)} of {model.n_available} features, scaling {model.scaling}",
         [*columns, *(["missing value"] if knows else [])],
         rows,
     )
-    steps = []
-    for j in (j for j in order if j in model.steps):
-        begins, values = model.steps[j].begins.tolist(), (model.coef[j] * model.steps[j].values).tolist()
-        adds = ", ".join(f"{x:.4g}: {y:.4g}" for x, y in zip(begins, values, strict=True))
-        steps.append([model.feature_names[j], f"{min(values):.4g}", f"{max(values):.4g}", adds])
+    levels = column_table(model)
+    if levels.rows:
+        table(levels.title, levels.columns, levels.rows)
     if steps:
         table(
             "steps: contribution to the score beyond each value of the feature",
@@ -248,11 +252,3 @@ def _formula(path: Path, formula: FusionFormula, metadata: Mapping[str, Any]) ->
     if isinstance(facts["quality"], float):
         facts["quality"] = figure(facts["quality"])
     say("; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in facts.items() if value is not None))
-
-
-def _fill(model: RankingModel, j: int) -> str:
-    """The replacement for a missing value of feature j."""
-    value = math.nan if model.fill_values is None else float(model.fill_values[j])
-    if model.derived_of(j) is not None:  # is never missing
-        return "-"
-    return "refused" if math.isnan(value) else f"{value:.6g}"

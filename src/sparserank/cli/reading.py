@@ -185,7 +185,7 @@ def for_models(
             f"note: number 1 of these files is the first feature of the model, {names[0]}, as --index-base says."
         )
     reading = with_columns_of(reading, models, list(data))
-    knows = any(m.fill_values is not None or m.medians is not None for m in models)
+    knows = any(f.missing is not None or f.median is not None for m in models for f in m.features)
     return replace(reading, missing=KEEP) if policy is None and knows else reading
 
 

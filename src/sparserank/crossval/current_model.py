@@ -77,15 +77,13 @@ class InUse:
 
 def _refilled(data: RankingDataset, model: RankingModel) -> RankingDataset:
     """The data with the model's own replacements where values were missing, if both are known."""
-    at, fills = {name: k for k, name in enumerate(data.names)}, model.fill_values
-    own = [j for j in model.support if model.feature_names[j] in at]
-    if data.filled is None or fills is None or not own:
+    at = {name: k for k, name in enumerate(data.names)}
+    own = {at[f.name]: f.missing for f in model.features if f.name in at and f.missing is not None}
+    if data.filled is None or not own:
         return data
     X = np.array(data.X)
-    for j in own:
-        k = at[model.feature_names[j]]
-        if not np.isnan(fills[j]):
-            X[data.filled[:, k], k] = fills[j]
+    for k, value in own.items():
+        X[data.filled[:, k], k] = value
     return data.replace_features(X)
 
 
@@ -94,8 +92,7 @@ def made_for(given: Any) -> list[Derived]:
     model = None
     with suppress(ModelFormatError):  # the name of a feature may also be that of a file
         model = _model_in(given)
-    made = [] if model is None else map(model.derived_of, model.support)
-    return [d for d in made if d is not None]
+    return [] if model is None else [f.derived for f in model.features if f.derived is not None]
 
 
 def _model_in(given: Any) -> RankingModel | None:

@@ -71,7 +71,7 @@ class FeatureTransform:
         """The model with coefficients (n_coefficients,) of the scaled columns."""
         if isinstance(self.shape, Bins):
             return step_model(self.shape, coef, names, **more)
-        return RankingModel(coef, names, scaling, transform=self.transform, **more)
+        return RankingModel.from_arrays(coef, names, scaling, transform=self.transform, **more)
 
 
 RAW = FeatureTransform(NONE)

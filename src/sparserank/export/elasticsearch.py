@@ -14,10 +14,12 @@ from sparserank.export.expression import shape
 from sparserank.export.fusion_engine import LARGEST_K, FusionEngine, as_json, equal_weights, own_query
 from sparserank.export.linear_weights import Names, definition_of, json_text, single_precision
 from sparserank.export.lucene import LUCENE
-from sparserank.export.terms import Sum, Term
+from sparserank.export.terms import Sum
+from sparserank.model.feature import Feature
 from sparserank.model.fusion import FusionFormula, FusionTerm
 from sparserank.options import option
 from sparserank.text import brief
+from sparserank.transforms import NONE
 
 MUSTACHE, DERIVED = "mustache", "derived_expression"
 VARIABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # a variable of an expression: a feature name
@@ -45,20 +47,20 @@ def elasticsearch(of: Sum, options: Options) -> Files:
     given, derived, weights, norms = [], [], {}, {}
     for t in of.terms:
         base = weighed = _base(t, names, options)
-        if not t.is_linear:
+        if t.kind != NONE:
             weighed = names.derived(t, t.name)
             derived.append(_derived(weighed, shape(t, LUCENE, base)))
         if options.features is not None:
             definition = definition_of(options.features, t, "template", _of_field)
             given.append({"params": [], "template_language": MUSTACHE, **definition, "name": base})
         weights[weighed] = t.coef if options.normalizers else t.slope
-        norms[weighed] = {"standard": {"mean": t.center, "standard_deviation": t.scale}}
+        norms[weighed] = {"standard": {"mean": t.mean, "standard_deviation": t.scale}}
     constant = _constant(of, options)
     if constant:
         name = names.fresh("constant")
         derived.append(_derived(name, ONE))
         weights[name] = constant
-    numbers = [v for t in of.terms for v in (t.center, t.scale)] if options.normalizers else []
+    numbers = [v for t in of.terms for v in (t.mean, t.scale)] if options.normalizers else []
     weights = single_precision(weights, numbers)
     model: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(weights)}
     if options.normalizers:
@@ -83,9 +85,9 @@ def _of_field(field: str, level: str | None) -> dict[str, Any]:
     return {"template": {"constant_score": {"filter": {"term": {field: level}} if level else none}}}
 
 
-def _base(term: Term, names: Names, options: Options) -> str:
+def _base(term: Feature, names: Names, options: Options) -> str:
     """Name of the untransformed feature in the set: its own name, unless an expression cannot use it as a variable."""
-    if term.is_linear or VARIABLE.fullmatch(term.name):
+    if term.kind == NONE or VARIABLE.fullmatch(term.name):
         return term.name
     if options.features is None:
         raise DataError(

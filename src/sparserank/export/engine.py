@@ -12,7 +12,8 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.export.search_query import SearchQuery
-from sparserank.export.terms import Sum, Term
+from sparserank.export.terms import Sum, shown
+from sparserank.model.feature import Feature
 from sparserank.options import option
 from sparserank.options.selection import TREES
 from sparserank.text import brief
@@ -112,37 +113,37 @@ class Engine:
             if term.steps is not None:
                 if not self.steps:
                     raise DataError(
-                        f"{self.title} cannot express {term.shown}. Export to elasticsearch, opensearch, vespa, "
+                        f"{self.title} cannot express {shown(term)}. Export to elasticsearch, opensearch, vespa, "
                         f"lucene, sql, onnx, python, {', '.join(TREES)}, or train without "
                         f"steps ({option('penalty', 'mcp')})."
                     )
             elif self.lacks([term.kind]):
                 self._refuse(term)
-        odd = next((t for t in of.terms if t.fill), None) if self.takes_zero else None
+        odd = next((t for t in of.terms if t.missing), None) if self.takes_zero else None
         if odd is not None and not options.filled:
             raise DataError(
-                f"the model replaces a missing {brief(odd.name)} with {odd.fill!r}, but {self.title} replaces it with "
-                f"0. Let the engine's feature return {odd.fill!r} for a missing value and declare this with "
+                f"the model replaces a missing {brief(odd.name)} with {odd.missing!r}, but {self.title} replaces it "
+                f"with 0. Let the engine's feature return {odd.missing!r} for a missing value and declare this with "
                 f"{option('filled', True)}, or train with {option('missing', 'zero')}."
             )
 
         for term in of.terms if self.takes_zero else ():
             text = json.dumps((options.features or {}).get(term.name), default=str)
-            given = [] if term.fill is None or '"modifier' in text or '"factor' in text else MISSING.findall(text)
-            wrong = next((value for value in given if np.float32(value) != np.float32(term.fill)), None)
+            given = [] if term.missing is None or '"modifier' in text or '"factor' in text else MISSING.findall(text)
+            wrong = next((value for value in given if np.float32(value) != np.float32(term.missing)), None)
             if wrong is not None:
                 raise DataError(
                     f"features: the definition of {brief(term.name)} gives {wrong} for a missing value, but the model "
-                    f"takes {term.fill!r}; write {term.fill!r} there."
+                    f"takes {term.missing!r}; write {term.missing!r} there."
                 )
 
-    def _refuse(self, term: Term) -> None:
+    def _refuse(self, term: Feature) -> None:
         if not self.transforms:
             raise DataError(
-                f"{self.title} {self._takes}cannot express {term.shown}. Train with {option('penalties', 'steps')}."
+                f"{self.title} {self._takes}cannot express {shown(term)}. Train with {option('penalties', 'steps')}."
             )
         raise DataError(
-            f"{self.title} {self._takes}cannot express {term.shown}. Export to solr, "
+            f"{self.title} {self._takes}cannot express {shown(term)}. Export to solr, "
             f"elasticsearch, vespa, lucene, sql, onnx or python, or train with {option('transform', NONE)} "
             f"and a linear scaling ({option('scaling', 'within-query-std')}). With "
             f"{option('engine', self.name)}, select trains such models."

@@ -23,7 +23,7 @@ class QueryExplanation:
 
     features       names of the selected features
     documents, relevance, scores   (n_docs,)
-    values         (n_docs, n_features) unchanged from the data
+    values         (n_docs, n_features) unchanged from the data; of a category, its level
     contributions  (n_docs, n_features) contribution of each to the score, relative to the mean over the query: rows sum
                    to the score minus the mean score
     steps          {feature: its step function}, of the features that have one
@@ -57,8 +57,8 @@ class QueryExplanation:
         return [
             {
                 "feature": self.features[j],
-                "above": float(self.values[a, j]),
-                "below": float(self.values[b, j]),
+                "above": self.values[a, j],
+                "below": self.values[b, j],
                 "above_step": self._step(j, a),
                 "below_step": self._step(j, b),
                 "difference": float(difference[j]),
@@ -67,8 +67,8 @@ class QueryExplanation:
         ]
 
     def _step(self, j: int, i: int) -> tuple[float | None, float | None] | None:
-        steps = self.steps.get(self.features[j])
-        return None if steps is None else steps.step_of(float(self.values[i, j]))
+        steps, value = self.steps.get(self.features[j]), self.values[i, j]
+        return None if steps is None or isinstance(value, str) else steps.step_of(value)
 
     def _place(self, document: str) -> int:
         if document not in self.documents:
@@ -116,17 +116,19 @@ def explain_query(model: RankingModel, data: RankingDataset, query: Any) -> Quer
             f"there is no query {brief(str(query))}; the data contain {brief(ids[0])} ... {brief(ids[-1])}."
         )
     own = data.take_queries(np.array([ids.index(str(query))]))
-    added = model.contributions(own)
+    explained = model.explained(own)
+    shape = len(explained), own.n_docs
+    added = np.array([parts for _, parts in explained.values()]).reshape(shape).T
     scores = model.score_dataset(own)
     order = np.argsort(-scores, kind="stable")
     names = document_ids(own)
     return QueryExplanation(
         str(query),
-        tuple(model.feature_names[j] for j in model.support),
+        tuple(explained),
         tuple(str(names[i]) for i in order),
         own.relevance[order],
         scores[order],
-        model.selected_values(own)[order],
+        np.array([values for values, _ in explained.values()], dtype=object).reshape(shape).T[order],
         (added - added.mean(axis=0))[order],
-        {model.feature_names[j]: steps for j, steps in model.steps.items()},
+        {f.name: f.steps for f in model.features if f.steps is not None},
     )

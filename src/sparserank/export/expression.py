@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sparserank.bins import StepFunction
 from sparserank.errors import DataError
-from sparserank.export.terms import MISSING_FROM, Sum, Term
+from sparserank.export.terms import MISSING_FROM, Sum, contribution, is_fine, rise, where_missing
+from sparserank.model.feature import Feature
 from sparserank.text import brief
 from sparserank.transforms import ASINH, LOG
 
@@ -72,7 +74,7 @@ def expression(
     """
     constant = of.constant + offset
     lines = [dialect.number(constant)] if constant else []
-    lines += [_line(term, dialect, features or {}) for term in of.terms]
+    lines += [_line(term, dialect, features or {}, of.booleans) for term in of.terms]
     inner = summed(lines, "\n    ")
     if sigmoid:
         return f"{dialect.number(1.0)} / ({dialect.number(1.0)} + {dialect.exp(f'-({inner})')})\n"
@@ -88,40 +90,44 @@ def summed(lines: Sequence[str], between: str) -> str:
     return f"{between}+ ".join(parts)
 
 
-def _line(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:
+def _line(term: Feature, dialect: Dialect, features: Mapping[str, Any], booleans: Collection[str]) -> str:
     """Text of the contribution of a term, without its part of the constant."""
     level = None if term.derived is None else term.derived.level
     if term.derived is not None and term.name not in features and (level is None or dialect.equals is not None):
-        x, rise, none = _value(term.source, dialect, features), dialect.number(term.rise), dialect.number(0.0)
+        x, added, none = _value(term.source, dialect, features), dialect.number(rise(term)), dialect.number(0.0)
         if level is None or dialect.equals is None:
-            return dialect.given(x, none, rise)
-        return dialect.case(dialect.equals(x, level), rise, none)
-    first = 0.0 if term.steps is None else float(term.steps.values[0])  # part of the constant
-    x, other = _value(term.name, dialect, features), term.filled
+            return dialect.given(x, none, added)
+        return dialect.case(dialect.equals(x, level), added, none)
+    first = 0.0 if term.heights is None else float(term.heights.values[0])  # part of the constant
+    x, other = _value(term.name, dialect, features), where_missing(term)
     filled = None if other is None else dialect.number(other - first)
-    if term.boolean and dialect.boolean is not None and term.name not in features:
-        yes, no = (dialect.number(term.at(value) - first) for value in (1.0, 0.0))
+    if term.name in booleans and dialect.boolean is not None and term.name not in features:
+        yes, no = (dialect.number(contribution(term, value) - first) for value in (1.0, 0.0))
         return dialect.boolean(x, yes, no, filled)
     return dialect.given(x, _weighed(term, dialect, dialect.real(x)), filled)
 
 
-def shape(term: Term, dialect: Dialect, x: str) -> str:
+def shape(term: Feature, dialect: Dialect, x: str) -> str:
     """t(x), or its steps minus the first value, in units of the weight: the term divided by its slope."""
-    return _transformed(term, dialect, x) if term.steps is None else _weighed(term.in_units, dialect, x)
+    return _transformed(term, dialect, x) if term.steps is None else _risen(term.steps, dialect, x)
 
 
-def _transformed(term: Term, dialect: Dialect, x: str) -> str:
+def _transformed(term: Feature, dialect: Dialect, x: str) -> str:
     if term.kind == LOG:
-        return dialect.log(x, term.fine)
-    return dialect.asinh(x, term.constant, term.fine) if term.kind == ASINH else x
+        return dialect.log(x, is_fine(term))
+    return dialect.asinh(x, term.constant, is_fine(term)) if term.kind == ASINH else x
 
 
-def _weighed(term: Term, dialect: Dialect, x: str) -> str:
+def _weighed(term: Feature, dialect: Dialect, x: str) -> str:
     """The contribution of a known value, without its part of the constant."""
-    if term.steps is None:
+    if term.heights is None:
         return f"{dialect.number(term.slope)} * {_transformed(term, dialect, x)}"
-    rises = term.steps.values - term.steps.values[0]
-    return _chosen(dialect, x, term.steps.edges.tolist(), rises.tolist())
+    return _risen(term.heights, dialect, x)
+
+
+def _risen(steps: StepFunction, dialect: Dialect, x: str) -> str:
+    """The height of a step function at x above its first value."""
+    return _chosen(dialect, x, steps.edges.tolist(), (steps.values - steps.values[0]).tolist())
 
 
 def _chosen(dialect: Dialect, x: str, edges: list[float], values: list[float]) -> str:

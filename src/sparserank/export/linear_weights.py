@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.export.terms import Term
+from sparserank.model.feature import Feature
 from sparserank.text import brief
 from sparserank.transforms import LOG
 
@@ -17,7 +17,7 @@ FIELD = "field"  # of a definition: where the column of a table is in the engine
 
 
 def definition_of(
-    features: Mapping[str, Any], term: Term, needed: str, made: Callable[[str, str | None], Mapping[str, Any]]
+    features: Mapping[str, Any], term: Feature, needed: str, made: Callable[[str, str | None], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
     """The definition of a feature; if none is given for one that is made from a column, that of the field and level."""
     name, given = term.name, features.get(term.name)
@@ -34,7 +34,7 @@ def definition_of(
     return {key: value for key, value in given.items() if key != FIELD}
 
 
-def _field(features: Mapping[str, Any], term: Term) -> str:
+def _field(features: Mapping[str, Any], term: Feature) -> str:
     """The field of the column that a feature is made from: {"field": ...}, or that of a feature of a field; by default,
     the name of the column.
 
@@ -83,9 +83,9 @@ class Names:
         self._taken.add(name)
         return name
 
-    def derived(self, term: Term, of: str) -> str:
+    def derived(self, term: Feature, of: str) -> str:
         """Name for the transform of a feature."""
-        kind = "steps" if term.steps is not None else "log1p" if term.kind == LOG else term.kind
+        kind = "log1p" if term.kind == LOG else term.kind
         return self.fresh(f"{kind}_{of}")
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
-from sparserank.export.terms import MISSING_FROM, Sum, Term
+from sparserank.export.terms import MISSING_FROM, Sum, rise
+from sparserank.model.feature import Feature, numbers
 from sparserank.options import option
 from sparserank.text import brief
 from sparserank.transforms import ASINH, LOG
@@ -89,25 +90,25 @@ def _of_numbers(graph: _Graph, x: str, of: Sum) -> str:
     x = _shaped(graph, known, of)
     weights = np.array([[0.0 if t.steps is not None else t.slope] for t in of.terms])
     score = graph.add("MatMul", x, graph.constant(weights))
-    if any(t.fill is None for t in of.terms):  # NaN even where steps would take it
+    if any(t.missing is None for t in of.terms):  # NaN even where steps would take it
         nothing = graph.add("MatMul", graph.add("Sub", known, known), graph.constant(np.ones((len(of.terms), 1))))
         score = graph.add("Add", score, nothing)
     for k, term in enumerate(of.terms):
-        if term.steps is not None:
+        if (steps := term.heights) is not None:
             own = graph.add("Gather", x, graph.constant(np.array([k])), axis=1)
-            beyond = graph.add("Greater", own, graph.constant(term.steps.edges[None]))
-            score = graph.add("Add", score, _sum_where(graph, beyond, np.diff(term.steps.values)))
+            beyond = graph.add("Greater", own, graph.constant(steps.edges[None]))
+            score = graph.add("Add", score, _sum_where(graph, beyond, np.diff(steps.values)))
     return score
 
 
-def _of_column(graph: _Graph, source: str, terms: Sequence[Term], *, is_text: bool) -> str:
+def _of_column(graph: _Graph, source: str, terms: Sequence[Feature], *, is_text: bool) -> str:
     """The terms of the features that are made from a column, an input, without their part of the constant."""
     if is_text:
         levels = np.array([["" if t.derived is None else t.derived.level or "" for t in terms]], dtype=object)
         where = graph.add("Equal", source, graph.constant(levels))
     else:
         where = graph.add("Not", graph.add("Less", graph.add("Abs", source), graph.constant(LIMIT)))
-    return _sum_where(graph, where, np.array([t.rise for t in terms]))
+    return _sum_where(graph, where, np.array([rise(t) for t in terms]))
 
 
 def _sum_where(graph: _Graph, where: str, values: np.ndarray) -> str:
@@ -120,7 +121,7 @@ def _sum_where(graph: _Graph, where: str, values: np.ndarray) -> str:
 
 def _filled(graph: _Graph, x: str, of: Sum) -> str:
     """x with missing values replaced by the fill values of its columns; NaN where there is none."""
-    fill = np.array([[np.nan if t.fill is None else t.fill for t in of.terms]])
+    fill = numbers(of.terms, "missing")[None]
     known = graph.add("Less", graph.add("Abs", x), graph.constant(LIMIT))
     return graph.add("Where", known, x, graph.constant(fill))
 
@@ -137,7 +138,7 @@ def _shaped(graph: _Graph, x: str, of: Sum) -> str:
         else:
             # Not every runtime has asinh for doubles. With z = x / c, it is asinh(min(z, LARGE)) plus the growth of
             # log(2 z) beyond LARGE, which is computed from log x and log c because z may overflow.
-            c = np.array([[t.constant for t in of.terms]])
+            c = numbers(of.terms, "constant")[None]
             z = graph.add("Div", x, graph.constant(c))
             size, large = graph.add("Abs", z), graph.constant(np.array([LARGE]))
             near = graph.add("Min", size, large)

@@ -6,7 +6,8 @@ from sparserank.data.fusion.norms import LEAST, RRF
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.expression import summed
 from sparserank.export.fusion_engine import FusionEngine
-from sparserank.export.terms import MISSING_FROM, Sum, Term
+from sparserank.export.terms import MISSING_FROM, Sum, ends
+from sparserank.model.feature import Feature
 from sparserank.model.fusion import FusionFormula
 from sparserank.transforms import ASINH, LOG
 
@@ -132,17 +133,18 @@ def python(of: Sum, options: Options) -> Files:
     return {"model.py": text}
 
 
-def _line(term: Term) -> str:
+def _line(term: Feature) -> str:
     if term.derived is not None:
         x, level = f"row.get({term.source!r})", term.derived.level
         condition = f"not _is_known({x})" if level is None else f"_text({x}) == {level!r}"
-        low, high = term.ends
+        low, high = ends(term)
         return f"({high!r} if {condition} else {low!r})"
-    x = f"_given(row, {term.name!r})" if term.fill is None else f"_known(row.get({term.name!r}), {term.fill!r})"
+    x = f"_given(row, {term.name!r})" if term.missing is None else f"_known(row.get({term.name!r}), {term.missing!r})"
     t = f"_log({x})" if term.kind == LOG else f"_asinh({x}, {term.constant!r})" if term.kind == ASINH else x
-    if term.steps is None:
+    steps = term.heights
+    if steps is None:
         return f"{term.slope!r} * {t}"
-    return f"{term.steps.values.tolist()!r}[bisect_left({term.steps.edges.tolist()!r}, {t})]"
+    return f"{steps.values.tolist()!r}[bisect_left({steps.edges.tolist()!r}, {t})]"
 
 
 ENGINE = Engine("python", "Python", python, steps=True)

@@ -12,10 +12,11 @@ from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.expression import IDENTIFIER
 from sparserank.export.linear_weights import Names, definition_of, json_text, single_precision
-from sparserank.export.terms import Sum, Term
+from sparserank.export.terms import Sum, is_fine, shown
+from sparserank.model.feature import Feature
 from sparserank.options import option
 from sparserank.text import brief
-from sparserank.transforms import ASINH, LOG
+from sparserank.transforms import ASINH, LOG, NONE
 
 PACKAGE = "org.apache.solr.ltr.feature."
 FIELD, QUERY = "FieldValueFeature", "SolrFeature"
@@ -67,7 +68,7 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def functions(term: Term, source: Source) -> list[tuple[str, float]]:
+def functions(term: Feature, source: Source) -> list[tuple[str, float]]:
     """(function, weight) of the features whose sum is the term without its constant. No function is negative: the first
     is the transform of positive values, the second that of negative values, if any are possible.
     """
@@ -77,16 +78,16 @@ def functions(term: Term, source: Source) -> list[tuple[str, float]]:
     return [(above, term.slope), *([(below, -term.slope)] if source.signed else [])]
 
 
-def _transformed(term: Term, x: str) -> str:
+def _transformed(term: Feature, x: str) -> str:
     """The transform of a function that is never negative."""
     if term.kind == LOG:
         whole = f"ln(sum(1,{x}))"
-        return _near_zero(x, f"product({x},sub(1,product({x},sub(0.5,div({x},3)))))", whole) if term.fine else whole
+        return _near_zero(x, f"product({x},sub(1,product({x},sub(0.5,div({x},3)))))", whole) if is_fine(term) else whole
     if term.kind != ASINH:
         return x
     z = f"div({x},{term.constant!r})"
     whole = f"ln(sum({z},hypot({z},1)))"
-    return _near_zero(z, f"product({z},sub(1,div(product({z},{z}),6)))", whole) if term.fine else whole
+    return _near_zero(z, f"product({z},sub(1,div(product({z},{z}),6)))", whole) if is_fine(term) else whole
 
 
 def _near_zero(x: str, series: str, whole: str) -> str:
@@ -126,7 +127,7 @@ def solr(of: Sum, options: Options) -> Files:
     entries: list[dict[str, Any]] = []
     weights: dict[str, float] = {}
     for t in of.terms:
-        if t.is_linear:
+        if t.kind == NONE:
             definitions += given_definition(t, options)
             entries.append({"name": t.name, **(_solr_norm(t) if options.normalizers else {})})
             weights[t.name] = t.coef if options.normalizers else t.slope
@@ -135,7 +136,7 @@ def solr(of: Sum, options: Options) -> Files:
             definitions.append(definition)
             entries.append({"name": definition["name"]})
             weights[definition["name"]] = weight
-    numbers = [v for t in of.terms if t.is_linear for v in (t.center, t.scale)] if options.normalizers else []
+    numbers = [v for t in of.terms if t.kind == NONE for v in (t.mean, t.scale)] if options.normalizers else []
     model: dict[str, Any] = {
         "store": options.name,
         "name": options.name,
@@ -147,7 +148,7 @@ def solr(of: Sum, options: Options) -> Files:
     return {**files, "model.json": json_text(model)}
 
 
-def given_definition(term: Term, options: Options) -> list[dict[str, Any]]:
+def given_definition(term: Feature, options: Options) -> list[dict[str, Any]]:
     """The definition of a feature, if definitions are given."""
     if options.features is None:
         return []
@@ -172,11 +173,11 @@ def _of_field(field: str, level: str | None) -> dict[str, Any]:
     return {"class": PACKAGE + QUERY, "params": {"q": q}}
 
 
-def _derived(term: Term, names: Names, options: Options) -> list[tuple[dict[str, Any], float]]:
+def _derived(term: Feature, names: Names, options: Options) -> list[tuple[dict[str, Any], float]]:
     """(definition, weight) of the features that together express a term other than a weighted raw feature."""
     if options.features is None:
         raise DataError(
-            f"Solr needs the definition of {brief(term.name)} to express {term.shown}. Define every selected feature "
+            f"Solr needs the definition of {brief(term.name)} to express {shown(term)}. Define every selected feature "
             f"in {option('features')}: "
             '{"feature name": {"class": "...", "params": {...}}, ...}.'
         )
@@ -189,8 +190,8 @@ def _derived(term: Term, names: Names, options: Options) -> list[tuple[dict[str,
     return out
 
 
-def _solr_norm(term: Term) -> dict[str, Any]:
-    params = {"avg": repr(term.center), "std": repr(term.scale)}
+def _solr_norm(term: Feature) -> dict[str, Any]:
+    params = {"avg": repr(term.mean), "std": repr(term.scale)}
     return {"norm": {"class": "org.apache.solr.ltr.norm.StandardNormalizer", "params": params}}
 
 

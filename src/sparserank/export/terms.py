@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
 
 from sparserank.bins import StepFunction
-from sparserank.data.derived import Derived
 from sparserank.data.missing import HUGE
 from sparserank.errors import DataError
+from sparserank.model.feature import Feature
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.training_record import booleans_of, lowest_score
 from sparserank.options import option
@@ -26,90 +26,16 @@ ROOM = 1.0  # least distance from 0 to the lowest training score: other document
 
 
 @dataclass(frozen=True)
-class Term:
-    """slope * t(x), or steps(x), of a feature x.
-
-    index     number of the feature, from 0
-    kind      kind of t: 'none', 'log' (sign(x) log(1 + |x|)) or 'asinh' (asinh(x / constant))
-    slope     weight of the unscaled t(x): the weight divided by the scale
-    coef, center, scale   the same without folding: coef * (t(x) - center) / scale
-    steps     as a function of x, slope included; None: linear
-    fill      replaces a missing x; None: the model refuses missing values
-    fine      whether t must keep its digits near 0
-    derived   the column that x, which is 0 or 1, is made from; None: x is a number of its own
-    boolean   whether x was a boolean column of the training table
-    """
-
-    name: str
-    index: int
-    kind: str
-    constant: float
-    slope: float
-    coef: float
-    center: float
-    scale: float
-    steps: StepFunction | None
-    fill: float | None = None
-    fine: bool = True
-    derived: Derived | None = None
-    boolean: bool = False
-
-    @property
-    def source(self) -> str:
-        """The name of the input: of the feature, or of the column that it is made from."""
-        return self.name if self.derived is None else self.derived.source
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The contributions of a derived feature, if it is 0 and if it is 1."""
-        low, high = (0.0, self.slope) if self.steps is None else self.steps.values.tolist()
-        return low, high
-
-    @property
-    def rise(self) -> float:
-        """What a derived feature adds to the score if it is 1."""
-        return self.ends[1] - self.ends[0]
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether the term is a weight times the raw feature."""
-        return self.kind == NONE and self.steps is None
-
-    @property
-    def shown(self) -> str:
-        """The transformed feature in messages: log(name)."""
-        if self.steps is not None:
-            return f"steps({self.name})"
-        return self.name if self.kind == NONE else f"{self.kind}({self.name})"
-
-    @property
-    def in_units(self) -> Term:
-        """The same term with a slope of 1."""
-        steps = None if self.steps is None else replace(self.steps, values=self.steps.values / self.slope)
-        return replace(self, slope=1.0, coef=1.0, center=0.0, scale=1.0, steps=steps)
-
-    @property
-    def filled(self) -> float | None:
-        """Contribution to the score if x is missing; None: the model refuses missing values."""
-        return None if self.fill is None else self.at(self.fill)
-
-    def at(self, x: float) -> float:
-        """Contribution to the score of a value."""
-        t = Transform((self.kind,), np.array([self.constant]))(np.array([[x]]))[:, 0]
-        added = self.slope * float(t[0]) if self.steps is None else float(self.steps(t)[0])
-        _refuse_infinite(self.name, added)
-        return added
-
-
-@dataclass(frozen=True)
 class Sum:
-    """score = intercept + terms; the intercept changes no order. names: of all features;
-    index_base: number of the first feature in text."""
+    """score = intercept + terms, the contributions of features without their means; the intercept changes no order.
+    names: of all features; index_base: number of the first feature in text; booleans: names of the features that were
+    boolean columns of the training table."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[Feature, ...]
     intercept: float
     names: tuple[str, ...]
     index_base: int = 1
+    booleans: tuple[str, ...] = ()
 
     @property
     def n_features(self) -> int:
@@ -118,7 +44,7 @@ class Sum:
     @property
     def constant(self) -> float:
         """The intercept and the first values of the steps, to which their jumps are added."""
-        return self.intercept + sum(float(t.steps.values[0]) for t in self.terms if t.steps is not None)
+        return self.intercept + sum(float(t.heights.values[0]) for t in self.terms if t.heights is not None)
 
 
 def sum_of(model: RankingModel) -> Sum:
@@ -127,52 +53,76 @@ def sum_of(model: RankingModel) -> Sum:
     Raises
         DataError   the model scales within each query, or uses no feature
     """
-    scaling = model.scaling
-    if scaling.per_query:
+    if model.per_query:
         raise DataError(
             "this model scales features within each query, which is impossible for one document at a time. Train with "
             f"{option('scaling', 'within-query-std')}."
         )
-    if len(model.support) == 0:
+    if not model.features:
         raise DataError("this model uses no features; there is nothing to export.")
-    if scaling.logarithmic and (model.transform is not None or model.steps):
+    if model.logarithmic and any(f.kind != NONE for f in model.features):
         raise DataError(
             "this model applies logarithms in its scaling and also has transforms or steps. Fit it with "
             f"{option('transform', 'log')} instead."
         )
-    terms, intercept, booleans = [], 0.0, booleans_of(model)
-    for j in model.support.tolist():
-        coef = float(model.coef[j])
-        center, scale = (0.0, 1.0) if scaling.method == "none" else (float(scaling.center[j]), float(scaling.scale[j]))
-        slope, steps = coef / scale, model.steps.get(j)
-        _refuse_infinite(model.feature_names[j], slope, slope * center)
-        kind = LOG if scaling.logarithmic else NONE if model.transform is None else model.transform.kinds[j]
-        constant = 1.0 if model.transform is None else float(model.transform.constants[j])
-        if steps is not None:
-            steps = steps.times(slope)
-        intercept -= slope * center
-        known = model.fill_values is not None and not np.isnan(model.fill_values[j])
-        fill = float(model.fill_values[j]) if known else None  # type: ignore[index]
-        fine = scaling.method == "none" or scale < FINE_SCALE
-        term = Term(model.feature_names[j], j, kind, constant, slope, coef, center, scale, steps, fill, fine)
-        derived = model.derived_of(j)
-        if derived is not None:
-            term, at_0 = _of_zero_and_one(replace(term, derived=derived))
-            intercept += at_0
-        terms.append(replace(term, boolean=derived is None and term.name in booleans))
-    return Sum(tuple(terms), intercept, model.feature_names, model.index_base)
+    terms, intercept = [], 0.0
+    for feature in model.features:
+        term = feature._replace(mean=0.0, scale=1.0) if model.scaling == NONE else feature
+        _refuse_infinite(term.name, term.slope, term.slope * term.mean)
+        intercept -= term.slope * term.mean
+        term = term._replace(transform=LOG) if model.logarithmic else term
+        terms.append(term if term.derived is None or term.kind == NONE else _of_zero_and_one(term))
+    return Sum(tuple(terms), intercept, model.feature_names, model.index_base, tuple(booleans_of(model)))
 
 
-def _of_zero_and_one(term: Term) -> tuple[Term, float]:
-    """(a term of the same values for the x 0 and 1: one step, or a slope; what it lacks)"""
+def _of_zero_and_one(term: Feature) -> Feature:
+    """A term of the same values for the x 0 and 1: one step, or a slope."""
     if term.steps is not None:
-        return replace(term, steps=StepFunction(np.array([0.5]), term.steps(np.array([0.0, 1.0])))), 0.0
-    t = Transform((term.kind,), np.array([term.constant]))(np.array([[0.0], [1.0]]))[:, 0]
-    low, high = (term.slope * t).tolist()
-    center = term.center / float(t[1])
-    slope = high - low
-    coef = slope * term.scale
-    return replace(term, kind=NONE, constant=1.0, slope=slope, coef=coef, center=center, fine=False), low
+        return term._replace(steps=StepFunction(np.array([0.5]), term.steps(np.array([0.0, 1.0]))))
+    at_1 = _transformed(term, 1.0)
+    return term._replace(transform=NONE, constant=1.0, coef=term.slope * at_1, scale=1.0, mean=term.mean / at_1)
+
+
+def _transformed(term: Feature, x: float) -> float:
+    t = Transform((term.transform,), np.array([term.constant]))(np.array([[x]]))
+    return float(t[0, 0])
+
+
+def ends(term: Feature) -> tuple[float, float]:
+    """The contributions of a feature that is made from a column, if it is 0 and if it is 1."""
+    if term.heights is None:
+        return 0.0, term.slope
+    low, high = term.heights.values.tolist()
+    return low, high
+
+
+def rise(term: Feature) -> float:
+    """What a feature that is made from a column adds to the score if it is 1."""
+    low, high = ends(term)
+    return high - low
+
+
+def is_fine(term: Feature) -> bool:
+    """Whether the transform must keep its digits near 0: the scale is small, or the values are not scaled."""
+    return term.scale < FINE_SCALE or term.scale == 1.0
+
+
+def shown(term: Feature) -> str:
+    """The transformed feature in messages: log(name)."""
+    return term.name if term.kind == NONE else f"{term.kind}({term.name})"
+
+
+def where_missing(term: Feature) -> float | None:
+    """Contribution to the score if x is missing; None: the model refuses missing values."""
+    return None if term.missing is None else contribution(term, term.missing)
+
+
+def contribution(term: Feature, x: float) -> float:
+    """Contribution to the score of a value."""
+    t = _transformed(term, x)
+    added = term.slope * t if term.heights is None else float(term.heights(np.array(t)))
+    _refuse_infinite(term.name, added)
+    return added
 
 
 def _refuse_infinite(name: str, *numbers: float) -> None:

@@ -12,7 +12,8 @@ from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.linear_weights import Names, json_text
 from sparserank.export.solr import given_definition
-from sparserank.export.terms import Sum, Term
+from sparserank.export.terms import Sum, shown
+from sparserank.model.feature import Feature
 
 SLACK = np.float32(1e-6)  # which Solr adds to every threshold
 ADD_UP = "trees add up, and contain their features by name"
@@ -45,7 +46,7 @@ def lightgbm(of: Sum, options: Options) -> Files:
     names, columns = _names(of, options, LIGHTGBM)
     for term, edge, *_ in _splits(of, options):
         if 0.0 < abs(edge) < LEAST_EDGE:
-            raise DataError(f"LightGBM reads numbers below {LEAST_EDGE:g} as 0, such as {edge:g} of {term.shown}.")
+            raise DataError(f"LightGBM reads numbers below {LEAST_EDGE:g} as 0, such as {edge:g} of {shown(term)}.")
     trees = [
         LIGHTGBM_TREE.format(
             i=i,
@@ -143,7 +144,7 @@ def solr_trees(of: Sum, options: Options) -> Files:
         if threshold is None:
             raise DataError(
                 f"Solr adds {float(SLACK):g} to every threshold, in single precision, which moves the edge near "
-                f"{float(last):g} of {term.shown}. Multiply the feature by a constant, and train again."
+                f"{float(last):g} of {shown(term)}. Multiply the feature by a constant, and train again."
             )
         leaves = {"left": {"value": repr(low)}, "right": {"value": repr(high)}}
         trees.append({"weight": "1", "root": {"feature": term.name, "threshold": str(threshold), **leaves}})
@@ -165,7 +166,7 @@ def _texts(**values: Any) -> dict[str, str]:
 
 def _single_splits(
     of: Sum, options: Options, title: str = "XGBoost"
-) -> Iterator[tuple[Term, float, bool, float, float]]:
+) -> Iterator[tuple[Feature, float, bool, float, float]]:
     """`_splits` for engines that compare in single precision, and take the left leaf for values below the threshold,
     which is the next number of single precision above an edge.
 
@@ -177,12 +178,12 @@ def _single_splits(
         threshold = float(_above(edge))
         if (term.index, threshold) in known:
             raise DataError(
-                f"{title} computes in single precision, in which two edges near {edge!r} of {term.shown} are equal. "
+                f"{title} computes in single precision, in which two edges near {edge!r} of {shown(term)} are equal. "
                 "Rescale the feature (subtract a constant, or divide by one), and train again."
             )
         if not np.isfinite(threshold):
             raise DataError(
-                f"{title} computes in single precision, which has no number above {edge:g} of {term.shown}."
+                f"{title} computes in single precision, which has no number above {edge:g} of {shown(term)}."
             )
         known.add((term.index, threshold))
         yield term, threshold, *rest  # type: ignore[misc]
@@ -209,7 +210,7 @@ def _names(of: Sum, options: Options, engine: Engine) -> tuple[list[str], Files]
     return names, {"columns.json": json_text(held)} if renamed else {}
 
 
-def _column(term: Term) -> dict[str, Any]:
+def _column(term: Feature) -> dict[str, Any]:
     """Where the value of a term comes from: a column of the table, its level, or whether it is missing."""
     made: dict[str, Any] = {}
     if term.derived is not None:
@@ -217,14 +218,15 @@ def _column(term: Term) -> dict[str, Any]:
     return {"column": term.source, **made}
 
 
-def _splits(of: Sum, options: Options) -> list[tuple[Term, float, bool, float, float]]:
+def _splits(of: Sum, options: Options) -> list[tuple[Feature, float, bool, float, float]]:
     """(term, edge, whether a missing value is on the left, left leaf, right leaf) of each step; the first tree contains
     the constants of the model."""
     out, constant = [], of.constant + options.offset
     for term in of.terms:
-        assert term.steps is not None
-        for edge, jump in zip(term.steps.edges.tolist(), np.diff(term.steps.values).tolist(), strict=True):
-            out.append((term, edge, (term.fill or 0.0) <= edge, constant, constant + jump))
+        steps = term.heights
+        assert steps is not None
+        for edge, jump in zip(steps.edges.tolist(), np.diff(steps.values).tolist(), strict=True):
+            out.append((term, edge, (term.missing or 0.0) <= edge, constant, constant + jump))
             constant = 0.0
     return out
 

@@ -181,7 +181,7 @@ def formula_of(model: RankingModel) -> FusionFormula:
     if not isinstance(facts, Mapping):
         raise DataError("this model was not made by 'sparserank fuse'; it has no retrievers.")
     try:
-        names = [model.feature_names[j].rpartition(":") for j in model.support]
+        names = [f.name.rpartition(":") for f in model.features]
         (norm,) = {parse_norm(norm) for _, _, norm in names}
         depth, engine, negative, merged = (
             facts["depth"],
@@ -192,7 +192,7 @@ def formula_of(model: RankingModel) -> FusionFormula:
         if not (isinstance(depth, int) and depth >= 1 and (engine is None or isinstance(engine, str))):
             raise ValueError(f"depth {depth!r}, engine {engine!r}")
         with np.errstate(all="ignore"):
-            raw = model.coef[model.support] / model.scaling.scale[model.support]
+            raw = np.array([f.slope for f in model.features])
             weights = raw / np.abs(raw).sum()
         if not (np.abs(weights) > 0).all():
             raise ValueError("its weights are too small or too large for a sum")

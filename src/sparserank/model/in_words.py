@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparserank.model.feature import Feature
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.training_record import LOST, points_of
 from sparserank.options.arguments import check_arguments
@@ -50,7 +51,7 @@ def in_words(model: RankingModel) -> dict[str, str]:
     {'f1': 'A larger f1 raises a document.'}
     """
     check_arguments(in_words, locals())
-    said = {name: _of_columns(model, name, model.columns[name]) for name in model.weights}
+    said = {name: _of_source(model, name, model.sources[name]) for name in model.weights}
     lost = model.metadata.get(LOST)
     if not isinstance(lost, dict) or lost.keys() != said.keys() or "metric" not in model.metadata:
         return said
@@ -58,48 +59,46 @@ def in_words(model: RankingModel) -> dict[str, str]:
     return {name: f"{said[name]} {without} {percent(-lost[name])}." for name in sorted(said, key=lambda n: -lost[n])}
 
 
-def _of_columns(model: RankingModel, name: str, columns: Sequence[int]) -> str:
-    """The sentence of a feature: a number, which may have a flag where it is missing, or the levels of a category."""
-    rises = {j: model.rise(j) for j in columns if model.derived_of(j) is not None}
-    ups, downs = (sorted((j for j in rises if rises[j] * sign > 0), key=lambda j: -abs(rises[j])) for sign in (1, -1))
-    first = columns[0]
-    if first not in rises:
+def _of_source(model: RankingModel, name: str, features: Sequence[Feature]) -> str:
+    """The sentence of a column: a number, which may have a flag where it is missing, or the levels of a category."""
+    first, made = features[0], [f for f in features if f.derived is not None]
+    if first.derived is None:
         low, high = _known_range(model, first)
-        fill = np.nan if model.fill_values is None else model.fill_values[first]
-        filled = fill < low or fill > high  # only missing values have it
-        missing = _where_missing(model, first, sum(rises.values())) if rises or filled else ""
-        return _sentence(model, first) + missing
-    verbs = (("raised", ups), ("lowered", downs))
-    told = [f"{verb} if {name} is {_levels(model, own)}" for verb, own in verbs if own]
+        only_missing = first.missing is not None and not low <= first.missing <= high
+        flag = sum(map(model.rise, made))
+        return _sentence(model, first) + (_where_missing(model, first, flag) if made or only_missing else "")
+    told = []
+    for verb, sign in (("raised", 1), ("lowered", -1)):
+        rises = {f.level: sign * model.rise(f) for f in made}
+        levels = sorted((level for level in rises if rises[level] > 0), key=lambda level: -rises[level])
+        told += [f"{verb} if {name} is {_any_of(levels)}"] if levels else []
     return f"A document is {', and '.join(told)}." if told else f"{name} changes nothing."
 
 
-def _where_missing(model: RankingModel, j: int, rise: float) -> str:
+def _where_missing(model: RankingModel, feature: Feature, rise: float) -> str:
     """What a missing value does; rise: the contribution of the flag."""
-    fill, median = (np.nan if values is None else values[j] for values in (model.fill_values, model.medians))
-    if not np.isnan(fill + median):
-        rise += model.rise(j, median, fill)
+    if feature.missing is not None and feature.median is not None:
+        rise += model.rise(feature, feature.median, feature.missing)
     return f" A missing value {'raises' if rise > 0 else 'lowers'} it, compared with the median."
 
 
-def _levels(model: RankingModel, columns: Sequence[int]) -> str:
-    levels = [model.derived[model.feature_names[j]].level or "missing" for j in columns]
-    shown, more = levels[:MAX_LEVELS], len(levels) - MAX_LEVELS
+def _any_of(levels: Sequence[str]) -> str:
+    shown, more = [*levels[:MAX_LEVELS]], len(levels) - MAX_LEVELS
     shown += [f"one of {more} others"] if more > 1 else levels[MAX_LEVELS:]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 
-def _sentence(model: RankingModel, j: int) -> str:
-    name = model.feature_names[j]
-    if points_of(model, name) == [0.0, 1.0]:
-        return f"A document is {'raised' if model.rise(j) > 0 else 'lowered'} if {name.replace('_', ' ')}."
-    if j not in model.steps:
-        is_log = model.transform_of(j) != NONE or model.scaling.logarithmic
+def _sentence(model: RankingModel, feature: Feature) -> str:
+    name = feature.name
+    if points_of(model, feature) == [0.0, 1.0]:
+        return f"A document is {'raised' if model.rise(feature) > 0 else 'lowered'} if {name.replace('_', ' ')}."
+    if feature.steps is None:
+        is_log = feature.transform != NONE or model.logarithmic
         less = ", by less the further it is from 0" if is_log else ""
-        compared = " within the query" if model.scaling.per_query else ""
-        return f"A larger {name}{compared} {'raises' if model.coef[j] > 0 else 'lowers'} a document{less}."
-    at = np.clip(model.steps[j].begins, *_known_range(model, j))
-    heights = np.array([model.rise(j, 0.0, x) for x in np.nextafter(at, np.inf).tolist()])
+        compared = " within the query" if model.per_query else ""
+        return f"A larger {name}{compared} {'raises' if feature.coef > 0 else 'lowers'} a document{less}."
+    at = np.clip(feature.steps.begins, *_known_range(model, feature))
+    heights = np.array([model.rise(feature, 0.0, x) for x in np.nextafter(at, np.inf).tolist()])
     parts = parts_of(at, heights)
     if not parts:
         return f"{name} changes nothing."
@@ -112,9 +111,9 @@ def _sentence(model: RankingModel, j: int) -> str:
     return f"A larger {name} {', then '.join(told)}; elsewhere little changes."
 
 
-def _known_range(model: RankingModel, j: int) -> tuple[float, float]:
+def _known_range(model: RankingModel, feature: Feature) -> tuple[float, float]:
     """The smallest and the largest value of a feature in training, without missing values; infinite if not known."""
-    points = points_of(model, model.feature_names[j])
+    points = points_of(model, feature)
     return (points[0], points[-1]) if points else (-np.inf, np.inf)
 
 

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
-from sparserank.bins import StepFunction
 from sparserank.data.derived import Derived
 from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import ModelFormatError
@@ -20,25 +17,14 @@ from sparserank.model.content import (
     FORMAT_VERSION,
     INDEX_BASE,
     SINCE,
-    SINCE_DERIVED,
-    SINCE_INDEX_BASE,
-    check_fill,
     check_names,
-    check_numbers,
     check_scaling,
-    check_steps,
-    check_transform,
 )
+from sparserank.model.feature import read
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
-from sparserank.shards.scaling import FeatureScaling
-from sparserank.strict_json import read_own_json
+from sparserank.strict_json import INTEGER, LIST, NUMBER, OBJECT, TEXT, part, read_own_json
 from sparserank.text import brief
-from sparserank.transforms import NONE, Transform
-
-# Types of values in a file, with the words for them in messages.
-INTEGER, NUMBER, TEXT = ("an integer", (int,)), ("a number", (int, float)), ("a string", (str,))
-LIST, OBJECT = ("a list", (list,)), ("an object", (dict,))
 
 
 def read_model(path: StrPath, *, links: bool = True) -> RankingModel:
@@ -51,7 +37,8 @@ def read_model(path: StrPath, *, links: bool = True) -> RankingModel:
     try:
         return model_of_content(content)
     except ValueError as error:
-        raise ModelFormatError(f"{path}: damaged model file: {error}; restore it or train again.") from error
+        why = str(error).rstrip(".")
+        raise ModelFormatError(f"{path}: damaged model file: {why}; restore it or train again.") from error
 
 
 def read_content(path: StrPath, form: str, newest: int, expected: str, *, links: bool) -> dict[str, Any]:
@@ -91,68 +78,26 @@ def read_content(path: StrPath, form: str, newest: int, expected: str, *, links:
 
 def model_of_content(content: dict[str, Any]) -> RankingModel:
     """The model that the JSON describes; a ValueError explains what is wrong with it."""
-    names = _part(content, "feature_names_in", LIST)
+    names = part(content, "feature_names_in", LIST)
     check_names(names)
-    d = _part(content, "n_features_in", INTEGER)
+    d = part(content, "n_features_in", INTEGER)
     if d != len(names):  # before anything of that size is made
         raise ValueError(f"n_features_in is {brief(d)}, but there are {len(names)} names")
-    method = _part(content, "scaling", TEXT)
+    method = part(content, "scaling", TEXT)
     check_scaling(method)
-    if "intercept" in content and _part(content, "intercept", NUMBER) != 0:
+    if "intercept" in content and part(content, "intercept", NUMBER) != 0:
         raise ValueError(f"intercept must be 0; got {brief(content['intercept'])}")
-    coef, center, scale, constants = np.zeros(d), np.zeros(d), np.ones(d), np.ones(d)
-    kinds, fill, medians = [NONE] * d, np.full(d, np.nan), np.full(d, np.nan)
-    steps: dict[int, StepFunction] = {}
-    seen = set()
-    for feature in _part(content, "features", LIST):
-        if not isinstance(feature, dict):
-            raise ValueError(f"each of the features must be an object; got {brief(feature)}")
-        j, name = _part(feature, "index", INTEGER), _part(feature, "name", TEXT)
-        if not 0 <= j < d:
-            raise ValueError(f"feature index {brief(j)} is outside 0..{d - 1}")
-        if name != names[j]:
-            raise ValueError(f"feature index {j} belongs to feature {brief(names[j])}, not to {brief(name)}")
-        if j in seen:
-            raise ValueError(f"feature {brief(name)} is listed twice")
-        seen.add(j)
-        for key, since in SINCE.items():
-            if key in feature and content["version"] < since:
-                raise ValueError(
-                    f"feature {brief(name)} has {key!r}, which version {content['version']} does not support"
-                )
-        coef[j], center[j], scale[j] = (float(_part(feature, key, NUMBER)) for key in ("coef", "mean", "scale"))
-        check_numbers(name, float(coef[j]), float(center[j]), float(scale[j]))
-        if "transform" in feature:
-            kinds[j], constants[j] = _part(feature, "transform", TEXT), float(_part(feature, "constant", NUMBER))
-            check_transform(name, kinds[j], float(constants[j]))
-        if "curve" in feature:
-            raise ValueError(
-                f"feature {brief(name)} has a curve, and models of curves were removed (sparserank 0.3.0 is the last "
-                "with them)"
-            )
-        if "steps" in feature:
-            given = _part(feature, "steps", OBJECT)
-            edges, values = _part(given, "edges", LIST), _part(given, "values", LIST)
-            check_steps(name, edges, values)
-            steps[j] = StepFunction(np.array(edges, dtype=np.float64), np.array(values, dtype=np.float64))
-        if "missing" in feature:
-            fill[j] = float(_part(feature, "missing", NUMBER))
-            check_fill(name, float(fill[j]))
-        if "median" in feature:
-            medians[j] = float(_part(feature, "median", NUMBER))
-            check_fill(name, float(medians[j]))
-    transform = Transform(tuple(kinds), constants) if set(kinds) != {NONE} else None
-    scaling = FeatureScaling(method, center, scale)
+    version = content["version"]
+    early = next((key for key in SINCE if key in content and version < SINCE[key]), None)
+    if early is not None:
+        raise ValueError(f"it has {early!r}, which version {version} does not support")
+    features = [read(given, version) for given in part(content, "features", LIST)]
     return RankingModel(
-        coef,
+        tuple(features),
         tuple(names),
-        scaling,
-        _part(content, "parameters", OBJECT),
-        _part(content, "metadata", OBJECT),
-        transform,
-        steps,
-        None if np.isnan(fill).all() else fill,
-        None if np.isnan(medians).all() else medians,
+        method,
+        part(content, "parameters", OBJECT),
+        part(content, "metadata", OBJECT),
         _index_base(content),
         _derived(content, names),
     )
@@ -160,14 +105,12 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
 
 def _derived(content: dict[str, Any], names: Sequence[str]) -> dict[str, Derived]:
     """The features that are made from columns of tables."""
-    if DERIVED in content and content["version"] < SINCE_DERIVED:
-        raise ValueError(f"it has {DERIVED!r}, which version {content['version']} does not support")
     out, known = {}, set(names)
-    for name, given in (_part(content, DERIVED, OBJECT) if DERIVED in content else {}).items():
+    for name, given in (part(content, DERIVED, OBJECT) if DERIVED in content else {}).items():
         if name not in known or not isinstance(given, dict):
             raise ValueError(f"{DERIVED} must have an object for names of features; got {brief(name)}: {brief(given)}")
-        level = None if given.get("level") is None else _part(given, "level", TEXT)
-        out[name] = Derived(_part(given, "column", TEXT), level)
+        level = None if given.get("level") is None else part(given, "level", TEXT)
+        out[name] = Derived(part(given, "column", TEXT), level)
     return out
 
 
@@ -175,22 +118,10 @@ def _index_base(content: dict[str, Any]) -> int:
     """Number of the first feature in ranking text."""
     if INDEX_BASE not in content:
         return 1
-    if content["version"] < SINCE_INDEX_BASE:
-        raise ValueError(f"it has {INDEX_BASE!r}, which version {content['version']} does not support")
-    base = int(_part(content, INDEX_BASE, INTEGER))
+    base = int(part(content, INDEX_BASE, INTEGER))
     if base not in (0, 1):
         raise ValueError(f"{INDEX_BASE} must be 0 or 1; got {brief(base)}")
     return base
-
-
-def _part(content: dict[str, Any], key: str, kind: tuple[str, tuple[type, ...]]) -> Any:
-    """content[key], which must exist and have exactly this type: true and false are not numbers."""
-    what, types = kind
-    if key not in content:
-        raise ValueError(f"{key} is missing")
-    if type(content[key]) not in types:
-        raise ValueError(f"{key} must be {what}; got {brief(content[key])}")
-    return content[key]
 
 
 def _is_lightgbm(path: StrPath) -> bool:

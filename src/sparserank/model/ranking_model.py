@@ -6,6 +6,8 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,6 @@ import numpy as np
 from sparserank.bins import Bins, StepFunction
 from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
 from sparserank.data.derived import Derived, KnownLevels, sources_of, texts_in
-from sparserank.data.filling import fill_known
 from sparserank.data.matrices import NO_MATRIX, as_array, as_dense, csr_or_array
 from sparserank.data.missing import ERROR, holds_missing, is_missing
 from sparserank.data.query_ids import as_query_ids, group_rows
@@ -31,12 +32,13 @@ from sparserank.data.tables.frames import (
 from sparserank.errors import DataError
 from sparserank.files import atomic_write
 from sparserank.model.content import content_of
+from sparserank.model.feature import Feature, Shaping, numbers
 from sparserank.number_checks import clause_sums
 from sparserank.options import option
-from sparserank.options.arguments import LATER, Position, Typed, check_arguments
+from sparserank.options.arguments import LATER, Typed, check_arguments
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import brief
-from sparserank.transforms import NONE, STEPS, Transform
+from sparserank.transforms import NONE, Transform
 
 OF_CLAUSES = "of_clauses"  # the parameter of models of search responses, whose scores are sums as in engines
 OF_MODEL = "model"  # the rule that replaces missing values by the training medians of the model
@@ -44,28 +46,21 @@ OF_MODEL = "model"  # the rule that replaces missing values by the training medi
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankingModel:
-    """A fitted model: score = sum over selected features of coef * (t(x) - center) / scale.
+    """A fitted model: score = sum over selected features of coef * (t(x) - mean) / scale.
 
     The larger the score, the better the rank.
 
     Parameters
     ----------
-    coef : ndarray of shape (n_features,)
-        Weights, 0 for features that are not selected.
+    features : tuple of Feature
+        The selected features, one record each: weight, mean, scale, t, replacement for missing values. Those with the
+        weight 0 are left out.
     feature_names : tuple of str
         Names of all features.
-    scaling : FeatureScaling
-        Provides center and scale, and also t if `transform` is None and the method is 'log-standard'.
+    scaling : str
+        The method of the scaling, see `fit_scaling`; 'log-standard' takes logarithms, too.
     parameters, metadata : mapping, optional
         Parameters of the fit; any other content of the model file.
-    transform : Transform, optional
-        The function t. None: features are not transformed.
-    steps : mapping, optional
-        {number of a feature: the StepFunction that is its t}.
-    fill_values : ndarray of shape (n_features,), optional
-        Replacements for a missing x (NaN, infinite or 1.797e308). NaN or None: a missing value is rejected.
-    medians : ndarray of shape (n_features,), optional
-        Medians of the training values, used only with missing='model'. NaN or None: unknown.
     index_base : {1, 0}, default 1
         Number of the first feature in ranking text; read text for this model with it.
     derived : mapping, optional
@@ -75,7 +70,7 @@ class RankingModel:
     Raises
     ------
     DataError
-        There is not exactly one weight, name, center, scale, fill value and median per feature.
+        A feature has no place among the names, or two have the same one.
 
     Examples
     --------
@@ -84,35 +79,105 @@ class RankingModel:
     >>> model = sr.SparseRanker(k=2, penalty="mcp").fit(data.X, data.relevance, qid=data.qid).to_model()
     >>> len(model.support), model.predict(data.X).shape
     (2, (320,))
+    >>> [feature.name for feature in model.features]
     """
 
-    coef: np.ndarray
+    features: tuple[Feature, ...]
     feature_names: tuple[str, ...]
-    scaling: FeatureScaling
+    scaling: str = NONE
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    transform: Transform | None = None
-    steps: Mapping[int, StepFunction] = field(default_factory=dict)
-    fill_values: np.ndarray | None = None
-    medians: np.ndarray | None = None
     index_base: int = 1
     derived: Mapping[str, Derived] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         anything = Typed(Mapping)  # values that a model file cannot contain are written as text
         check_arguments(RankingModel, vars(self), parameters=anything, metadata=anything, derived=anything)
-        numbers = [self.coef, self.scaling.center, self.scaling.scale]
-        numbers += [values for values in (self.fill_values, self.medians) if values is not None]
-        if any(getattr(a, "shape", None) != (len(self.feature_names),) for a in numbers):
-            shapes = ", ".join(str(np.shape(a)) for a in numbers)
+        names, places = tuple(self.feature_names), set()
+        for f in self.features:
+            if not 0 <= f.index < len(names):
+                raise DataError(f"feature index {brief(f.index)} is outside 0..{len(names) - 1}, by the feature names.")
+            if f.name != names[f.index]:
+                said = f"feature index {f.index} belongs to feature {brief(names[f.index])}, not to {brief(f.name)}"
+                raise DataError(f"{said}, by the feature names.")
+            if f.index in places:
+                raise DataError(f"feature {brief(f.name)} is listed twice.")
+            if f.steps is not None and f.transform != NONE:
+                said = "has a transform and steps, which replace transforms; omit one"
+                raise DataError(f"feature {brief(f.name)} {said}.")
+            places.add(f.index)
+        features = sorted(f for f in self.features if f.coef != 0)
+        if self.derived:
+            features = [f._replace(derived=self.derived.get(f.name)) for f in features]
+        object.__setattr__(self, "features", tuple(features))
+        object.__setattr__(self, "feature_names", names)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        coef: np.ndarray,
+        feature_names: tuple[str, ...],
+        scaling: FeatureScaling,
+        parameters: Mapping[str, Any] = MappingProxyType({}),
+        metadata: Mapping[str, Any] = MappingProxyType({}),
+        transform: Transform | None = None,
+        steps: Mapping[int, StepFunction] = MappingProxyType({}),
+        fill_values: np.ndarray | None = None,
+        medians: np.ndarray | None = None,
+        **more: Any,
+    ) -> RankingModel:
+        """Make a model from arrays with a number for every feature, as solvers have them.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_features,)
+            Weights, 0 for features that are not selected.
+        feature_names : tuple of str
+            Names of all features.
+        scaling : FeatureScaling
+            Center and scale of each feature.
+        parameters, metadata : mapping, optional
+            As in `RankingModel`.
+        transform : Transform, optional
+            The transform of each feature. None: none is transformed.
+        steps : mapping, optional
+            {number of a feature: the StepFunction that is its t}.
+        fill_values, medians : ndarray of shape (n_features,), optional
+            Replacements for missing values, and medians of the training values; NaN or None: none.
+        **more
+            `index_base` and `derived`, as in `RankingModel`.
+
+        Returns
+        -------
+        RankingModel
+            The model.
+
+        Raises
+        ------
+        DataError
+            An array does not have one number for each name.
+        """
+        check_arguments(RankingModel.from_arrays, locals(), parameters=LATER, metadata=LATER)
+        given: dict[str, Any] = {"coef": coef, "mean": scaling.center, "scale": scaling.scale}
+        given |= {"missing": fill_values, "median": medians}
+        if transform is not None:
+            given |= {"transform": transform.kinds, "constant": transform.constants}
+        arrays = {field: np.asarray(values) for field, values in given.items() if values is not None}
+        names = tuple(feature_names)
+        if any(a.shape != (len(names),) for a in arrays.values()):
+            shapes = ", ".join(str(a.shape) for a in arrays.values())
             raise DataError(
-                f"a model needs one weight, center and scale for each of its {len(self.feature_names)} feature names; "
+                f"a model needs one weight, center and scale for each of its {len(names)} feature names; "
                 f"got arrays of shapes {shapes}."
             )
-        for j in self.steps:
-            if self.transform is not None and self.transform.kinds[j] != NONE:
-                name = brief(self.feature_names[j])
-                raise DataError(f"feature {name} has a transform and steps, which replace transforms; omit one.")
+        selected = np.flatnonzero(coef)
+        index = selected.tolist()
+        columns = {field: [default] * len(index) for field, default in Feature._field_defaults.items()}
+        columns |= {field: a[selected].tolist() for field, a in arrays.items()}
+        columns |= {field: [None if v != v else v for v in columns[field]] for field in ("missing", "median")}
+        columns |= {"index": index, "name": [names[j] for j in index], "steps": [steps.get(j) for j in index]}
+        features = map(Feature._make, zip(*(columns[field] for field in Feature._fields), strict=True))
+        return cls(tuple(features), names, scaling.method, parameters, metadata, **more)
 
     @classmethod
     def from_pipeline(cls, pipeline: Any) -> RankingModel:
@@ -141,60 +206,72 @@ class RankingModel:
 
     @property
     def n_features(self) -> int:
-        return len(self.coef)
+        return len(self.feature_names)
 
     @property
     def n_available(self) -> int:
         """Number of features, of which those that are made from one column of a table count as one."""
         return len(set(sources_of(self.derived, self.feature_names)))
 
-    @property
+    @cached_property
+    def coef(self) -> np.ndarray:
+        """(n_features,) weights, 0 for features that are not selected."""
+        out = np.zeros(self.n_features)
+        out[self.support] = numbers(self.features, "coef")
+        out.flags.writeable = False
+        return out
+
+    @cached_property
     def support(self) -> np.ndarray:
-        return np.flatnonzero(self.coef)
+        """The numbers of the selected features, from 0."""
+        out = np.array([f.index for f in self.features], dtype=np.int64)
+        out.flags.writeable = False
+        return out
+
+    @property
+    def sources(self) -> dict[str, list[Feature]]:
+        """{column of a table that is in use: the selected features that are made from it}"""
+        out: dict[str, list[Feature]] = {}
+        for f in self.features:
+            out.setdefault(f.source, []).append(f)
+        return out
 
     @property
     def columns(self) -> dict[str, list[int]]:
         """{selected feature: [its number]}; features that are made from one column of a table are one, by the name of
         that column."""
-        out: dict[str, list[int]] = {}
-        names = sources_of(self.derived, self.feature_names)
-        for j in self.support.tolist():
-            out.setdefault(names[j], []).append(j)
-        return out
+        return {name: [f.index for f in own] for name, own in self.sources.items()}
 
     @property
     def weights(self) -> dict[str, float]:
         """{selected feature: its weight; of a category, the range of what its levels add}, the largest first."""
         out = {}
-        for name, columns in self.columns.items():
-            out[name] = float(self.coef[columns[0]])
-            if self.derived_of(columns[0]) is not None:
-                rises = [self.rise(j) for j in columns]
-                out[name] = rises[0] if len(rises) == 1 else max(*rises, 0.0) - min(*rises, 0.0)
+        for name, (first, *more) in self.sources.items():
+            out[name] = first.coef
+            if first.derived is not None:
+                rises = [self.rise(f) for f in (first, *more)]
+                out[name] = rises[0] if not more else max(*rises, 0.0) - min(*rises, 0.0)
         return dict(sorted(out.items(), key=lambda own: -abs(own[1])))
 
     def flag_of(self, feature: str) -> float | None:
         """What is added to the score where a number is missing, beside its replacement; None: nothing."""
-        first, *more = self.columns[feature]
-        is_flagged = bool(more) and self.derived_of(first) is None
-        return sum(self.rise(j) for j in more) if is_flagged else None
+        first, *more = self.sources[feature]
+        return sum(map(self.rise, more)) if more and first.derived is None else None
 
-    def derived_of(self, j: int) -> Derived | None:
-        """The column and level that feature j is made from; None: it is a number of its own."""
-        return self.derived.get(self.feature_names[j])
-
-    def rise(self, j: int, low: float = 0.0, high: float = 1.0) -> float:
-        """What selected feature j adds to the score at one value, minus what it adds at another."""
-        k = int(np.searchsorted(self.support, j))
-        rows = np.zeros((2, len(self.support)))
-        rows[:, k] = low, high
-        at = self._scaled(rows, np.array([0, 2]))[:, k]
-        return float(self.coef[j] * (at[1] - at[0]))
+    def rise(self, feature: Feature, low: float = 0.0, high: float = 1.0) -> float:
+        """What a feature adds to the score at one value, minus what it adds at another."""
+        at = Shaping.of([feature], self.scaling)(np.array([[low], [high]]), np.array([0, 2]))
+        return float(feature.coef * (at[1, 0] - at[0, 0]))
 
     @property
     def per_query(self) -> bool:
         """Whether a score depends on the other documents of the query."""
-        return self.scaling.per_query
+        return FeatureScaling(self.scaling).per_query
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the scaling takes logarithms."""
+        return FeatureScaling(self.scaling).logarithmic
 
     def with_missing(self, missing: str | None) -> RankingModel:
         """Return the model with another rule for missing values.
@@ -222,16 +299,14 @@ class RankingModel:
                 f"missing must be {OF_MODEL!r} (the training medians) or {ERROR!r} for a model; got {brief(missing)}. "
                 "To fill in other values, replace them in the data first."
             )
-        unknown = np.full(self.n_features, np.nan)
-        known = unknown if self.fill_values is None else self.fill_values
-        values = np.where(np.isnan(known), unknown if self.medians is None else self.medians, known)
-        lacking = next((self.feature_names[j] for j in self.support if np.isnan(values[j])), None)
+        features = [f._replace(missing=f.median if f.missing is None else f.missing) for f in self.features]
+        lacking = next((f.name for f in features if f.missing is None), None)
         if lacking is not None:
             raise DataError(
                 f"the model contains no training median of {brief(lacking)} (models saved by sparserank 0.2 contain "
                 f"no medians). Train it again, or set a fill value for missing values ({option('missing', 'zero')})."
             )
-        return replace(self, fill_values=values)
+        return replace(self, features=tuple(features))
 
     def predict(self, X: Any, qid: Any = None, *, missing: str | None = None) -> np.ndarray:
         """Score documents; only the selected columns are read.
@@ -311,7 +386,20 @@ class RankingModel:
         check_arguments(RankingModel.contributions, locals())
         columns = self._of_dataset(data)
         self._score(columns, data.query_ptr, data.row_index)  # raises if a row has no score
-        return np.asarray(self._scaled(columns, data.query_ptr) * self.coef[self.support])
+        return np.asarray(self._shaping(columns, data.query_ptr) * self.coef[self.support])
+
+    def explained(self, data: RankingDataset) -> dict[str, tuple[list[float | str], np.ndarray]]:
+        """{selected feature, by the name of its column: (its values, its contributions (n_docs,) to the scores)}, in
+        the row order of the data set; the value of a category is its level, 'other' for levels without a weight."""
+        columns, parts = self.selected_values(data), self.contributions(data)
+        out: dict[str, tuple[list[float | str], np.ndarray]] = {}
+        for name, own in self.sources.items():
+            places = np.searchsorted(self.support, [f.index for f in own])
+            values = np.full(len(columns), "other", dtype=object)
+            for f, column in zip(own, columns[:, places].T, strict=True):
+                values = np.where(column > 0, f.level, values) if f.level else column.astype(object)
+            out[name] = values.tolist(), parts[:, places].sum(axis=1)
+        return out
 
     def score_dataset(self, data: RankingDataset, *, missing: str | None = None) -> np.ndarray:
         """Scores (n_docs,) of `data`; features are found by name if the data have names. Scores and messages follow
@@ -332,18 +420,17 @@ class RankingModel:
             raise DataError(numbered_from_1("the features of the data", "the model"))
         if all(nameless) or (any(nameless) and at.keys().isdisjoint(self.feature_names)):
             return self._selected(data.X)
-        missing = next((self.feature_names[j] for j in self.support if self.feature_names[j] not in at), None)
+        missing = next((f for f in self.features if f.name not in at), None)
+        if missing is not None and missing.derived is not None:
+            raise DataError(
+                f"the data have no feature that is made from column {brief(missing.source)}, which the model uses; "
+                "pass the table itself."
+            )
         if missing is not None:
-            made = self.derived.get(missing)
-            if made is not None:
-                raise DataError(
-                    f"the data have no feature that is made from column {brief(made.source)}, which the model uses; "
-                    "pass the table itself."
-                )
-            raise DataError(f"the data have no feature {brief(missing)}, which the model uses.")
-        own = [at[self.feature_names[j]] for j in self.support]
+            raise DataError(f"the data have no feature {brief(missing.name)}, which the model uses.")
+        own = [at[f.name] for f in self.features]
         columns = as_array(as_dense(data.X[:, own]), dtype=np.float64, order="C")
-        return self._filled(columns)
+        return self._shaping.filled(columns)
 
     def _selected(self, X: Any) -> np.ndarray:
         """The columns of the selected features."""
@@ -357,11 +444,7 @@ class RankingModel:
         if X.shape[1] != self.n_features:
             raise DataError(f"the model was trained on {self.n_features} features; the data have {X.shape[1]}.")
         columns = as_array(as_dense(X[:, self.support]), dtype=np.float64, order="C")
-        return self._filled(columns)
-
-    def _filled(self, columns: np.ndarray) -> np.ndarray:
-        """The selected columns, with missing values replaced if there is a fill value."""
-        return columns if self.fill_values is None else fill_known(columns, self.fill_values[self.support])
+        return self._shaping.filled(columns)
 
     def _finds_by_name(self, X: Any) -> bool:
         """Whether X is a data frame whose columns are found by name;
@@ -374,15 +457,15 @@ class RankingModel:
     def _named(self, frame: Any) -> np.ndarray:
         """The selected columns of a data frame, by name in any order; other columns are ignored."""
         known = KnownLevels(self.derived)
-        columns = [self._column(frame, self.feature_names[j], known) for j in self.support]
+        columns = [self._column(frame, f, known) for f in self.features]
         known.tell("X")
-        return self._filled(np.column_stack(columns) if columns else np.zeros((len(frame), 0)))
+        return self._shaping.filled(np.column_stack(columns) if columns else np.zeros((len(frame), 0)))
 
-    def _column(self, frame: Any, name: str, known: KnownLevels) -> np.ndarray:
+    def _column(self, frame: Any, feature: Feature, known: KnownLevels) -> np.ndarray:
         """(n_docs,) the feature, which may be made from another column of the frame."""
-        derived = self.derived.get(name)
-        if derived is None or derived.source not in column_names(frame):
-            return numbers_in(frame, name if derived is None or name in column_names(frame) else derived.source)
+        derived, held = feature.derived, column_names(frame)
+        if derived is None or derived.source not in held:
+            return numbers_in(frame, feature.name if feature.name in held else feature.source)
         if derived.level is None:
             return is_missing(numbers_in(frame, derived.source)).astype(np.float64)
         try:
@@ -393,63 +476,44 @@ class RankingModel:
         return derived.among(texts).astype(np.float64)
 
     def __repr__(self) -> str:
-        return f"RankingModel({len(self.columns)} of {self.n_available} features, scaling {self.scaling.method})"
+        return f"RankingModel({len(self.columns)} of {self.n_available} features, scaling {self.scaling})"
 
     def _score(
         self, columns: np.ndarray, query_ptr: np.ndarray | None = None, row_index: np.ndarray | None = None
     ) -> np.ndarray:
         """Scores of the selected columns; `row_index` (n_docs,) is the user's number of each row,
         default their order."""
-        S = self.support
         if holds_missing(columns):
             row, k = (int(i) for i in np.argwhere(is_missing(columns))[0])
-            median = np.nan if self.medians is None else float(self.medians[S[k]])
-            own = "" if np.isnan(median) else f"use its training median {median:g} with {option('missing', OF_MODEL)}, "
+            feature = self.features[k]
+            own = ""
+            if feature.median is not None:
+                own = f"use its training median {feature.median:g} with {option('missing', OF_MODEL)}, "
             raise DataError(
-                f"row {_number_of(row, row_index)}: feature {brief(self.feature_names[S[k]])} is {columns[row, k]}; "
+                f"row {_number_of(row, row_index)}: feature {brief(feature.name)} is {columns[row, k]}; "
                 f"{own}replace missing and infinite values with finite numbers, or train with "
                 f"{option('missing', 'median')}."
             )
         with np.errstate(all="ignore"):
-            scaled = self._scaled(columns, query_ptr)
-            of_clauses, weights = OF_CLAUSES in self.parameters, self.coef[S]
+            scaled, weights = self._shaping(columns, query_ptr), self.coef[self.support]
+            of_clauses = OF_CLAUSES in self.parameters
             scores = clause_sums(scaled, weights) if of_clauses else np.asarray(scaled @ weights)
             finite = np.isfinite(scores)
             if not finite.all():
                 row = int(np.argmin(finite))
-                to_blame = np.flatnonzero(~np.isfinite(scaled[row] * self.coef[S]))
+                to_blame = np.flatnonzero(~np.isfinite(scaled[row] * weights))
                 why = " because the values are too large for the weights"
                 if len(to_blame) == 1:
                     k = int(to_blame[0])
-                    why = f" because feature {brief(self.feature_names[S[k]])} is {columns[row, k]:g}"
+                    why = f" because feature {brief(self.features[k].name)} is {columns[row, k]:g}"
                 raise DataError(
                     f"row {_number_of(row, row_index)}: the score is not finite{why}; clip or correct them."
                 )
         return scores
 
-    def _scaled(self, columns: np.ndarray, query_ptr: np.ndarray | None) -> np.ndarray:
-        """The selected columns, transformed, passed through steps and scaled: the weights apply to these."""
-        S = self.support
-        scaling = FeatureScaling(self.scaling.method, self.scaling.center[S], self.scaling.scale[S])
-        columns = columns if self.transform is None else self.transform.take(S)(columns)
-        return np.asarray(scaling.transform(self._stepped(columns), query_ptr))
-
-    def _stepped(self, columns: np.ndarray) -> np.ndarray:
-        """The selected columns, each through its steps."""
-        if not self.steps:
-            return columns
-        out = columns.copy()
-        for k, j in enumerate(self.support.tolist()):
-            if j in self.steps:
-                out[:, k] = self.steps[j](columns[:, k])
-        return out
-
-    def transform_of(self, j: int) -> str:
-        """The transform of feature j: 'none', 'log', 'asinh' or 'steps'."""
-        check_arguments(RankingModel.transform_of, locals(), j=Position(self.n_features, "feature"))
-        if j in self.steps:
-            return STEPS
-        return NONE if self.transform is None else self.transform.kinds[j]
+    @cached_property
+    def _shaping(self) -> Shaping:
+        return Shaping.of(self.features, self.scaling)
 
     def to_json(self) -> dict[str, Any]:
         """Content of the model file.
@@ -462,7 +526,7 @@ class RankingModel:
         Raises
         ------
         DataError
-            Weights, centers or scales are not finite, names are not strings or not unique, or the scaling is unknown.
+            Weights, means or scales are not finite, names are not strings or not unique, or the scaling is unknown.
         """
         return content_of(self)
 
@@ -516,14 +580,13 @@ class RankingModel:
 def step_model(bins: Bins, jumps: np.ndarray, names: tuple[str, ...], **more: Any) -> RankingModel:
     """The model with jumps (n_features * BINS - 1,) at the edges of these bins. The weight of a feature is half the
     range of its steps, negative if these are lower at their end than at their beginning."""
-    steps = bins.functions(jumps.reshape(len(names), -1))
-    weights = np.zeros(len(names))
+    steps, weights = bins.functions(jumps.reshape(len(names), -1)), np.zeros(len(names))
     for j, f in steps.items():
         size = 0.5 * float(np.ptp(f.values))
         weights[j] = -size if f.values[-1] < f.values[0] else size
-    unit = {j: StepFunction(f.edges, f.values / weights[j]) for j, f in steps.items()}
-    none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
-    return RankingModel(weights, names, none, steps=unit, **more)
+        steps[j] = StepFunction(f.edges, f.values / weights[j])
+    none = FeatureScaling(NONE, np.zeros(len(names)), np.ones(len(names)))
+    return RankingModel.from_arrays(weights, names, none, steps=steps, **more)
 
 
 def _number_of(row: int, row_index: np.ndarray | None) -> int:

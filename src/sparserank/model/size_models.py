@@ -16,6 +16,7 @@ from sparserank.model.model_file import model_of_content, read_content, read_mod
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import Count, option
 from sparserank.options.arguments import check_arguments
+from sparserank.strict_json import LIST, part
 from sparserank.text import brief
 
 FILE, FORMAT_VERSION = "models.json", 1
@@ -67,8 +68,8 @@ def load_size_model(path: StrPath, k: int) -> RankingModel:
         path, FORMAT, FORMAT_VERSION, "models.json that 'sparserank select' writes", links=not inside
     )
     try:
-        entries = [_entry(e) for e in _list(content, "models")]
-        models = [model_of_content({**e, NAMES: _list(content, NAMES)}) for e in entries]
+        entries = [_entry(e) for e in part(content, "models", LIST)]
+        models = [model_of_content({**e, NAMES: part(content, NAMES, LIST)}) for e in entries]
         sizes = [len(m.columns) for m in models]
         if not entries:
             raise ValueError("it contains no model")
@@ -82,17 +83,10 @@ def load_size_model(path: StrPath, k: int) -> RankingModel:
         raise ModelFormatError(f"{path}: damaged models file: {error}; run the selection again.") from error
 
 
-def _list(content: dict[str, Any], key: str) -> list[Any]:
-    value = content.get(key)
-    if not isinstance(value, list):
-        raise ValueError(f"{key} must be a list; got {brief(value)}")
-    return value
-
-
 def _entry(entry: Any) -> dict[str, Any]:
     if not isinstance(entry, dict) or type(entry.get("mean")) not in (int, float):
         raise ValueError(f"each model must be an object with a mean; got {brief(entry)}")
-    _list(entry, "features")
+    part(entry, "features", LIST)
     version = entry.get("version")
     if type(version) is not int or not 1 <= version <= MODEL_VERSION:
         raise ValueError(f"the version of a model must be an integer from 1 to {MODEL_VERSION}; got {brief(version)}")

@@ -44,7 +44,7 @@ def with_columns_of(reading: Reading, models: Sequence[RankingModel], source: An
     held = set(open_table(paths_of(source)[0], kind).schema.names if is_file else map(str, column_names(source)))
     held |= {name for name, d in derived.items() if d.source in held}
     # Features named f1, f2, ... may also be matched by position, which requires all of them.
-    selected = [[m.feature_names[j] for j in m.support] for m in models]
+    selected = [[f.name for f in m.features] for m in models]
     whole = [m.feature_names if numbered(m.feature_names) else own for m, own in zip(models, selected, strict=True)]
     used = list(dict.fromkeys(name for names in whole for name in names))
     if used and held.issuperset(used):

@@ -17,6 +17,7 @@ from sparserank.data.missing import is_missing
 from sparserank.errors import DataError
 from sparserank.metrics.conventions import CONVENTIONS
 from sparserank.metrics.ranking import rank_lists
+from sparserank.model.feature import Feature
 from sparserank.model.ranking_model import OF_MODEL, RankingModel
 
 # In the metadata of a model; the last has the share of the metric that is lost without each feature.
@@ -67,7 +68,7 @@ def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -
     for i, m in enumerate(models):
         own = np.searchsorted(used, wholes[i].support)
         table = _table(wholes[i], sample[:, own])
-        extremes = dict(zip((m.feature_names[j] for j in wholes[i].support), ends[own], strict=True))
+        extremes = dict(zip((f.name for f in wholes[i].features), ends[own], strict=True))
         record = {name: _record(x, extremes.get(name, ()), lengths, knows_missing) for name, x in table.items()}
         low = {LOWEST: lowest[i]} if math.isfinite(lowest.get(i, math.nan)) else {}
         booleans = [name for name in data.booleans if name in table]
@@ -99,9 +100,10 @@ def _blocks(X: Any) -> Iterator[Any]:
 
 def of_whole_columns(model: RankingModel) -> RankingModel:
     """A model that reads all levels and flags of the columns that this one uses."""
-    used = model.columns
-    made = [(d := model.derived_of(j)) is not None and d.source in used for j in range(model.n_features)]
-    return replace(model, coef=np.where(made, 1.0, model.coef))
+    at = {name: j for j, name in enumerate(model.feature_names)}
+    used, selected = model.sources, set(model.support.tolist())
+    made = [Feature(at[name], name, 1.0) for name, d in model.derived.items() if d.source in used]
+    return replace(model, features=(*model.features, *(f for f in made if f.index not in selected)))
 
 
 def _table(whole: RankingModel, features: np.ndarray) -> dict[str, np.ndarray]:
@@ -109,8 +111,8 @@ def _table(whole: RankingModel, features: np.ndarray) -> dict[str, np.ndarray]:
     it has no feature}, of a model `of_whole_columns` and its selected features (n_docs, n), NaN where missing."""
     values = dict(zip(whole.support.tolist(), features.T, strict=True))
     out = {}
-    for name, columns in whole.columns.items():
-        parts = {d.level or "" if (d := whole.derived_of(j)) else None: values[j] for j in columns}
+    for name, own in whole.sources.items():
+        parts = {None if f.derived is None else f.derived.level or "": values[f.index] for f in own}
         number, flag = parts.pop(None, None), parts.pop("", None)
         x = np.full(len(features), np.inf if parts else 0.0) if number is None else number.copy()
         for level, has in enumerate(parts.values()):
@@ -233,18 +235,15 @@ def _records_of(model: RankingModel) -> dict[str, dict[str, Any]]:
     return out
 
 
-def points_of(model: RankingModel, name: str) -> list[float]:
-    """Quantiles of the values of a column in training, the smallest and the largest first and last; empty if the model
+def points_of(model: RankingModel, feature: Feature) -> list[float]:
+    """Quantiles of the values of a number in training, the smallest and the largest first and last; empty if the model
     has no usable record. Values in place of missing ones are left out, also where they look like the others."""
     try:
-        record = _records_of(model)[name]
+        record = _records_of(model)[feature.source]
     except DataError:
         return []
     points: list[float] = record["points"].tolist()
-    if record["missing"] is not None or model.fill_values is None:
-        return points
-    fill = model.fill_values[list(model.feature_names).index(name)]
-    return [x for x in points if x != fill]
+    return points if record["missing"] is not None else [x for x in points if x != feature.missing]
 
 
 def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
@@ -266,7 +265,8 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
     model = model.with_missing(OF_MODEL)
     whole, lengths = of_whole_columns(model), data.sizes
     filled = whole.selected_values(data)
-    given = replace(whole, fill_values=None).selected_values(data.unfilled())
+    as_given = replace(whole, features=tuple(f._replace(missing=None) for f in whole.features))
+    given = as_given.selected_values(data.unfilled())
     parts = model.contributions(data)
     scores = parts.sum(axis=1)
     lists = data.relevance, data.query_ptr, CONVENTIONS["default"]
@@ -282,7 +282,7 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
         without = scores - parts[:, np.isin(model.support, model.columns[name])].sum(axis=1)
         moved = np.logical_or.reduceat(top != rank_lists(without, *lists).first(TOP), data.query_ptr[:-1])
         row: dict[str, Any] = {"feature": name, "changed": float(moved.mean())}
-        if any(model.derived_of(j) is None for j in model.columns[name]) and len(finite):
+        if model.sources[name][0].derived is None and len(finite):
             row |= _quantiles(finite) | {f"training_{q}": before[q] for q in QUANTILES}
             row["missing"] = float(np.isnan(tables[True][name]).mean())  # even if those of training are not known
         for rule, rise in RISES.items():

@@ -145,7 +145,8 @@ def _fits(hint: Any, value: Any) -> bool:
         return is_array_like(value)
     if origin in (Sequence, list, tuple):
         every = inner[0] if inner else Any
-        return is_array_like(value) and all(_fits(every, one) for one in value)
+        exact = None if every is int else every  # whose range is checked
+        return is_array_like(value) and all(type(one) is exact or _fits(every, one) for one in value)
     if origin in (Mapping, dict):
         keys, values = inner or (Any, Any)
         return isinstance(value, Mapping) and all(_fits(keys, k) and _fits(values, v) for k, v in value.items())

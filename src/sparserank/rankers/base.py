@@ -427,7 +427,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             np.ones(d) if scale is None else scale,
         )
         parameters = {k: _parameter(v) for k, v in self.get_params(deep=False).items()}
-        return RankingModel(
+        return RankingModel.from_arrays(
             self._selecting.astype(np.float64),
             names,
             scaling,
@@ -437,8 +437,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             self._unit_steps(),
             self.__dict__.get("fill_values_"),
             self.__dict__.get("medians_"),
-            self.__dict__.get("_index_base", 1),
-            self.__dict__.get("_derived", {}),
+            index_base=self.__dict__.get("_index_base", 1),
+            derived=self.__dict__.get("_derived", {}),
         )
 
     def _unit_steps(self) -> dict[int, StepFunction]:

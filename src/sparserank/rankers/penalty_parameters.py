@@ -150,5 +150,5 @@ class PenalizedRanker(LinearRanker):
         """Set steps_ from the fitted jumps, and scaled_coef_ per feature."""
         names = tuple(f"f{j + 1}" for j in range(self.n_features_in_))
         model = step_model(bins, self.scaled_coef_, names)
-        self.scaled_coef_ = model.coef
-        self.steps_ = {j: f.times(model.coef[j]) for j, f in model.steps.items()}
+        self.scaled_coef_ = model.coef.copy()
+        self.steps_ = {f.index: f.steps.times(f.coef) for f in model.features if f.steps is not None}

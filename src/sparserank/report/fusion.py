@@ -11,6 +11,7 @@ from sparserank.crossval.choice import Candidate
 from sparserank.data.fusion.norms import MINMAX
 from sparserank.evaluation.statistics import as_percent
 from sparserank.export.fusion import fusion_command
+from sparserank.model.feature import Feature
 from sparserank.model.fusion import formula_of
 from sparserank.model.ranking_model import RankingModel
 from sparserank.report.document import Column, Fact, Section, Table
@@ -32,8 +33,8 @@ from sparserank.selection.queries import Added, QueryDifference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import all_equal, coarse, needed, queries
-from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import figure, interval, relative, signed
+from sparserank.transforms import NONE
 
 MAX_NAMED = 4  # retrievers in the first line
 MAX_RETRIEVER = 28  # characters of a name
@@ -190,9 +191,8 @@ def of_retrievers(result: FusionResult) -> SelectionResult:
         return feature.rpartition(":")[0]
 
     def model(m: RankingModel) -> RankingModel:
-        scaling = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
-        weights = m.coef.reshape(len(names), n_norms).sum(axis=1)  # a formula has one norm
-        return RankingModel(weights, names, scaling, m.parameters, m.metadata)
+        features = [Feature(f.index // n_norms, named(f.name), f.coef) for f in m.features]  # a formula has one norm
+        return RankingModel(tuple(features), names, NONE, m.parameters, m.metadata)
 
     chosen, worth, stability = model(found.model), found.worth, found.stability
     if stability is not None:

@@ -85,7 +85,7 @@ def render_page(
 def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
     """The selected features, and the evidence for them."""
     noun, redundant, found = result.noun, result.redundant, result.queries
-    levels = column_table(result)
+    levels = column_table(result.model)
     more = [words_table(result), *([levels] if levels.rows else []), zeroed_table(result)]
     yield replace(selected, tables=[*selected.tables, *more], pictures=_worth(result))
     if result.worth.substitutes:

@@ -9,6 +9,7 @@ from sparserank.crossval.choice import FEATURE, Candidate, Choice
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.model.in_words import in_words
+from sparserank.model.ranking_model import RankingModel
 from sparserank.report.document import Column, Fact, Table
 from sparserank.selection.facts import model_row
 from sparserank.selection.origin import Origin
@@ -150,14 +151,13 @@ def words_table(result: SelectionResult) -> Table:
     return Table("In words", [result.noun, "what it does"], rows, words=(1,), folded=True)
 
 
-def column_table(result: SelectionResult) -> Table:
-    """The columns that the selected features are made of, where they are several, with their weights."""
-    model = result.model
+def column_table(model: RankingModel) -> Table:
+    """What the levels of the selected categories add, and missing values of the selected numbers."""
     rows = [
-        [feature, derived.level or "is missing", f"{model.rise(j):+.4f}"]
-        for feature, columns in model.columns.items()
-        for j in sorted(columns, key=lambda j: -model.rise(j))
-        if (derived := model.derived_of(j)) is not None
+        [column, f.level, f"{model.rise(f):+.4f}"]
+        for column, features in model.sources.items()
+        for f in sorted(features, key=lambda f: -model.rise(f))
+        if f.level
     ]
     return Table(
         "Levels of categories, and missing values", ["feature", "value", "adds to the score"], rows, folded=True
@@ -258,7 +258,8 @@ def _pair_table(query: str, pair: Pair, rival: str, lost: bool, noun: str) -> Ta
     minus its contribution to the other."""
     own, others = ([r for r in pair.features if (r.chosen is None) is one] for one in (False, True))
     shown = [*own[:MAX_OWN], *others][: MAX_OWN + MAX_RIVAL]
-    rows = [[r.feature, signed(r.chosen), signed(r.rival), f"{r.better:.6g}", f"{r.worse:.6g}"] for r in shown]
+    values = [[v if isinstance(v, str) else f"{v:.6g}" for v in (r.better, r.worse)] for r in shown]
+    rows = [[r.feature, signed(r.chosen), signed(r.rival), *of] for r, of in zip(shown, values, strict=True)]
     rest = [r for r in pair.features if r not in shown]
     n = len(rest) + pair.others[0]
     if n:
@@ -267,12 +268,12 @@ def _pair_table(query: str, pair: Pair, rival: str, lost: bool, noun: str) -> Ta
         by_rival = "-" if pair.rival is None else signed(of_rival + pair.others[1])
         rows.append([f"{n} other{'' if n == 1 else 's'}", by_chosen, by_rival, "", ""])
     rows.append(["together", signed(pair.chosen), signed(pair.rival), "", ""])
-    values = [f"value in {d.document} (grade {d.grade:g})" for d in (pair.better, pair.worse)]
+    heads = [f"value in {d.document} (grade {d.grade:g})" for d in (pair.better, pair.worse)]
     title = f"Query {query}: why {pair.better.document} is {'not ' if lost else ''}ranked above {pair.worse.document}"
     deciding = [feature for _, feature in _deciding(pair, lost)]
     return Table(
         f"{title} ({listed(deciding, 3)})" if deciding else title,
-        [noun, "chosen model", rival, *values],
+        [noun, "chosen model", rival, *heads],
         rows,
         note=pair_sentence(pair, rival, lost, noun),
         strong=(len(rows) - 1,),

@@ -56,9 +56,9 @@ class Ablation:
         its substitute}. Finished refits are kept in `store` and reused."""
         model, feature_groups, with_groups = self.model, self.cv.feature_groups, self.plan.by_cost
         # The selected features, largest weight first: the columns of each, and the first of them.
-        columns = [(name, model.columns[name]) for name in model.weights]
-        alone, weights = [np.array(own) for _, own in columns], model.weights
-        features = np.array([own[0] for _, own in columns], dtype=np.int64)
+        weights, firsts = model.weights, [model.sources[name][0] for name in model.weights]
+        alone = [np.array(model.columns[name]) for name in weights]
+        features = np.array([f.index for f in firsts], dtype=np.int64)
         used = sorted(feature_groups.used(model.support), key=lambda g: -feature_groups.costs[g]) if with_groups else []
         members = [np.flatnonzero(np.array(feature_groups.of_feature) == g) for g in used]
         swaps = [(j, substitutes[j]) for j in features[:MAX_REFITTED].tolist() if j in substitutes]
@@ -74,15 +74,17 @@ class Ablation:
         unfitted = self.unfitted([*alone, *members])
         rows = [
             {
-                "feature": name,
-                "coef": weights[name],
-                "transform": NONE if model.derived_of(int(j)) is not None else model.transform_of(int(j)),
-                "steps": None if model.derived_of(int(j)) is not None else drawn(model, self.cv.data, int(j)),
-                "folds": sum(int(j) in self.candidate_set.features(self.chosen, f) for f in self.cv.folds or [FINAL]),
+                "feature": first.source,
+                "coef": weights[first.source],
+                "transform": first.kind if first.derived is None else NONE,
+                "steps": drawn(first, self.cv.data) if first.derived is None else None,
+                "folds": sum(
+                    first.index in self.candidate_set.features(self.chosen, f) for f in self.cv.folds or [FINAL]
+                ),
                 "cost": cost(i, alone[i]) if i < n else None,
                 "zeroed": self._costs(unfitted[:, 0], unfitted[:, 1 + i]),
             }
-            for i, (j, (name, _)) in enumerate(zip(features, columns, strict=True))
+            for i, first in enumerate(firsts)
         ]
         of_groups = [
             {
@@ -163,7 +165,7 @@ class Ablation:
     def _cost_without(self, values: np.ndarray, i: int, features: np.ndarray) -> Costs:
         """Costs of leaving out set number i, from values (n_metrics, 1 + n_sets, n_queries) of `_refitted`. If a single
         retriever remains, the known values of that retriever alone are used."""
-        names = [self.model.feature_names[j].rpartition(":")[0] for j in np.setdiff1d(self.model.support, features)]
+        names = [f.name.rpartition(":")[0] for f in self.model.features if f.index not in features]
         alone = self.candidate_set.formula(f"{names[0]} alone") if len(names) == 1 else None
         if alone is None:
             return self._costs(values[:, 0], values[:, 1 + i])

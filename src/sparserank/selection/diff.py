@@ -62,35 +62,40 @@ class Side:
     def in_units_of(self, other: Side) -> Side:
         """With weights in the units of another model whose scaling is of another kind: of the features as they are, or
         as that model scales them."""
-        m, scaling = self.model, other.model.scaling
-        if m.scaling.method == scaling.method:
+        if self.model.scaling == other.model.scaling:
             return self
-        scales = dict(zip(other.model.feature_names, scaling.scale.tolist(), strict=True))
-        scale = np.array([scales.get(name, 1.0) for name in m.feature_names])
-        own = replace(m.scaling, center=m.scaling.center / m.scaling.scale * scale, scale=scale)
-        return replace(self, model=replace(m, coef=m.coef / m.scaling.scale * scale, scaling=own))
+        scales = {f.name: f.scale for f in other.model.features}
+        features = []
+        for f in self.model.features:
+            scale = scales.get(f.name, 1.0)
+            features.append(f._replace(coef=f.slope * scale, mean=f.mean / f.scale * scale, scale=scale))
+        return replace(self, model=replace(self.model, features=tuple(features)))
+
+    @property
+    def total(self) -> float:
+        """The sum of the absolute weights."""
+        return sum(map(abs, self.model.weights.values())) or 1.0
 
     def weights(self) -> dict[str, float]:
         """{feature: its weight divided by the sum of the absolute weights}, of the features in use."""
-        weights = self.model.weights
-        total = sum(map(abs, weights.values())) or 1.0
-        return {name: weight / total for name, weight in weights.items()}
+        total = self.total
+        return {name: weight / total for name, weight in self.model.weights.items()}
 
-    def levels(self, feature: str) -> dict[str, float]:
+    def levels(self, column: str) -> dict[str, float]:
         """{feature made from the column: what it adds}, in the unit of `weights`."""
-        m, total = self.model, sum(map(abs, self.model.weights.values()))
-        return {m.feature_names[j]: m.rise(j) / total for j in m.columns[feature] if m.derived_of(j) is not None}
+        made = [f for f in self.model.sources[column] if f.derived is not None]
+        return {f.name: self.model.rise(f) / self.total for f in made}
 
     def known_levels(self, column: str) -> list[str]:
         """The levels of a category that have a feature, selected or not."""
         return [d.level for d in self.model.derived.values() if d.source == column and d.level]
 
-    def steps(self, feature: str) -> StepFunction | None:
-        """The steps of a feature in the unit of `weights`; None if it has none."""
-        m = self.model
-        j = m.columns[feature][0]
-        unit = float(m.coef[j] / m.scaling.scale[j]) / sum(map(abs, m.weights.values()))
-        return m.steps[j].times(unit) if j in m.steps and m.derived_of(j) is None else None
+    def steps(self, column: str) -> StepFunction | None:
+        """The steps of a number in the unit of `weights`; None if it has none."""
+        first = self.model.sources[column][0]
+        if first.steps is None or first.derived is not None:
+            return None
+        return first.steps.times(first.slope / self.total)
 
 
 @dataclass(frozen=True)
@@ -218,7 +223,7 @@ def diff_of(old: Side, new: Side, judged: RankingDataset | None) -> ModelDiff:
     if len(fused) == 1:
         why = "was made by 'sparserank fuse' and ranks runs, the other one ranks documents"
         raise DataError(f"the {fused[0]} model {why}; compare two models of the same kind.")
-    scaled = new if old.model.scaling.method == NONE else old  # which has units, if they differ
+    scaled = new if old.model.scaling == NONE else old  # which has units, if they differ
     judges, old, new = (old, new), old.in_units_of(scaled), new.in_units_of(scaled)
     before, after = old.weights(), new.weights()
     features = [_feature(old, new, name, before.get(name), after.get(name)) for name in after | before]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,7 +79,8 @@ def warn_of_engine(engine: Engine, data: RankingDataset, never: Collection[int] 
     """Issue a DataWarning, before anything is fitted, if the engine uses 0 for missing values and training uses other
     fill values, or if its format does not allow the name of a column; never: features that no model may use."""
     usable, columns = np.setdiff1d(np.arange(data.n_features), list(never)), data.sources
-    if told := _other_fills(engine, columns, data.fill_values, usable):
+    fills = {} if data.fill_values is None else {columns[j]: float(data.fill_values[j]) for j in usable}
+    if told := _other_fills(engine, fills):
         warnings.warn(told, DataWarning, stacklevel=4)
     odd = dict.fromkeys(brief(columns[j]) for j in usable if not engine.takes(columns[j]))
     if odd:
@@ -93,15 +94,13 @@ def warn_of_engine(engine: Engine, data: RankingDataset, never: Collection[int] 
 
 def other_fills(engine: Engine, model: RankingModel) -> list[str]:
     """A note if the engine uses 0 for missing values and the model learned other fill values."""
-    told = _other_fills(engine, model.feature_names, model.fill_values, model.support)
+    told = _other_fills(engine, {f.name: f.missing for f in model.features if f.missing is not None})
     return [Caution(told)] if told else []
 
 
-def _other_fills(engine: Engine, names: Sequence[str], fills: np.ndarray | None, used: np.ndarray) -> str:
-    if fills is None or not engine.takes_zero:
-        return ""
-    odd = [names[j] for j in used[np.nan_to_num(fills[used]) != 0]]
-    if not odd:
+def _other_fills(engine: Engine, fills: Mapping[str, float]) -> str:
+    odd = [name for name, fill in fills.items() if np.nan_to_num(fill) != 0]
+    if not odd or not engine.takes_zero:
         return ""
     more = f" and {len(odd) - 1} other feature{'s' if len(odd) > 2 else ''}" if len(odd) > 1 else ""
     return (

@@ -36,6 +36,7 @@ from sparserank.execution import available_cores, one_blas_thread
 from sparserank.export import ENGINES
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
+from sparserank.model.feature import numbers
 from sparserank.model.training_record import LOST, with_training_record
 from sparserank.options import option
 from sparserank.options.selection import SELECT
@@ -57,9 +58,8 @@ from sparserank.selection.notes import (
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import counted
-from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import FIRST_LOOK, Caution, change
-from sparserank.transforms import STEPS
+from sparserank.transforms import NONE, STEPS
 from sparserank.workdir.pieces import WorkStore, kept
 from sparserank.workdir.work import LaterWork, Progress
 
@@ -349,9 +349,8 @@ class SelectionJob:
         """The models with the medians (n_features,) of their features and their lowest score."""
         out = []
         for model in models:
-            own = np.full(len(medians), np.nan)
-            own[model.support] = medians[model.support]
-            out.append(replace(model, medians=own, derived=self.cv.data.derived or {}))
+            features = [f._replace(median=float(medians[f.index])) for f in model.features]
+            out.append(replace(model, features=tuple(features)))
         return out if self.cv.first.client is not None else with_training_record(out, self.cv.data)
 
     def _with_losses(self, model: RankingModel, c: Candidate, costs: Mapping[str, Any]) -> RankingModel:
@@ -387,13 +386,15 @@ class SelectionJob:
             "metadata": metadata,
             "fill_values": self.problem.train.fill_values,
             "index_base": first_index(self.problem.train),
+            "derived": self.cv.data.derived or {},
         }
         model, plan = candidate_set.model(chosen, self.names, **known), self.plan.path_plan
         if plan.round is None:
             return model
-        none = FeatureScaling("none", np.zeros(len(self.names)), np.ones(len(self.names)))
-        coef = plan.rounded(sp.csr_array((model.coef / model.scaling.scale)[None, :])).toarray()[0]
-        return replace(model, coef=coef, scaling=none)
+        one_row = numbers(model.features, "slope"), model.support, [0, len(model.support)]
+        coefs = plan.rounded(sp.csr_array(one_row, shape=(1, model.n_features))).data.tolist()
+        features = [f._replace(coef=w, mean=0.0, scale=1.0) for f, w in zip(model.features, coefs, strict=True)]
+        return replace(model, features=tuple(features), scaling=NONE)
 
     # -- results on the chosen model ---------------------------------------------------------------------------------
 

@@ -39,8 +39,8 @@ class Added:
     scores (better minus worse) by both models; None: the model does not use it."""
 
     feature: str
-    better: float
-    worse: float
+    better: float | str
+    worse: float | str
     chosen: float | None
     rival: float | None
 
@@ -210,16 +210,14 @@ def _pair(
 def _added(
     own: RankingDataset, chosen: RankingModel, rival: InUse, better: int, worse: int
 ) -> tuple[tuple[Added, ...], tuple[int, float]]:
-    values: dict[str, tuple[float, float]] = {}
+    values: dict[str, tuple[float | str, float | str]] = {}
     added: list[dict[str, float]] = []
     for model in (chosen, rival.model):
         added.append({})
         if model is not None:
-            shown, parts = model.selected_values(own), model.contributions(own)
-            for k, j in enumerate(model.support.tolist()):
-                name = model.feature_names[j]
-                values[name] = float(shown[better, k]), float(shown[worse, k])
-                added[-1][name] = float(parts[better, k] - parts[worse, k])
+            for name, (shown, parts) in model.explained(own).items():
+                values[name] = shown[better], shown[worse]
+                added[-1][name] = float(parts[better] - parts[worse])
     own_first, of_rival = (sorted(of, key=lambda name: -abs(of[name])) for of in added)
     others = [name for name in of_rival if name not in added[0]]
     names, rest = [*own_first, *others[:MAX_OTHERS]], others[MAX_OTHERS:]

@@ -391,7 +391,7 @@ class SelectionResult:
             "chosen": {
                 **self._compared(self.chosen),
                 "certificate": asdict(self.certificate),
-                "parameters": {**self.model.parameters, "scaling": self.model.scaling.method},
+                "parameters": {**self.model.parameters, "scaling": self.model.scaling},
             },
             "best": {name: getattr(self.best, name) for name in MODEL},
             "corrected": {

@@ -9,26 +9,26 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import column
-from sparserank.model.ranking_model import RankingModel
+from sparserank.model.feature import Feature
 
 BINS = 30
 MAX_NAMED = 3  # substitutes that a sentence names
 
 
-def drawn(model: RankingModel, data: RankingDataset, j: int) -> dict[str, Any] | None:
-    """The steps of feature j for plots, None if it has none: the corners `at` and values (what is added to the score
+def drawn(feature: Feature, data: RankingDataset) -> dict[str, Any] | None:
+    """The steps of a feature for plots, None if it has none: the corners `at` and values (what is added to the score
     there); counts (BINS,) of the training values between edges (BINS + 1,) from the first corner to the last, with
     values beyond counted at the ends.
     """
-    if j not in model.steps:
+    if feature.steps is None:
         return None
-    x = column(data.X, j).astype(np.float64)
-    at, values = model.steps[j].outline(float(x.min()), float(x.max()))
+    x = column(data.X, feature.index).astype(np.float64)
+    at, values = feature.steps.outline(float(x.min()), float(x.max()))
     edges = np.linspace(at[0], at[-1], BINS + 1)
     counts, _ = np.histogram(np.clip(x, edges[0], edges[-1]), edges)
     return {
         "at": at.tolist(),
-        "values": (model.coef[j] * values).tolist(),
+        "values": (feature.coef * values).tolist(),
         "edges": edges.tolist(),
         "counts": counts.tolist(),
     }
