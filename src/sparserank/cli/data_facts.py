@@ -41,8 +41,8 @@ def facts_of(
     rows = [
         ["documents", str(data.n_docs)],
         ["queries", f"{data.n_queries} ({sizes.min()} to {sizes.max()} documents, median {np.median(sizes):g})"],
-        ["queries without a preferred pair", str(int((pairs == 0).sum()))],
-        ["preferred pairs", f"{pairs.sum():.0f}"],
+        ["queries without a preferred pair", str(facts["queries_without_pair"])],
+        ["preferred pairs", f"{facts['n_pairs']:.0f}"],
         ["labels", f"{shown} ..." if len(labels) > 10 else shown],
     ]
     if not features:
@@ -65,7 +65,7 @@ def facts_of(
     rows.append(["features", f"{n_features} ({'sparse' if data.is_sparse else 'dense'})"])
     if data.is_stored:
         rows.append(["on disk", f"{data.X.nbytes / 1e6:.1f} MB of {data.X.dtype} in {data.X.n_parts} shards"])
-    named = f": {', '.join(constant[:20])}" if len(constant) else ""
+    named = f": {', '.join(constant[:20])}" if constant else ""
     rows += [
         ["constant within every query", f"{len(constant)}{named}"],
         ["missing values", ", ".join(f"{name} {100 * part:.3g}%" for name, part in list(holes.items())[:20]) or "none"],

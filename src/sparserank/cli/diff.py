@@ -56,6 +56,6 @@ def run(*, old: Path, new: Path, data: list[Path] | None = None, missing: str | 
     show_all([found.sentences[0], "", Table("Features and their weights", COLUMNS, cells, screen=filled)])
     if found.comparison is not None:
         show_comparison(found.comparison)
-        show_queries(f"Queries whose {found.comparison.metrics[0]!r} changed most", found.queries)
+        show_queries(f"Queries whose {next(iter(found.comparison.metrics))} changed most", found.queries)
     show_all(found.sentences[1:])
     give(found.to_json(), found.features)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.output import FAILED_CHECK, MARKDOWN, TEXT, answer, give, refuse_other, write_beside
+from sparserank.cli.output import FAILED_CHECK, MARKDOWN, TEXT, answer, give, refuse_other
 from sparserank.cli.reading import (
     columns_of_run,
     model_of,
@@ -76,7 +76,7 @@ def run(
     from sparserank.data.run_reader import USUAL, Asked, judgments_of, read_run
     from sparserank.evaluation import compare_systems
     from sparserank.evaluation.comparison import EVALUATION
-    from sparserank.evaluation.gate import JUNIT, junit_of, limit_of
+    from sparserank.evaluation.gate import JUNIT, limit_of, write_junit
     from sparserank.metrics import parse_convention, parse_metric
 
     for target, begins in ((out, EVALUATION), (junit, JUNIT)):
@@ -114,8 +114,7 @@ def run(
         systems = {str(path): _lists_of(path, kind, runs, asked) for path, kind in kinds.items()}
     else:
         models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
-        widths = {m.n_features for m in models.values()}
-        width = n_features or (max(widths) if widths else None)
+        width = n_features or max((m.n_features for m in models.values()), default=None)
         named = [name for path in system if kinds[path] == "trees" for name in columns_in(path)]
         if named and not models and missing is None:
             reading = replace(reading, missing=KEEP)  # trees take missing values as they are
@@ -137,16 +136,15 @@ def run(
         evaluated.save(out)
     verdicts = [] if fail_if_worse is None else compared.gate(fail_if_worse, fail_if_shown=fail_if_shown)
     show_comparison(compared, verdicts)
-    for name in compared.values if answer.format == MARKDOWN or answer.verbose else ():
-        if name != compared.baseline:
-            show_queries(f"{name}: queries whose {metrics[0]!r} changed most", compared.most_changed(name))
+    for name in compared.others if answer.format == MARKDOWN or answer.verbose else ():
+        show_queries(f"{name}: queries whose {metrics[0]!r} changed most", compared.most_changed(name))
     for verdict in verdicts:
         say(verdict["sentence"])
         if answer.format != TEXT:
             note(verdict["sentence"])
     answer.code = FAILED_CHECK if any(verdict["fails"] for verdict in verdicts) else 0
     if junit is not None:
-        write_beside(junit, junit_of(verdicts))
+        write_junit(verdicts, junit)
 
 
 def _lists_of(path: Path, kind: str, runs: list[Path] | None, asked: Asked) -> Run:
@@ -230,9 +228,7 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
     judged = {(v["system"], v["metric"]): {name: v[name] for name in GATED} for v in verdicts}
     rows = [row | judged.get((row["system"], row["metric"]), {}) for row in compared.rows()]
     give(rows, rows)
-    titles = {repr(m): m.title for m in compared.metrics}
-    signs = {repr(m): 1 if m.higher_is_better else -1 for m in compared.metrics}
-    first = rows[0]["system"]
+    signs = {name: 1 if metric.higher_is_better else -1 for name, metric in compared.metrics.items()}
     counts = f"{len(compared.query_ids):,} queries, {compared.n_docs:,} documents"
     head = f"{counts}; {as_percent(DEFAULT_CONFIDENCE)} intervals"
     everything = answer.format not in (TEXT, MARKDOWN) or answer.verbose
@@ -242,13 +238,13 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
     if everything:
         head += "; differences from the first system, paired t test"
         columns, cells = ["difference", "its interval", "p", "p (Holm)"], [_tested(r) for r in shown]
-    elif len({r["system"] for r in rows}) > 1:
+    elif compared.others:
         columns, cells = ["against the first, paired"], [[_relative(r, signs[r["metric"]])] for r in shown]
     table(
         head,
         ["system", "metric", "mean", "interval", *columns],
         [
-            [r["system"], titles[r["metric"]], figure(r["mean"]), interval(r["low"], r["high"]), *more]
+            [r["system"], compared.metrics[r["metric"]].title, figure(r["mean"]), interval(r["low"], r["high"]), *more]
             for r, more in zip(shown, cells, strict=True)
         ],
     )
@@ -261,7 +257,7 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
             apart = r["difference_low"] > 0 or r["difference_high"] < 0
             shown_or_not = "" if apart else "; these queries cannot tell the two apart"
             say(
-                f"{r['system']} is {word} {first} by {figure(abs(r['difference']))} {r['metric']}, "
+                f"{r['system']} is {word} {compared.baseline} by {figure(abs(r['difference']))} {r['metric']}, "
                 f"{interval(r['difference_low'], r['difference_high'], signed)}{shown_or_not}."
             )
 

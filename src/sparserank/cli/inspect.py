@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +51,7 @@ With a model and new data, it compares the columns that the model uses with thos
 
 def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False, **options: Any) -> None:
     """Options are those of `Reading`."""
-    from sparserank.cli.data_facts import facts_of, shown_value, suspicious
+    from sparserank.cli.data_facts import facts_of, suspicious
     from sparserank.cli.inspect_tables import show_tables
     from sparserank.data.missing import KEEP
     from sparserank.data.read import verify_store
@@ -87,8 +86,7 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
         return
     data = read_files(files, replace(reading, missing=KEEP) if reading.missing is None else reading)
     facts, rows = facts_of(files, data, told=[*suspicious(data).values()])
-    give(facts, [{"fact": name, "value": shown_value(value)} for name, value in facts.items()])
-    table(" ".join(map(str, files)), ["", ""], rows)
+    _show_facts(" ".join(map(str, files)), facts, rows)
 
 
 def _entries(path: Path, found: str) -> None:
@@ -115,8 +113,15 @@ def _entries(path: Path, found: str) -> None:
         facts["grades"] = {f"{v:g}": int(c) for v, c in zip(grades, counts, strict=True)}
     else:
         facts["scores"] = f"{values.min():g} to {values.max():g}"
+    _show_facts(f"{path}: {found}", facts, [[name, shown_value(facts[name])] for name in list(facts)[2:]])
+
+
+def _show_facts(title: str, facts: dict[str, Any], rows: list[list[str]]) -> None:
+    """Give the facts to programs, and print these rows of them."""
+    from sparserank.cli.data_facts import shown_value
+
     give(facts, [{"fact": name, "value": shown_value(value)} for name, value in facts.items()])
-    table(f"{path}: {found}", ["", ""], [[name, shown_value(facts[name])] for name in list(facts)[2:]])
+    table(title, ["", ""], rows)
 
 
 def _model(path: Path) -> None:
@@ -198,9 +203,9 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
     documents = read_for_models(reading, [of_whole_columns(model)], data, index_base)
     rows = drift(model, documents)
     give(rows, [{**row, "drift": " ".join(row["drift"])} for row in rows])
-    cells, longest = [], max(b - a for a, b in pairwise(documents.query_ptr.tolist()))
+    cells, ranks_more = [], documents.sizes.max() > TOP  # otherwise, all documents are among the first
     for r in rows:
-        missing, outside, distance = (_compared(r, rule, RISES[rule]) for rule in RISES)
+        missing, outside, distance = (_compared(r, rule, rise) for rule, rise in RISES.items())
         of_training = f"{r['training_missing']:.1%}" if "training_missing" in r else "-"
         spans = ["-", "-"]
         if "median" in r:
@@ -208,7 +213,7 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
                 f"{r[f'{of}median']:.4g} ({r[f'{of}low']:.4g} to {r[f'{of}high']:.4g})" for of in ("", "training_")
             ]
         word = ", ".join(r["drift"]) or "no"
-        changed = f"{r['changed']:.0%}" if longest > TOP else "-"  # otherwise, all documents are among the first
+        changed = f"{r['changed']:.0%}" if ranks_more else "-"
         cells.append([r["feature"], missing, of_training, *spans, outside, distance, changed, word])
     head = f"{path}: {documents.n_queries:,} queries, {documents.n_docs:,} documents, beside those of training"
     before = ["missing in training", "median (5 to 95%)", "median in training"]

@@ -48,15 +48,15 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
         _told(c, use.get(c.name, "-")) | {"why": reasons.get(c.name), "missing_becomes": becomes.get(c.name)}
         for c in found.columns.values()
     ]
-    guess = {
+    document = {
+        **(facts or {"files": [str(f) for f in files], "n_docs": found.n_rows}),
+        "columns": columns,
         "roles": {role: name for role, name, _ in told.roles()},
         "options": told.options,
         "in_the_way": told.blocked,
         "next": next_,
     }
-    give(
-        {**(facts or {"files": [str(f) for f in files], "n_docs": found.n_rows}), "columns": columns, **guess}, columns
-    )
+    give(document, columns)
     first = "" if found.whole else "the first "
     _show_columns(f"{' '.join(str(f) for f in files)}: {first}{found.n_rows} rows", found, use)
     for role, name, why in told.roles():

@@ -181,7 +181,7 @@ def compare_systems(
     if not isinstance(systems, Mapping) or isinstance(systems, Run) or not systems:
         raise DataError(f"compare_systems needs at least one system, as {{name: scores}}; got {brief(systems)}.")
     systems, judged, parsed, judgments, unjudged = _on_judged(systems, data, metrics, label, qid, docid, convention)
-    values = {}
+    values, named = {}, {repr(m): m for m in parsed}
     for name, system in systems.items():
         try:
             values[str(name)] = dict(zip(map(repr, parsed), values_of(system, judged, parsed), strict=True))
@@ -190,9 +190,9 @@ def compare_systems(
     chosen = baseline if baseline is not None else next(iter(values))
     if chosen not in values:
         raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
-    lacking = {str(name): _lacking(name, run, judged.query_ids) for name, run in systems.items()}
-    said = {name: sentence for name, sentence in lacking.items() if sentence}
-    return Comparison(values, chosen, tuple(parsed), judged.query_ids, judged.n_docs, judgments, said, unjudged)
+    ids = judged.query_ids
+    lacking = {str(name): said for name, run in systems.items() if (said := _lacking(name, run, ids))}
+    return Comparison(values, chosen, named, ids, judged.n_docs, judgments, lacking, unjudged)
 
 
 def _on_judged(
@@ -209,13 +209,13 @@ def _on_judged(
     if is_frame(data):
         systems = {name: _on_frame(s, data, f"{name}: " if name else "") for name, s in systems.items()}
     if isinstance(data, Qrels):
-        judgments, judged = data, data.documents(_runs_of(systems.values()))
+        judged = data.documents(_runs_of(systems.values()))
         unjudged = {str(name): said for name, run in systems.items() if (said := _only_unjudged(name, run, data))}
     else:
         reads_features = any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems.values())
         models = [s for s in systems.values() if isinstance(s, RankingModel)]
         judged, unjudged = _judged(data, label, qid, docid, reads_features, models), {}
-        judgments = judged.qid, judged.docid, judged.relevance
+        data = judged.qid, judged.docid, judged.relevance
     for sentence in unjudged.values():
         _warn(sentence)
     for m in parsed:
@@ -224,7 +224,7 @@ def _on_judged(
                 f"no judged document is relevant (grade >= {m.convention.relevant_from:g}): {m!r} is the same for "
                 "every ranking."
             )
-    return systems, judged, parsed, judgments, unjudged
+    return systems, judged, parsed, data, unjudged
 
 
 def _is_one_run(scores: Mapping[Any, Any]) -> bool:

@@ -38,8 +38,8 @@ class Comparison:
         {system: {metric: values}}.
     baseline : str
         The system with which the others are compared.
-    metrics : tuple of Metric
-        The metrics, whose names are the keys of `values`.
+    metrics : dict of str to Metric
+        {metric: its definition}, the deciding one first.
     query_ids : ndarray of shape (n_queries,)
         The queries of the values.
     n_docs : int
@@ -61,7 +61,7 @@ class Comparison:
 
     values: dict[str, dict[str, np.ndarray]]
     baseline: str
-    metrics: tuple[Metric, ...]
+    metrics: dict[str, Metric]
     query_ids: np.ndarray
     n_docs: int
     judgments: Any
@@ -69,19 +69,23 @@ class Comparison:
     unjudged: dict[str, str]
 
     def __repr__(self) -> str:
-        metrics = next(iter(self.values.values()))
-        return f"Comparison({', '.join(self.values)} by {', '.join(metrics)}; baseline {self.baseline}; see rows())"
+        systems, metrics = ", ".join(self.values), ", ".join(self.metrics)
+        return f"Comparison({systems} by {metrics}; baseline {self.baseline}; see rows())"
+
+    @property
+    def others(self) -> list[str]:
+        """The systems that are compared with the baseline."""
+        return [system for system in self.values if system != self.baseline]
 
     def rows(self, confidence: float = DEFAULT_CONFIDENCE) -> list[dict[str, Any]]:
         """Return one row per metric and system: mean, interval, difference from the baseline with interval, p,
         Holm-corrected p."""
         check_arguments(Comparison.rows, locals(), confidence=Number(above=0, below=1))
         table = []
-        for metric in next(iter(self.values.values())):
+        for metric in self.metrics:
             base = self.values[self.baseline][metric]
-            others = [s for s in self.values if s != self.baseline]
-            paired = {s: paired_comparison(self.values[s][metric], base, confidence) for s in others}
-            corrected = dict(zip(others, holm(np.array([paired[s].p_value for s in others])), strict=True))
+            paired = {s: paired_comparison(self.values[s][metric], base, confidence) for s in self.others}
+            corrected = dict(zip(paired, holm(np.array([p.p_value for p in paired.values()])), strict=True))
             for system, values in self.values.items():
                 mean, low, high = mean_interval(values[metric], confidence)
                 row: dict[str, Any] = {"metric": metric, "system": system, "mean": mean, "low": low, "high": high}
@@ -114,14 +118,14 @@ class Comparison:
         --------
         >>> import sparserank as sr
         >>> found = sr.compare_systems({"now": [1, 2], "new": [2, 1]}, [1, 0], "map", qid=["a", "a"])
-        >>> found.most_changed("new")
-        [{'query': 'a', 'old': 0.5, 'new': 1.0, 'difference': 0.5}]
+        >>> [(row["query"], float(row["difference"])) for row in found.most_changed("new")]
+        [('a', 0.5)]
         """
         check_arguments(Comparison.most_changed, locals(), system=Choice([*self.values]))
-        first = repr(self.metrics[0])
+        first = next(iter(self.metrics))
         old, new = self.values[self.baseline][first], self.values[system][first]
         change = np.nan_to_num(new - old)
-        order = np.argsort(-np.abs(change), kind="stable")[:MOST].tolist()
+        order = np.argsort(-np.abs(change), kind="stable")[:MOST]
         return [
             {"query": str(self.query_ids[q]), "old": old[q], "new": new[q], "difference": change[q]}
             for q in order
@@ -174,12 +178,10 @@ class Comparison:
         >>> found.gate("1%", fail_if_shown=True)[0]["fails"]
         False
         """
-        known = {repr(m): m for m in self.metrics}
-        name = next(iter(known)) if metric is None else metric
-        check_arguments(Comparison.gate, {**locals(), "metric": name}, metric=Choice([*known]))
+        name = next(iter(self.metrics)) if metric is None else metric
+        check_arguments(Comparison.gate, {**locals(), "metric": name}, metric=Choice([*self.metrics]))
         limit = limit_of(fail_if_worse)
-        others = {system: values[name] for system, values in self.values.items() if system != self.baseline}
-        if not others:
+        if not self.others:
             raise DataError("a gate needs a second system, or an earlier evaluation: comparison.against(path).")
         if self.lacking.get(self.baseline):
             raise DataError(
@@ -187,8 +189,9 @@ class Comparison:
                 "judgments."
             )
         rows = []
-        for system, values in others.items():
-            found = gate(values, self.values[self.baseline][name], limit, known[name], self.baseline)
+        base = self.values[self.baseline][name]
+        for system in self.others:
+            found = gate(self.values[system][name], base, limit, self.metrics[name], self.baseline)
             said = [found.sentence(system, self.baseline, name, fail_if_shown)]
             said += [sentences[system] for sentences in (self.lacking, self.unjudged) if system in sentences]
             rows.append(
@@ -225,8 +228,8 @@ class Comparison:
             metric: {str(q): None if math.isnan(v) else v for q, v in zip(self.query_ids, own.tolist(), strict=True)}
             for metric, own in self.values[self.baseline].items()
         }
-        content = {"format": FORMAT, "judgments": _hash_of(self.judgments), "system": visible(self.baseline)}
-        content |= {"values": values}
+        system, judged_by = visible(self.baseline), _hash_of(self.judgments)
+        content: dict[str, Any] = {"format": FORMAT, "judgments": judged_by, "system": system, "values": values}
         if self.lacking.get(self.baseline):
             content["lacking"] = visible(self.lacking[self.baseline])
         with atomic_write(path) as out:
@@ -267,15 +270,17 @@ class Comparison:
         if content.get("judgments") != _hash_of(self.judgments):
             raise DataFormatError(f"{path}: was made with other judgments; evaluate the earlier system with these.")
         earlier = {}
-        for metric in self.values[self.baseline]:
+        for metric in self.metrics:
             if metric not in values:
                 # The name of a metric is that of its convention, and its own.
-                alike = [other for other in values if other.rpartition(":")[2] == metric.rpartition(":")[2]]
-                has = f"another convention, {alike[0]}" if alike else f"other metrics, {', '.join(values)}"
-                other = next(iter([*alike, *values]), metric)
-                ask = option("metric", other)
-                if alike:
-                    ask = option("convention", other.rpartition(":")[0] or "default")
+                own_name = metric.rpartition(":")[2]
+                alike = next((other for other in values if other.rpartition(":")[2] == own_name), None)
+                if alike is None:
+                    has = f"other metrics, {', '.join(values)}"
+                    ask = option("metric", next(iter(values), metric))
+                else:
+                    has = f"another convention, {alike}"
+                    ask = option("convention", alike.rpartition(":")[0] or "default")
                 remedy = f"evaluate the earlier system by this metric too, or ask for {ask}"
                 raise DataFormatError(f"{path}: has no values of {metric}, but {has}; {remedy}.")
             try:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from sparserank.errors import DataError, ParameterError
+from sparserank.files import StrPath, atomic_write
 from sparserank.metrics import Metric
 from sparserank.text import brief, figure, many, visible
 
@@ -128,8 +129,8 @@ def gate(
     return Gate(float(lost.mean()), error, absolute, unit, n)
 
 
-def junit_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A JUnit report with one test for each row of `Comparison.gate`."""
+def write_junit(rows: Sequence[Mapping[str, Any]], path: StrPath) -> None:
+    """Write a JUnit report with one test for each row of `Comparison.gate`."""
     count = {"tests": str(len(rows)), "failures": str(sum(row["fails"] for row in rows))}
     suite = ElementTree.Element("testsuite", {"name": "sparserank evaluate", **count})
     for row in rows:
@@ -138,4 +139,5 @@ def junit_of(rows: Sequence[Mapping[str, Any]]) -> str:
         said.text = visible(row["sentence"])
         if row["fails"]:
             said.set("message", said.text)
-    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
+    with atomic_write(path) as out:
+        out.write(f"{ElementTree.tostring(suite, encoding='unicode', xml_declaration=True)}\n")
