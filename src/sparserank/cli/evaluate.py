@@ -108,10 +108,9 @@ def run(
     kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
     require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
-    systems: dict[str, Any] = {}
     if qrels is not None:
         judged: Any = judgments_of(qrels, asked)
-        systems = {str(path): _lists_of(path, kind, runs, asked) for path, kind in kinds.items()}
+        systems: dict[str, Any] = {str(path): _lists_of(path, kind, runs, asked) for path, kind in kinds.items()}
     else:
         models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
         width = n_features or max((m.n_features for m in models.values()), default=None)
@@ -120,13 +119,13 @@ def run(
             reading = replace(reading, missing=KEEP)  # trees take missing values as they are
         reading = replace(reading, featureless=not models, n_features=width, kept=named)
         judged = read_for_models(reading, list(models.values()), data or [], index_base)
-        for path in system:
-            if kinds[path] == "run":
-                systems[str(path)] = read_run(path)
-            elif kinds[path] == "trees":
-                systems[str(path)] = scores_of_saved(path, judged)
-            else:
-                systems[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
+        of_kind = {
+            "model": lambda path: models[path].score_dataset(judged),
+            "trees": lambda path: scores_of_saved(path, judged),
+            "run": lambda path: read_run(path),
+            "scores": lambda path: _scores(path, judged),
+        }
+        systems = {str(path): of_kind[kind](path) for path, kind in kinds.items()}
     compared = evaluated = compare_systems(systems, judged, metrics)
     for lacking in evaluated.lacking.values():
         note(f"note: {lacking}")
@@ -273,7 +272,7 @@ def _tested(r: dict[str, Any]) -> list[str]:
     """The difference to the first system with its interval and its p values."""
     known = "difference" in r
     return [
-        figure(r.get("difference"), signed=True),
+        signed(r.get("difference")),
         interval(r["difference_low"], r["difference_high"], signed) if known else "",
         p_text(r.get("p_value")),
         p_text(r.get("p_holm")),

@@ -59,28 +59,29 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
     from sparserank.data.run_reader import TABLE, holds
     from sparserank.model.content import FORMAT
 
-    holds_model = files[0].is_file() and FORMAT.encode() in (head_of(files[0]) or b"")
-    is_model = (files[0] / "model.json").is_file() or holds_model
-    if len(files) > 1 and is_model:
+    first, *others = files
+    holds_model = first.is_file() and FORMAT.encode() in (head_of(first) or b"")
+    is_model = (first / "model.json").is_file() or holds_model
+    if others and is_model:
         require(not verify, "--verify", "applies to stores.")
-        _drift(files[0], files[1:], options, fail=fail_if_drift)
+        _drift(first, others, options, fail=fail_if_drift)
         return
     require(not fail_if_drift, "--fail-if-drift", "needs a model, then data.")
-    if len(files) == 1 and files[0].is_file() and BEGINS_REQUEST.match(head_of(files[0]) or b""):
-        _request(files[0])
+    if not others and first.is_file() and BEGINS_REQUEST.match(head_of(first) or b""):
+        _request(first)
         return
     reading = reading_of(options, flags=True)
-    found = holds(files[0]) if len(files) == 1 else ""
+    found = "" if others else holds(first)
     if found and found != TABLE:  # the columns of a table are shown
-        _entries(files[0], found)
+        _entries(first, found)
         return
-    if len(files) == 1 and (is_model or files[0].suffix == ".json"):
-        _model(files[0])
+    if not others and (is_model or first.suffix == ".json"):
+        _model(first)
         return
     for file in files if verify else []:
         verify_store(file)
         say(f"{file}: every file is unchanged since it was written")
-    kind = kind_of(files[0])
+    kind = kind_of(first)
     if kind in TABLES:
         show_tables(files, kind, reading)
         return

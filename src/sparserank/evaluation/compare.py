@@ -277,7 +277,7 @@ def _lacking(name: str, system: Any, query_ids: np.ndarray) -> str:
     if not isinstance(system, Run):
         return ""
     answered = {q for q, _ in system}
-    absent = [str(q) for q in query_ids if str(q) not in answered]
+    absent = [q for q in map(str, query_ids) if q not in answered]
     if not absent:
         return ""
     queries = f"{len(absent):,} of the judged queries, e.g. {brief(absent[0])}"

@@ -183,11 +183,10 @@ class Comparison:
         limit = limit_of(fail_if_worse)
         if not self.others:
             raise DataError("a gate needs a second system, or an earlier evaluation: comparison.against(path).")
-        if self.lacking.get(self.baseline):
-            raise DataError(
-                f"{self.lacking[self.baseline]} For a gate, give another baseline, or leave these queries out of the "
-                "judgments."
-            )
+        lacking = self.lacking.get(self.baseline)
+        if lacking:
+            remedy = "For a gate, give another baseline, or leave these queries out of the judgments."
+            raise DataError(f"{lacking} {remedy}")
         rows = []
         base = self.values[self.baseline][name]
         for system in self.others:
@@ -228,10 +227,15 @@ class Comparison:
             metric: {str(q): None if math.isnan(v) else v for q, v in zip(self.query_ids, own.tolist(), strict=True)}
             for metric, own in self.values[self.baseline].items()
         }
-        system, judged_by = visible(self.baseline), _hash_of(self.judgments)
-        content: dict[str, Any] = {"format": FORMAT, "judgments": judged_by, "system": system, "values": values}
-        if self.lacking.get(self.baseline):
-            content["lacking"] = visible(self.lacking[self.baseline])
+        content: dict[str, Any] = {
+            "format": FORMAT,
+            "judgments": _hash_of(self.judgments),
+            "system": visible(self.baseline),
+            "values": values,
+        }
+        lacking = self.lacking.get(self.baseline)
+        if lacking:
+            content["lacking"] = visible(lacking)
         with atomic_write(path) as out:
             out.write(f"{json.dumps(content, indent=1)}\n")
 
