@@ -38,6 +38,7 @@ _HOME = {
     "SparseRankerCV": "sparserank.rankers",
     "explain_query": "sparserank.export.explanation",
     "in_words": "sparserank.model.in_words",
+    "drift": "sparserank.model.training_record",
     "evaluate": "sparserank.evaluation",
     "Evaluation": "sparserank.evaluation",
     "compare_systems": "sparserank.evaluation",

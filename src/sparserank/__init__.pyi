@@ -26,6 +26,7 @@ from sparserank.model.fusion import FusionFormula as FusionFormula
 from sparserank.model.in_words import in_words as in_words
 from sparserank.model.ranking_model import RankingModel as RankingModel
 from sparserank.model.size_models import load_model as load_model
+from sparserank.model.training_record import drift as drift
 from sparserank.paths import PathResult as PathResult
 from sparserank.paths import alpha_max as alpha_max
 from sparserank.paths import fit_path as fit_path

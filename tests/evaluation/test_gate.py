@@ -244,6 +244,57 @@ def test_an_earlier_evaluation_is_the_first_system(cli_here: Cli) -> None:
     assert cli_here(*call, "--system", "now.run", "--baseline", "empty.json").code == 0
 
 
+@pytest.mark.parametrize("shown", [False, True])
+def test_python_has_the_verdicts_of_the_command(cli_here: Cli, shown: bool) -> None:
+    """The file of the earlier system, the figures, the decision and the sentence of each system are the same."""
+    write_runs()
+    call = ("evaluate", "--qrels", "j.qrels", "--metric", "ndcg@10", "--metric", "mrr")
+    assert cli_here(*call, "--system", "now.run", "--out", "now.json").code == 0
+    sr.compare_systems({"now.run": "now.run"}, "j.qrels", ["ndcg@10", "mrr"]).save("python.json")
+    assert Path("python.json").read_bytes() == Path("now.json").read_bytes()
+    names = ["same.run", "new.run", "bad.run"]
+    found = sr.compare_systems({name: name for name in names}, "j.qrels", ["ndcg@10", "mrr"]).against("now.json")
+    verdicts = found.gate(0, fail_if_shown=shown)
+    systems = [part for name in names for part in ("--system", name)]
+    gated = ("--fail-if-worse", "0", "--junit", "j.xml", *(["--fail-if-shown"] if shown else []))
+    done = cli_here(*call, *systems, "--baseline", "now.json", *gated, "--format", "json")
+    keys = ("system", "metric", "limit", "above_limit", "shown")
+    rows = [r for r in json.loads(done.out) if "limit" in r]
+    assert [[row[key] for key in keys] for row in rows] == [[v[key] for key in keys] for v in verdicts]
+    cases = ElementTree.parse("j.xml").getroot()
+    assert [(c.attrib["name"], c[0].tag == "failure", c[0].text) for c in cases] == [
+        (v["system"], v["fails"], v["sentence"]) for v in verdicts
+    ]
+    assert [v["fails"] for v in verdicts] == [False, verdicts[1]["shown" if shown else "above_limit"], True]
+    assert done.code == 3
+    for v in verdicts:
+        lost = found.values["now.run"][v["metric"]] - found.values[v["system"]][v["metric"]]
+        low = lost.mean() - stats.t(len(lost) - 1).ppf(0.95) * lost.std(ddof=1) / math.sqrt(len(lost))
+        assert (v["loss"], v["loss_low"]) == pytest.approx((lost.mean(), low))
+        assert v["loss_high"] == pytest.approx(2 * v["loss"] - v["loss_low"])
+
+
+def test_a_gate_in_python_needs_a_limit_a_known_metric_and_two_systems(cli_here: Cli) -> None:
+    write_runs()
+    alone = sr.compare_systems({"now": "now.run"}, "j.qrels", ["ndcg@10", "mrr"])
+    with pytest.raises(DataError, match="a gate needs a second system, or an earlier evaluation"):
+        alone.gate("1%")
+    alone.save("now.json")
+    found = alone.against("now.json")
+    assert found.baseline == "now before"
+    assert [(v["metric"], v["loss"]) for v in found.gate("1%", "trec:mrr")] == [("trec:mrr", 0.0)]
+    with pytest.raises(ParameterError, match="metric must be one of trec:ndcg@10, trec:mrr; got 'mrr'"):
+        found.gate("1%", "mrr")
+    with pytest.raises(ParameterError, match="fail_if_worse must be a share such as 1%, or a number >= 0; got '1x'"):
+        found.gate("1x")
+    with pytest.raises(ParameterError, match="system must be one of now before, now; got 'new'"):
+        found.most_changed("new")
+    Path("half.run").write_text("".join(f"{q} Q0 d0 1 1 x\n" for q in range(30)))
+    lacking = sr.compare_systems({"half": "half.run", "now": "now.run"}, "j.qrels")
+    with pytest.raises(DataError, match="half has no documents for 30 of the judged queries, e.g. '30'; .* For a gate"):
+        lacking.gate("1%")
+
+
 def test_queries_without_documents_are_a_cause_and_no_baseline(cli_here: Cli) -> None:
     """Of a run, of an earlier evaluation, and among judged documents alike."""
     write_runs()

@@ -222,6 +222,28 @@ def test_a_table_is_compared_by_its_columns(tmp_path: Path, cli_here: Cli) -> No
     assert compared(frame.assign(rating=frame.rating.fillna(-1))) == (3, {**no, "rating": ["outside", "distance"]})
 
 
+def test_python_has_the_rows_of_the_command(cli_here: Cli) -> None:
+    """Of a table with a category and missing values, as a file, as a frame and without labels; and of text."""
+    train, rng = made(0), np.random.default_rng(5)
+    frame = pd.DataFrame(np.asarray(train.X), columns=["a", "b", "c"]).assign(label=train.relevance, query=train.qid)
+    frame["brand"] = np.where(frame.a + rng.normal(size=len(frame)) > 0, "acme", "bolt")
+    frame.loc[rng.random(len(frame)) < 0.1, "b"] = np.nan
+    frame.to_parquet("train.parquet")
+    assert cli_here("fit", "train.parquet", "--qid", "query", "--out", "table.json").code == 0
+    new = frame.drop(columns="label").assign(brand="new", b=frame.b + 5.0)
+    new.to_parquet("new.parquet")
+    told = cli_here("inspect", "table.json", "new.parquet", "--qid", "query", "--fail-if-drift", "--format", "json")
+    model = sr.load_model("table.json")
+    rows = sr.drift(model, "new.parquet", qid="query")
+    assert json.loads(told.out) == rows == sr.drift(model, new, qid="query")
+    assert (told.code, {r["feature"] for r in rows if r["drift"]}) == (3, {"b", "brand"})
+    sr.write_letor(train, "train.txt")
+    sr.write_letor(made(1, shift=1.0), "new.txt")
+    assert cli_here("fit", "train.txt", "--k", "2", "--out", "text.json").code == 0
+    told = cli_here("inspect", "text.json", "new.txt", "--format", "json")
+    assert json.loads(told.out) == sr.drift(sr.load_model("text.json"), "new.txt")
+
+
 def test_values_in_single_precision_are_the_same(model: sr.RankingModel) -> None:
     train = made(0)
     single = sr.RankingDataset(np.asarray(train.X, dtype=np.float32), train.relevance, train.qid)

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank import losses, penalties, solvers
 from sparserank.errors import ParameterError, SparserankError
+from sparserank.model.training_record import with_training_record
 from sparserank.options import arguments
 from sparserank.options.arguments import Typed
 
@@ -57,6 +58,8 @@ CALLED |= {"scale": "arrays", "scaling": "center", "datasets": "data sets?", "do
 CALLED |= {"feature_groups": "groups?", "k": "models|feature"}
 RANKER = sr.SparseRanker(n_alphas=3, n_threads=1).fit(X, Y, qid=QID)
 MODEL = RANKER.to_model()
+(RECORDED,) = with_training_record([MODEL], DATA)
+COMPARED = sr.compare_systems({"a": Y, "b": X[:, 0]}, DATA)
 SCALING = sr.FeatureScaling("standard", np.zeros(5), np.ones(5))
 METHODS = [
     (DATA, "take_features take_queries rename_features replace_features to_input_order from_input_order"),
@@ -65,7 +68,7 @@ METHODS = [
     (sr.fit_path(DATA, n_alphas=3, n_threads=1), "support scaled_coef truncate"),
     (SCALING, "apply transform"),
     (sr.FusionFormula, "load"),
-    (sr.compare_systems({"a": Y, "b": X[:, 0]}, DATA), "rows"),
+    (COMPARED, "rows most_changed gate save against"),
 ]
 # The right arguments of calls: by the names of parameters, and of one function.
 RIGHT: dict[str, Any] = {"data": DATA, "X": X, "y": Y, "qid": QID, "relevance": Y, "scores": Y, "datasets": [DATA]}
@@ -81,6 +84,11 @@ OWN: dict[str, dict[str, Any]] = {
     **{f"write_{what}": {"path": "new.txt"} for what in ("letor", "run", "qrels")},
     **{f"{owner}.save": {"path": "new.json"} for owner in ("RankingModel", "SparseRanker")},
     "RankingModel": {name: getattr(MODEL, name) for name in ("features", "feature_names", "scaling")},
+    "Comparison.save": {"path": "new.json"},
+    "Comparison.against": {"path": "earlier.json"},
+    "Comparison.most_changed": {"system": "b"},
+    "Comparison.gate": {"fail_if_worse": "1%"},
+    "drift": {"model": RECORDED},
     "convert": {"out": "new-store", "restart": True},
     "read_run": {"source": "a.run"},
     "read_qrels": {"source": "q.qrels"},
@@ -175,6 +183,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sr.write_run(DATA, Y, made / "a.run")
     sr.write_qrels(DATA, made / "q.qrels")
     MODEL.save(made / "model.json")
+    COMPARED.save(made / "earlier.json")
     sr.convert([made / "train.txt"], made / "store")
     return made
 

@@ -41,31 +41,31 @@ def facts_of(
     rows = [
         ["documents", str(data.n_docs)],
         ["queries", f"{data.n_queries} ({sizes.min()} to {sizes.max()} documents, median {np.median(sizes):g})"],
-        ["queries without a preferred pair", str(int((pairs == 0).sum()))],
-        ["preferred pairs", f"{pairs.sum():.0f}"],
+        ["queries without a preferred pair", str(facts["queries_without_pair"])],
+        ["preferred pairs", f"{facts['n_pairs']:.0f}"],
         ["labels", f"{shown} ..." if len(labels) > 10 else shown],
     ]
     if not features:
         return facts, rows
     columns = data.sources
     varying = {columns[j] for j in np.flatnonzero(~data.constant_features()).tolist()}
-    constant = [column for column in dict.fromkeys(columns) if column not in varying]
-    n_features = len({*columns})
+    names = list(dict.fromkeys(columns))
+    constant = [column for column in names if column not in varying]
     facts |= {
         "warnings": list(told),
-        "n_features": n_features,
+        "n_features": len(names),
         "sparse": data.is_sparse,
         "dtype": str(data.X.dtype),
         "stored": data.is_stored,
         "constant_features": constant,
         "document_ids": data.docid is not None,
         "missing": holes,
-        "feature_names": list(dict.fromkeys(columns)),
+        "feature_names": names,
     }
-    rows.append(["features", f"{n_features} ({'sparse' if data.is_sparse else 'dense'})"])
+    rows.append(["features", f"{len(names)} ({'sparse' if data.is_sparse else 'dense'})"])
     if data.is_stored:
         rows.append(["on disk", f"{data.X.nbytes / 1e6:.1f} MB of {data.X.dtype} in {data.X.n_parts} shards"])
-    named = f": {', '.join(constant[:20])}" if len(constant) else ""
+    named = f": {', '.join(constant[:20])}" if constant else ""
     rows += [
         ["constant within every query", f"{len(constant)}{named}"],
         ["missing values", ", ".join(f"{name} {100 * part:.3g}%" for name, part in list(holes.items())[:20]) or "none"],

@@ -32,7 +32,6 @@ DATA, the metrics of both models, the queries that changed most and the overlap 
 
 def run(*, old: Path, new: Path, data: list[Path] | None = None, missing: str | None = None, **options: Any) -> None:
     """Options are `k` and those of `Reading`."""
-    from sparserank.metrics import parse_metrics
     from sparserank.selection.diff import BOTH, diff_of, side_of
 
     k = options.pop("k", None)
@@ -56,8 +55,7 @@ def run(*, old: Path, new: Path, data: list[Path] | None = None, missing: str | 
     filled = tuple(i for i, column in enumerate(zip(*cells, strict=True)) if set(column) != {"-"})
     show_all([found.sentences[0], "", Table("Features and their weights", COLUMNS, cells, screen=filled)])
     if found.comparison is not None:
-        show_comparison(found.comparison.rows(), judged, parse_metrics(list(found.comparison.values["old"])))
-        title = f"Queries whose {next(iter(found.comparison.values['old']))} changed most"
-        show_queries(title, found.queries)
+        show_comparison(found.comparison)
+        show_queries(f"Queries whose {next(iter(found.comparison.metrics))} changed most", found.queries)
     show_all(found.sentences[1:])
     give(found.to_json(), found.features)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.output import FAILED_CHECK, MARKDOWN, TEXT, answer, give, refuse_other, write_beside
+from sparserank.cli.output import FAILED_CHECK, MARKDOWN, TEXT, answer, give, refuse_other
 from sparserank.cli.reading import (
     columns_of_run,
     model_of,
@@ -19,7 +18,7 @@ from sparserank.cli.reading import (
     require,
     require_no_reading,
 )
-from sparserank.cli.screen import note, say, table, warn
+from sparserank.cli.screen import note, say, table
 from sparserank.options import option
 from sparserank.text import brief, figure, interval, p_text, relative, signed
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from sparserank.data.run_reader import Asked
     from sparserank.data.runs import Run
-    from sparserank.metrics import Metric
+    from sparserank.evaluation import Comparison
 
 HELP = """Evaluate one or several systems on judged documents, with intervals, paired tests and Holm correction.
 
@@ -75,10 +74,9 @@ def run(
     from sparserank.crossval.tree_rivals import columns_in
     from sparserank.data.missing import KEEP
     from sparserank.data.run_reader import USUAL, Asked, judgments_of, read_run
-    from sparserank.evaluation import compare_systems as compare
-    from sparserank.evaluation import gate as gates
-    from sparserank.evaluation.compare import most_changed
-    from sparserank.evaluation.gate import EVALUATION, JUNIT
+    from sparserank.evaluation import compare_systems
+    from sparserank.evaluation.comparison import EVALUATION
+    from sparserank.evaluation.gate import JUNIT, limit_of, write_junit
     from sparserank.metrics import parse_convention, parse_metric
 
     for target, begins in ((out, EVALUATION), (junit, JUNIT)):
@@ -97,76 +95,55 @@ def run(
     reading = reading_of(options, n_features=n_features, missing=of_reading(missing))
     rules = parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
     metrics = [parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
-    limit = None if fail_if_worse is None else parsed("--fail-if-worse", gates.limit_of, fail_if_worse)
-    require(limit is not None or not fail_if_shown, "--fail-if-shown", "needs --fail-if-worse.")
-    require(limit is not None or junit is None, "--junit", "needs --fail-if-worse.")
-    alone = baseline is None and len(system) == 1
-    require(limit is None or not alone, "--fail-if-worse", "needs a second --system, or --baseline.")
+    if fail_if_worse is None:
+        require(not fail_if_shown, "--fail-if-shown", "needs --fail-if-worse.")
+        require(junit is None, "--junit", "needs --fail-if-worse.")
+    else:
+        parsed("--fail-if-worse", limit_of, fail_if_worse)
+        several = baseline is not None or len(system) > 1
+        require(several, "--fail-if-worse", "needs a second --system, or --baseline.")
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
     same = None not in (out, baseline) and os.path.realpath(out or "") == os.path.realpath(baseline or "")
     require(not same, "--out", "is the file of --baseline.")
     kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
     require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
-    systems: dict[str, Any] = {}
     if qrels is not None:
-        judgments = judgments_of(qrels, asked)
-        lists = {str(path): _lists_of(path, kind, runs, asked) for path, kind in kinds.items()}
-        systems |= lists
-        judged = judgments.documents(list(lists.values()))
+        judged: Any = judgments_of(qrels, asked)
+        systems: dict[str, Any] = {str(path): _lists_of(path, kind, runs, asked) for path, kind in kinds.items()}
     else:
-        lists = {}
         models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
-        widths = {m.n_features for m in models.values()}
-        width = n_features or (max(widths) if widths else None)
+        width = n_features or max((m.n_features for m in models.values()), default=None)
         named = [name for path in system if kinds[path] == "trees" for name in columns_in(path)]
         if named and not models and missing is None:
             reading = replace(reading, missing=KEEP)  # trees take missing values as they are
         reading = replace(reading, featureless=not models, n_features=width, kept=named)
         judged = read_for_models(reading, list(models.values()), data or [], index_base)
-        judgments = None
-        for path in system:
-            if kinds[path] == "run":
-                lists[str(path)] = systems[str(path)] = read_run(path)
-            elif kinds[path] == "trees":
-                systems[str(path)] = scores_of_saved(path, judged)
-            else:
-                systems[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
-    given = judged if judgments is None else judgments
-    with warnings.catch_warnings(record=True) as caught:
-        found = compare(systems, given, metrics)
-    suspicions = [str(one.message) for one in caught]
-    for suspicion in suspicions:
-        warn(suspicion)
-    lacks = {name: gates.lacking(name, run, judged.query_ids) for name, run in lists.items()}
-    for lacking in filter(None, lacks.values()):
+        of_kind = {
+            "model": lambda path: models[path].score_dataset(judged),
+            "trees": lambda path: scores_of_saved(path, judged),
+            "run": lambda path: read_run(path),
+            "scores": lambda path: _scores(path, judged),
+        }
+        systems = {str(path): of_kind[kind](path) for path, kind in kinds.items()}
+    compared = evaluated = compare_systems(systems, judged, metrics)
+    for lacking in evaluated.lacking.values():
         note(f"note: {lacking}")
-    if out is not None or baseline is not None:
-        own, judged_by = found, gates.hash_of(given)
-        if baseline is not None:
-            found, before = gates.against(baseline, found, judged_by, judged.query_ids)
-            lacks[found.baseline] = before
-        if out is not None:
-            write_beside(out, gates.evaluation_of(own, judged_by, judged.query_ids, lacks.get(own.baseline, "")))
-    judged_gates = {} if limit is None else gates.gates_of(found, metrics[0], limit, lacks.get(found.baseline, ""))
-    show_comparison(found.rows(), judged, metrics)
-    for name in (n for n in found.values if n != found.baseline and (answer.format == MARKDOWN or answer.verbose)):
-        first = repr(metrics[0])
-        rows = most_changed(found.values[found.baseline][first], found.values[name][first], judged.query_ids)
-        show_queries(f"{name}: queries whose {first} changed most", rows)
-    verdicts = []
-    for name, one in judged_gates.items():
-        said = one.sentence(name, found.baseline, repr(metrics[0]), fail_if_shown)
-        said = " ".join([said, *filter(None, [lacks.get(name)]), *(s for s in suspicions if s.startswith(f"{name}: "))])
-        verdicts.append((name, said, one.fails(fail_if_shown)))
-        say(said)
+    if baseline is not None:
+        compared = evaluated.against(baseline)
+    if out is not None:
+        evaluated.save(out)
+    verdicts = [] if fail_if_worse is None else compared.gate(fail_if_worse, fail_if_shown=fail_if_shown)
+    show_comparison(compared, verdicts)
+    for name in compared.others if answer.format == MARKDOWN or answer.verbose else ():
+        show_queries(f"{name}: queries whose {metrics[0]!r} changed most", compared.most_changed(name))
+    for verdict in verdicts:
+        say(verdict["sentence"])
         if answer.format != TEXT:
-            note(said)
-        for row in (r for r in answer.document if (r["system"], r["metric"]) == (name, repr(metrics[0]))):
-            row |= {"limit": one.limit, "above_limit": one.fails(), "shown": one.fails(shown=True)}
-    answer.code = FAILED_CHECK if any(fails for *_, fails in verdicts) else 0
+            note(verdict["sentence"])
+    answer.code = FAILED_CHECK if any(verdict["fails"] for verdict in verdicts) else 0
     if junit is not None:
-        write_beside(junit, gates.junit(verdicts))
+        write_junit(verdicts, junit)
 
 
 def _lists_of(path: Path, kind: str, runs: list[Path] | None, asked: Asked) -> Run:
@@ -239,18 +216,20 @@ def _scores(path: Path, data: Any) -> Any:
 
 
 MAX_ROWS = 18  # shown without --verbose
+GATED = ("limit", "above_limit", "shown")  # what programs get of a verdict, beside the row of the system
 
 
-def show_comparison(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
-    """Print the rows of a comparison; `data` are the judged documents."""
+def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = ()) -> None:
+    """Print the rows of a comparison; programs also get the verdicts of its gate."""
     from sparserank.evaluation.statistics import as_percent
     from sparserank.options.selection import DEFAULT_CONFIDENCE
 
+    judged = {(v["system"], v["metric"]): {name: v[name] for name in GATED} for v in verdicts}
+    rows = [row | judged.get((row["system"], row["metric"]), {}) for row in compared.rows()]
     give(rows, rows)
-    titles = {repr(m): m.title for m in metrics}
-    signs = {repr(m): 1 if m.higher_is_better else -1 for m in metrics}
-    first = rows[0]["system"]
-    head = f"{data.n_queries:,} queries, {data.n_docs:,} documents; {as_percent(DEFAULT_CONFIDENCE)} intervals"
+    signs = {name: 1 if metric.higher_is_better else -1 for name, metric in compared.metrics.items()}
+    counts = f"{len(compared.query_ids):,} queries, {compared.n_docs:,} documents"
+    head = f"{counts}; {as_percent(DEFAULT_CONFIDENCE)} intervals"
     everything = answer.format not in (TEXT, MARKDOWN) or answer.verbose
     shown = rows if everything else rows[:MAX_ROWS]
     columns: list[str] = []
@@ -258,13 +237,13 @@ def show_comparison(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]
     if everything:
         head += "; differences from the first system, paired t test"
         columns, cells = ["difference", "its interval", "p", "p (Holm)"], [_tested(r) for r in shown]
-    elif len({r["system"] for r in rows}) > 1:
+    elif compared.others:
         columns, cells = ["against the first, paired"], [[_relative(r, signs[r["metric"]])] for r in shown]
     table(
         head,
         ["system", "metric", "mean", "interval", *columns],
         [
-            [r["system"], titles[r["metric"]], figure(r["mean"]), interval(r["low"], r["high"]), *more]
+            [r["system"], compared.metrics[r["metric"]].title, figure(r["mean"]), interval(r["low"], r["high"]), *more]
             for r, more in zip(shown, cells, strict=True)
         ],
     )
@@ -277,7 +256,7 @@ def show_comparison(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]
             apart = r["difference_low"] > 0 or r["difference_high"] < 0
             shown_or_not = "" if apart else "; these queries cannot tell the two apart"
             say(
-                f"{r['system']} is {word} {first} by {figure(abs(r['difference']))} {r['metric']}, "
+                f"{r['system']} is {word} {compared.baseline} by {figure(abs(r['difference']))} {r['metric']}, "
                 f"{interval(r['difference_low'], r['difference_high'], signed)}{shown_or_not}."
             )
 
@@ -293,7 +272,7 @@ def _tested(r: dict[str, Any]) -> list[str]:
     """The difference to the first system with its interval and its p values."""
     known = "difference" in r
     return [
-        figure(r.get("difference"), signed=True),
+        signed(r.get("difference")),
         interval(r["difference_low"], r["difference_high"], signed) if known else "",
         p_text(r.get("p_value")),
         p_text(r.get("p_holm")),

@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +50,7 @@ With a model and new data, it compares the columns that the model uses with thos
 
 def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False, **options: Any) -> None:
     """Options are those of `Reading`."""
-    from sparserank.cli.data_facts import facts_of, shown_value, suspicious
+    from sparserank.cli.data_facts import facts_of, suspicious
     from sparserank.cli.inspect_tables import show_tables
     from sparserank.data.missing import KEEP
     from sparserank.data.read import verify_store
@@ -59,35 +58,35 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
     from sparserank.data.run_reader import TABLE, holds
     from sparserank.model.content import FORMAT
 
-    holds_model = files[0].is_file() and FORMAT.encode() in (head_of(files[0]) or b"")
-    is_model = (files[0] / "model.json").is_file() or holds_model
-    if len(files) > 1 and is_model:
+    first, *others = files
+    holds_model = first.is_file() and FORMAT.encode() in (head_of(first) or b"")
+    is_model = (first / "model.json").is_file() or holds_model
+    if others and is_model:
         require(not verify, "--verify", "applies to stores.")
-        _drift(files[0], files[1:], options, fail=fail_if_drift)
+        _drift(first, others, options, fail=fail_if_drift)
         return
     require(not fail_if_drift, "--fail-if-drift", "needs a model, then data.")
-    if len(files) == 1 and files[0].is_file() and BEGINS_REQUEST.match(head_of(files[0]) or b""):
-        _request(files[0])
+    if not others and first.is_file() and BEGINS_REQUEST.match(head_of(first) or b""):
+        _request(first)
         return
     reading = reading_of(options, flags=True)
-    found = holds(files[0]) if len(files) == 1 else ""
+    found = "" if others else holds(first)
     if found and found != TABLE:  # the columns of a table are shown
-        _entries(files[0], found)
+        _entries(first, found)
         return
-    if len(files) == 1 and (is_model or files[0].suffix == ".json"):
-        _model(files[0])
+    if not others and (is_model or first.suffix == ".json"):
+        _model(first)
         return
     for file in files if verify else []:
         verify_store(file)
         say(f"{file}: every file is unchanged since it was written")
-    kind = kind_of(files[0])
+    kind = kind_of(first)
     if kind in TABLES:
         show_tables(files, kind, reading)
         return
     data = read_files(files, replace(reading, missing=KEEP) if reading.missing is None else reading)
     facts, rows = facts_of(files, data, told=[*suspicious(data).values()])
-    give(facts, [{"fact": name, "value": shown_value(value)} for name, value in facts.items()])
-    table(" ".join(map(str, files)), ["", ""], rows)
+    _show_facts(" ".join(map(str, files)), facts, rows)
 
 
 def _entries(path: Path, found: str) -> None:
@@ -114,8 +113,15 @@ def _entries(path: Path, found: str) -> None:
         facts["grades"] = {f"{v:g}": int(c) for v, c in zip(grades, counts, strict=True)}
     else:
         facts["scores"] = f"{values.min():g} to {values.max():g}"
+    _show_facts(f"{path}: {found}", facts, [[name, shown_value(facts[name])] for name in list(facts)[2:]])
+
+
+def _show_facts(title: str, facts: dict[str, Any], rows: list[list[str]]) -> None:
+    """Give the facts to programs, and print these rows of them."""
+    from sparserank.cli.data_facts import shown_value
+
     give(facts, [{"fact": name, "value": shown_value(value)} for name, value in facts.items()])
-    table(f"{path}: {found}", ["", ""], [[name, shown_value(facts[name])] for name in list(facts)[2:]])
+    table(title, ["", ""], rows)
 
 
 def _model(path: Path) -> None:
@@ -202,9 +208,9 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
     documents = read_for_models(reading, [of_whole_columns(model)], data, index_base)
     rows = drift(model, documents)
     give(rows, [{**row, "drift": " ".join(row["drift"])} for row in rows])
-    cells, longest = [], max(b - a for a, b in pairwise(documents.query_ptr.tolist()))
+    cells, ranks_more = [], documents.sizes.max() > TOP  # otherwise, all documents are among the first
     for r in rows:
-        missing, outside, distance = (_compared(r, rule, RISES[rule]) for rule in RISES)
+        missing, outside, distance = (_compared(r, rule, rise) for rule, rise in RISES.items())
         of_training = f"{r['training_missing']:.1%}" if "training_missing" in r else "-"
         spans = ["-", "-"]
         if "median" in r:
@@ -212,7 +218,7 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
                 f"{r[f'{of}median']:.4g} ({r[f'{of}low']:.4g} to {r[f'{of}high']:.4g})" for of in ("", "training_")
             ]
         word = ", ".join(r["drift"]) or "no"
-        changed = f"{r['changed']:.0%}" if longest > TOP else "-"  # otherwise, all documents are among the first
+        changed = f"{r['changed']:.0%}" if ranks_more else "-"
         cells.append([r["feature"], missing, of_training, *spans, outside, distance, changed, word])
     head = f"{path}: {documents.n_queries:,} queries, {documents.n_docs:,} documents, beside those of training"
     before = ["missing in training", "median (5 to 95%)", "median in training"]

@@ -36,30 +36,31 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
     told = propose(tables, found, reading)
     facts, rows = ({}, []) if told.blocked else _facts(files, reading, told, found)
     next_ = None if told.blocked else _next(files, reading, told, facts)
+    roles, paths = [*told.roles()], [str(f) for f in files]
     use = (
-        {name: WORDS[role] for role, name, _ in told.roles()}
+        {name: WORDS[role] for role, name, _ in roles}
         | dict.fromkeys(told.left_out, "left out")
         | dict.fromkeys([*told.features, *([told.packed] if told.packed else [])], "feature")
         | {name: "category" for name in told.features if not found.columns[name].is_number}
     )
-    reasons = told.left_out | {name: why for _, name, why in told.roles()}
+    reasons = told.left_out | {name: why for _, name, why in roles}
     becomes = dict.fromkeys(told.holes, MEDIAN if reading.missing is None else reading.missing)
     columns = [
         _told(c, use.get(c.name, "-")) | {"why": reasons.get(c.name), "missing_becomes": becomes.get(c.name)}
         for c in found.columns.values()
     ]
-    guess = {
-        "roles": {role: name for role, name, _ in told.roles()},
+    document = {
+        **(facts or {"files": paths, "n_docs": found.n_rows}),
+        "columns": columns,
+        "roles": {role: name for role, name, _ in roles},
         "options": told.options,
         "in_the_way": told.blocked,
         "next": next_,
     }
-    give(
-        {**(facts or {"files": [str(f) for f in files], "n_docs": found.n_rows}), "columns": columns, **guess}, columns
-    )
+    give(document, columns)
     first = "" if found.whole else "the first "
-    _show_columns(f"{' '.join(str(f) for f in files)}: {first}{found.n_rows} rows", found, use)
-    for role, name, why in told.roles():
+    _show_columns(f"{' '.join(paths)}: {first}{found.n_rows} rows", found, use)
+    for role, name, why in roles:
         say(f"{WORDS[role]}: {name} ({why})")
     for name, why in list(told.left_out.items())[:MAX_SHOWN]:
         say(f"left out: {name} ({why})")
@@ -92,8 +93,7 @@ def _facts(
     from sparserank.errors import SparserankError
 
     small = 8 * found.n_rows * len(told.features) <= IN_MEMORY
-    given = {name: value for name, value in told.options.items() if name != "missing"}
-    read = replace(reading, **given, missing=KEEP if reading.missing is None else reading.missing)
+    read = replace(reading, **{**told.options, "missing": KEEP if reading.missing is None else reading.missing})
     if not small:
         read = replace(read, feature_columns=None, ignore_columns=(), missing=KEEP, docid=None, featureless=True)
     try:

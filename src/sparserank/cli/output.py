@@ -78,14 +78,6 @@ def refuse_other(path: Path, begins: str) -> None:
     refuse_foreign(path, lambda head: not head or head.startswith(begins.encode()), "is another kind of file")
 
 
-def write_beside(path: Path, text: str) -> None:
-    """Write a file beside the output."""
-    from sparserank.files import atomic_write
-
-    with atomic_write(path) as out:
-        out.write(f"{text}\n")
-
-
 def versions_in_use() -> str:
     """The versions in use, for error reports."""
     from sparserank.execution import available_cores

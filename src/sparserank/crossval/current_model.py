@@ -20,7 +20,8 @@ from sparserank.data.run_reader import EITHER, TABLE, holds, is_mapping, read_ru
 from sparserank.data.runs import Run
 from sparserank.data.tables.batches import is_frame
 from sparserank.errors import ModelFormatError, ParameterError
-from sparserank.evaluation.compare import SAME_ABSOLUTE, values_of
+from sparserank.evaluation.compare import values_of
+from sparserank.evaluation.comparison import SAME_ABSOLUTE
 from sparserank.files import StrPath
 from sparserank.metrics import Metric
 from sparserank.model.ranking_model import RankingModel

@@ -2,12 +2,12 @@
 
 from sparserank.evaluation.compare import (
     DEFAULT_METRICS,
-    Comparison,
     Evaluation,
     compare_systems,
     evaluate,
     mean_of,
     per_query_values,
 )
+from sparserank.evaluation.comparison import Comparison
 
 __all__ = ["DEFAULT_METRICS", "Comparison", "Evaluation", "compare_systems", "evaluate", "mean_of", "per_query_values"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,68 +29,17 @@ from sparserank.data.runs import Qrels, Run, document_ids, pairs_of
 from sparserank.data.tables.batches import document_texts, is_frame
 from sparserank.data.tables.frames import collected, column_names, is_lazy
 from sparserank.errors import DataError, DataWarning
-from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
+from sparserank.evaluation.comparison import Comparison
 from sparserank.files import StrPath
 from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ranking import RankedLists, in_order, rank_lists
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import with_columns_of
 from sparserank.number_checks import as_floats
-from sparserank.options import Number
 from sparserank.options.arguments import check_arguments
-from sparserank.options.selection import DEFAULT_CONFIDENCE
 from sparserank.text import brief
 
 DEFAULT_METRICS = ("ndcg@10", "map")
-MOST = 10  # queries that `most_changed` names
-SAME_ABSOLUTE = 1e-12  # smaller differences of a metric on a query count as none
-
-
-@dataclass(frozen=True, repr=False)
-class Comparison:
-    """Values per query for several systems, as returned by `compare_systems`.
-
-    Parameters
-    ----------
-    values : dict of str to dict of str to ndarray of shape (n_queries,)
-        {system: {metric: values}}.
-    baseline : str
-        The system with which the others are compared.
-
-    Examples
-    --------
-    >>> import sparserank as sr
-    >>> found = sr.compare_systems({"now": [1, 2], "new": [2, 1]}, [1, 0], "map", qid=["a", "a"])
-    >>> [row["system"] for row in found.rows()]
-    ['now', 'new']
-    """
-
-    values: dict[str, dict[str, np.ndarray]]
-    baseline: str
-
-    def __repr__(self) -> str:
-        metrics = next(iter(self.values.values()))
-        return f"Comparison({', '.join(self.values)} by {', '.join(metrics)}; baseline {self.baseline}; see rows())"
-
-    def rows(self, confidence: float = DEFAULT_CONFIDENCE) -> list[dict[str, Any]]:
-        """Return one row per metric and system: mean, interval, difference from the baseline with interval, p,
-        Holm-corrected p."""
-        check_arguments(Comparison.rows, locals(), confidence=Number(above=0, below=1))
-        table = []
-        for metric in next(iter(self.values.values())):
-            base = self.values[self.baseline][metric]
-            others = [s for s in self.values if s != self.baseline]
-            paired = {s: paired_comparison(self.values[s][metric], base, confidence) for s in others}
-            corrected = dict(zip(others, holm(np.array([paired[s].p_value for s in others])), strict=True))
-            for system, values in self.values.items():
-                mean, low, high = mean_interval(values[metric], confidence)
-                row: dict[str, Any] = {"metric": metric, "system": system, "mean": mean, "low": low, "high": high}
-                if system in paired:
-                    p = paired[system]
-                    row |= {"difference": p.difference, "difference_low": p.low, "difference_high": p.high}
-                    row |= {"p_value": p.p_value, "p_holm": float(corrected[system])}
-                table.append(row)
-        return table
 
 
 class Evaluation(dict[str, float]):
@@ -177,7 +125,7 @@ def evaluate(
     check_arguments(evaluate, locals())
     if isinstance(scores, Mapping) and not _is_one_run(scores):
         raise DataError("evaluate takes one system; use compare_systems for several.")
-    systems, judged, parsed = _on_judged({"": scores}, data, metrics, label, qid, docid, convention)
+    systems, judged, parsed, *_ = _on_judged({"": scores}, data, metrics, label, qid, docid, convention)
     values = values_of(systems[""], judged, parsed)
     return Evaluation(dict(zip(map(repr, parsed), values, strict=True)))
 
@@ -232,8 +180,8 @@ def compare_systems(
     check_arguments(compare_systems, locals())
     if not isinstance(systems, Mapping) or isinstance(systems, Run) or not systems:
         raise DataError(f"compare_systems needs at least one system, as {{name: scores}}; got {brief(systems)}.")
-    systems, judged, parsed = _on_judged(systems, data, metrics, label, qid, docid, convention)
-    values = {}
+    systems, judged, parsed, judgments, unjudged = _on_judged(systems, data, metrics, label, qid, docid, convention)
+    values, named = {}, {repr(m): m for m in parsed}
     for name, system in systems.items():
         try:
             values[str(name)] = dict(zip(map(repr, parsed), values_of(system, judged, parsed), strict=True))
@@ -242,13 +190,16 @@ def compare_systems(
     chosen = baseline if baseline is not None else next(iter(values))
     if chosen not in values:
         raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
-    return Comparison(values, chosen)
+    ids = judged.query_ids
+    lacking = {str(name): said for name, run in systems.items() if (said := _lacking(name, run, ids))}
+    return Comparison(values, chosen, named, ids, judged.n_docs, judgments, lacking, unjudged)
 
 
 def _on_judged(
     systems: Mapping[str, Any], data: Any, metrics: Any, label: Any, qid: Any, docid: Any, convention: Any
-) -> tuple[Mapping[str, Any], RankingDataset, list[Metric]]:
-    """(systems, judged documents, metrics); if the data are a frame, models are replaced by their scores."""
+) -> tuple[Mapping[str, Any], RankingDataset, list[Metric], Any, dict[str, str]]:
+    """(systems, judged documents, metrics; `judgments` and `unjudged` of a Comparison); if the data are a frame, models
+    are replaced by their scores."""
     if any(isinstance(s, Qrels) for s in systems.values()):
         raise DataError("judgments must be the second argument; the first is the system to evaluate.")
     asked = asked_in({"label": label, "qid": qid, "docid": docid})
@@ -259,23 +210,21 @@ def _on_judged(
         systems = {name: _on_frame(s, data, f"{name}: " if name else "") for name, s in systems.items()}
     if isinstance(data, Qrels):
         judged = data.documents(_runs_of(systems.values()))
-        unjudged = {name: found for name, run in systems.items() if (found := _only_unjudged(run, data))}
+        unjudged = {str(name): said for name, run in systems.items() if (said := _only_unjudged(name, run, data))}
     else:
         reads_features = any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems.values())
         models = [s for s in systems.values() if isinstance(s, RankingModel)]
         judged, unjudged = _judged(data, label, qid, docid, reads_features, models), {}
-    for name, (qid_of, docno) in unjudged.items():
-        _warn(
-            f"{name + ': ' if name else ''}none of its documents is judged, e.g. {brief(docno)} of query "
-            f"{brief(qid_of)}; do its document ids agree with those of the judgments?"
-        )
+        data = judged.qid, judged.docid, judged.relevance
+    for sentence in unjudged.values():
+        _warn(sentence)
     for m in parsed:
         if m.is_binary and not m.convention.relevant(judged.relevance).any():
             _warn(
                 f"no judged document is relevant (grade >= {m.convention.relevant_from:g}): {m!r} is the same for "
                 "every ranking."
             )
-    return systems, judged, parsed
+    return systems, judged, parsed, data, unjudged
 
 
 def _is_one_run(scores: Mapping[Any, Any]) -> bool:
@@ -309,23 +258,35 @@ def _as_judgments(data: Any, for_run: bool, asked: Asked) -> Any:
     return judgments_of(data, asked) if kind in (JUDGMENTS, EITHER) or is_mapping(data) else data
 
 
-def _only_unjudged(run: Run, qrels: Qrels) -> tuple[str, str] | None:
-    """The first (query, document) of the run in judged queries, if none of its documents there is judged."""
+def _only_unjudged(name: str, run: Run, qrels: Qrels) -> str:
+    """A sentence about a run of whose documents in judged queries none is judged; otherwise ""."""
     queries = {q for q, _ in qrels}
     known = [key for key in run if key[0] in queries]
-    return known[0] if known and not any(key in qrels for key in known) else None
+    if not known or any(key in qrels for key in known):
+        return ""
+    qid, docno = map(brief, known[0])
+    whose = f"{name}: " if name else ""
+    return (
+        f"{whose}none of its documents is judged, e.g. {docno} of query {qid}; do its document ids agree with those of "
+        "the judgments?"
+    )
+
+
+def _lacking(name: str, system: Any, query_ids: np.ndarray) -> str:
+    """A sentence about the judged queries for which a run has no documents; otherwise ""."""
+    if not isinstance(system, Run):
+        return ""
+    answered = {q for q, _ in system}
+    absent = [q for q in map(str, query_ids) if q not in answered]
+    if not absent:
+        return ""
+    queries = f"{len(absent):,} of the judged queries, e.g. {brief(absent[0])}"
+    return f"{name} has no documents for {queries}; these queries count as 0 (as in trec_eval -c)."
 
 
 def _warn(said: str) -> None:
     """Warn at the caller of `evaluate` or `compare_systems`."""
     warnings.warn(said, DataWarning, stacklevel=4)
-
-
-def most_changed(old: np.ndarray, new: np.ndarray, query_ids: np.ndarray) -> list[dict[str, Any]]:
-    """The MOST queries whose values (n_queries,) differ most between two systems: query, old, new, difference."""
-    change = np.nan_to_num(new - old)
-    order = [q for q in np.argsort(-np.abs(change), kind="stable")[:MOST].tolist() if abs(change[q]) > SAME_ABSOLUTE]
-    return [{"query": str(query_ids[q]), "old": old[q], "new": new[q], "difference": change[q]} for q in order]
 
 
 def mean_of(values: np.ndarray) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,29 +11,24 @@ from xml.etree import ElementTree
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from sparserank.data.dataset import RankingDataset
-from sparserank.data.runs import Run
-from sparserank.errors import DataError, DataFormatError, ParameterError
-from sparserank.evaluation.compare import Comparison
+from sparserank.errors import DataError, ParameterError
+from sparserank.files import StrPath, atomic_write
 from sparserank.metrics import Metric
-from sparserank.options import option
-from sparserank.strict_json import read_json
 from sparserank.text import brief, figure, many, visible
 
 CONFIDENCE = 0.95  # of the bounds; the share of equally good systems that should pass
-FORMAT, EXPECTED = "sparserank-evaluation", "values of an earlier system, as 'evaluate --out' writes them"
-EVALUATION = f'{{\n "format": "{FORMAT}"'  # how our files begin
-JUNIT = "<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"sparserank evaluate\""
+JUNIT = "<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"sparserank evaluate\""  # how our reports begin
 ROUNDING = 1e-12  # relative; differences of means are not known more exactly
 
 
-def limit_of(given: str) -> tuple[float, bool]:
-    """(largest loss, whether it is relative) from '1%' or '0.01'.
+def limit_of(given: str | float) -> tuple[float, bool]:
+    """(largest loss, whether it is relative) from '1%', '0.01' or 0.01.
 
     Raises
         ParameterError   it is neither
     """
-    number, is_share = given.removesuffix("%"), given.endswith("%")
+    text = str(given)
+    number, is_share = text.removesuffix("%"), text.endswith("%")
     try:
         value = float(number) / (100.0 if is_share else 1.0)
     except ValueError:
@@ -108,20 +101,6 @@ class Gate:
         return f"{said}. With {many(self.needed)} queries, this limit would have 5." if more else f"{said}."
 
 
-def gates_of(found: Comparison, metric: Metric, limit: tuple[float, bool], lacking: str) -> dict[str, Gate]:
-    """{system: what it loses against the baseline}; lacking: what `lacking` says of the baseline.
-
-    Raises
-        DataError        the baseline lacks queries, or as `gate`
-        ParameterError   as `gate`
-    """
-    if lacking:
-        raise DataError(f"{lacking} For a gate, give another baseline, or leave these queries out of the judgments.")
-    values = {name: of_metric[repr(metric)] for name, of_metric in found.values.items()}
-    base = values.pop(found.baseline)
-    return {name: gate(own, base, limit, metric, found.baseline) for name, own in values.items()}
-
-
 def gate(
     values: np.ndarray, baseline: np.ndarray, limit: tuple[float, bool], metric: Metric, name: str = "the baseline"
 ) -> Gate:
@@ -150,90 +129,15 @@ def gate(
     return Gate(float(lost.mean()), error, absolute, unit, n)
 
 
-# -- an earlier system -------------------------------------------------------------------------------------------------
-
-
-def hash_of(judgments: Mapping[tuple[str, str], float] | RankingDataset) -> str:
-    """Hash of the queries, the documents (as far as they have ids) and their grades, in any order."""
-    if isinstance(judgments, Mapping):
-        graded = [(str(q), str(d), float(grade)) for (q, d), grade in judgments.items()]
-    else:
-        columns = judgments.qid, judgments.docid, judgments.relevance
-        known = [[""] * judgments.n_docs if c is None else c.tolist() for c in columns]
-        graded = [(str(q), str(d), float(grade)) for q, d, grade in zip(*known, strict=True)]
-    return hashlib.sha256(repr(sorted(graded)).encode()).hexdigest()
-
-
-def lacking(name: str, run: Run, query_ids: np.ndarray) -> str:
-    """A sentence about the judged queries for which a run has no documents; "" if there is none."""
-    answered = {q for q, _ in run}
-    absent = [str(q) for q in query_ids if str(q) not in answered]
-    if not absent:
-        return ""
-    queries = f"{len(absent):,} of the judged queries, e.g. {brief(absent[0])}"
-    return f"{name} has no documents for {queries}; these queries count as 0 (as in trec_eval -c)."
-
-
-def evaluation_of(found: Comparison, judged_by: str, query_ids: np.ndarray, lacking: str) -> str:
-    """JSON with the values of the first system on each query, the hash of the judgments, and what `lacking` says."""
-    values = {
-        metric: {str(q): None if math.isnan(v) else v for q, v in zip(query_ids, own.tolist(), strict=True)}
-        for metric, own in found.values[found.baseline].items()
-    }
-    content = {"format": FORMAT, "judgments": judged_by, "system": visible(found.baseline), "values": values}
-    if lacking:
-        content["lacking"] = visible(lacking)
-    return json.dumps(content, indent=1)
-
-
-def against(path: Any, found: Comparison, judged_by: str, query_ids: np.ndarray) -> tuple[Comparison, str]:
-    """(the comparison of the same systems with that of an evaluation, which `evaluation_of` wrote; what it lacks).
-
-    Raises
-        DataFormatError   it is no evaluation, or one with other judgments or metrics
-    """
-    content = read_json(path, EXPECTED)
-    system, values = content.get("system"), content.get("values")
-    if content.get("format") != FORMAT or not isinstance(system, str) or not isinstance(values, dict):
-        raise DataFormatError(f"{path}: is something else; expected {EXPECTED}.")
-    if content.get("judgments") != judged_by:
-        raise DataFormatError(f"{path}: was made with other judgments; evaluate the earlier system with these.")
-    earlier = {}
-    for metric in found.values[found.baseline]:
-        if metric not in values:
-            # The name of a metric is that of its convention, and its own.
-            alike = [other for other in values if other.rpartition(":")[2] == metric.rpartition(":")[2]]
-            has = f"another convention, {alike[0]}" if alike else f"other metrics, {', '.join(values)}"
-            other = next(iter([*alike, *values]), metric)
-            ask = option("metric", other)
-            if alike:
-                ask = option("convention", other.rpartition(":")[0] or "default")
-            remedy = f"evaluate the earlier system by this metric too, or ask for {ask}"
-            raise DataFormatError(f"{path}: has no values of {metric}, but {has}; {remedy}.")
-        try:
-            earlier[metric] = np.array([_value(values[metric][str(q)]) for q in query_ids])
-        except (KeyError, TypeError) as error:
-            raise DataFormatError(f"{path}: is damaged: it needs a number for each query; write it again.") from error
-    while system in found.values:
-        system += " before"
-    return Comparison({system: earlier, **found.values}, system), str(content.get("lacking", ""))
-
-
-def _value(value: Any) -> float:
-    """A value of a metric; NaN for null, which means that it has none."""
-    if type(value) not in (int, float, type(None)):
-        raise TypeError("not a number")
-    return math.nan if value is None else float(value)
-
-
-def junit(verdicts: Sequence[tuple[str, str, bool]]) -> str:
-    """A JUnit report with one test for each (system, sentence, whether it fails)."""
-    count = {"tests": str(len(verdicts)), "failures": str(sum(fails for *_, fails in verdicts))}
+def write_junit(rows: Sequence[Mapping[str, Any]], path: StrPath) -> None:
+    """Write a JUnit report with one test for each row of `Comparison.gate`."""
+    count = {"tests": str(len(rows)), "failures": str(sum(row["fails"] for row in rows))}
     suite = ElementTree.Element("testsuite", {"name": "sparserank evaluate", **count})
-    for name, sentence, fails in verdicts:
-        case = ElementTree.SubElement(suite, "testcase", classname="sparserank", name=visible(name))
-        said = ElementTree.SubElement(case, "failure" if fails else "system-out")
-        said.text = visible(sentence)
-        if fails:
+    for row in rows:
+        case = ElementTree.SubElement(suite, "testcase", classname="sparserank", name=visible(row["system"]))
+        said = ElementTree.SubElement(case, "failure" if row["fails"] else "system-out")
+        said.text = visible(row["sentence"])
+        if row["fails"]:
             said.set("message", said.text)
-    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
+    with atomic_write(path) as out:
+        out.write(f"{ElementTree.tostring(suite, encoding='unicode', xml_declaration=True)}\n")

@@ -13,12 +13,16 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import columns_dense
-from sparserank.data.missing import is_missing
+from sparserank.data.missing import KEEP, is_missing
+from sparserank.data.read import as_datasets
+from sparserank.data.reading import Reading
 from sparserank.errors import DataError
 from sparserank.metrics.conventions import CONVENTIONS
 from sparserank.metrics.ranking import rank_lists
 from sparserank.model.feature import Feature
 from sparserank.model.ranking_model import OF_MODEL, RankingModel
+from sparserank.model.table_columns import with_columns_of
+from sparserank.options.arguments import check_arguments
 
 # In the metadata of a model; the last has the share of the metric that is lost without each feature.
 LOWEST, VALUES, LOST = "lowest_score", "training_values", "lost_without"
@@ -246,24 +250,62 @@ def points_of(model: RankingModel, feature: Feature) -> list[float]:
     return points if record["missing"] is not None else [x for x in points if x != feature.missing]
 
 
-def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
-    """The values of the columns of the table that a model uses in new documents, beside those of training, the largest
-    weight first. With queries like those of training, any of them drifts in at most FALSE_ALARMS of the comparisons.
+def drift(model: RankingModel, data: Any, *, qid: str | None = None) -> list[dict[str, Any]]:
+    """Compare the values of the columns that a model uses in new documents with those of training.
+
+    This is what `sparserank inspect MODEL DATA` shows. With queries like those of training, any column drifts in at
+    most 5 of 100 comparisons.
 
     Parameters
-        data   new documents, read for `of_whole_columns(model)`; missing values may have been kept
+    ----------
+    model : RankingModel
+        A model that `select` or `fit` saved, which has a record of its training values.
+    data : RankingDataset or other source of `read`
+        New documents; labels are not needed.
+    qid : str, optional
+        Column of query ids of a table, as in `read`.
+
     Returns
-        one row per column, with what both documents and the record have: the shares `missing` and `outside` of the
-        values of training (of a category: of levels without a feature), `low`, `median`, `high` (quantiles 5, 50 and
-        95% of a number), each also as `training_...`; `distance`: the largest difference of the shares of values up to
-        a quantile of training, or up to a level; ..._limit: above it, each of these is drift; `changed`: share of the
-        queries whose top 10 has other documents if the column is held at one value; `drift`: what is above its limit
+    -------
+    list of dict
+        One row per column of the table, the largest weight first, with what both the documents and the record have:
+        the shares `missing` and `outside` of the values of training (of a category: of levels without a feature),
+        `low`, `median`, `high` (quantiles 5, 50 and 95% of a number), each also as `training_...`; `distance`, the
+        largest difference of the shares of values up to a quantile of training, or up to a level; `..._limit`, above
+        which each of these is drift; `changed`, the share of the queries whose top 10 has other documents if the column
+        is held at one value; `drift`, a list of what is above its limit.
+
     Raises
-        DataError   the model has no record of its training values
+    ------
+    DataError
+        The model has no record of its training values; or the data cannot be read or scored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 12, 6, n_informative=2, n_redundant=1).data
+    >>> model = sr.select(data, k=2, penalties="l1", rival="none", half_samples=0).model
+    >>> [row["drift"] for row in sr.drift(model, data)]
+    [[], []]
+    >>> sr.drift(model, (np.asarray(data.X) + 100, data.relevance, data.qid))[0]["drift"]
+    ['outside', 'distance']
     """
+    check_arguments(drift, locals())
     records = _records_of(model)
     model = model.with_missing(OF_MODEL)
-    whole, lengths = of_whole_columns(model), data.sizes
+    whole = of_whole_columns(model)
+    reading = Reading(
+        missing=KEEP,
+        labelled=False,
+        grouped=True,
+        unjudged="zero",
+        n_features=model.n_features,
+        index_base=model.index_base,
+    )
+    reading = with_columns_of(reading, [whole], data)
+    data = as_datasets({"data": data}, qid=qid, reading=reading)["data"]
+    lengths = data.sizes
     filled = whole.selected_values(data)
     as_given = replace(whole, features=tuple(f._replace(missing=None) for f in whole.features))
     given = as_given.selected_values(data.unfilled())

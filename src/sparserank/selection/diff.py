@@ -20,7 +20,6 @@ from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
 from sparserank.errors import DataError
 from sparserank.evaluation import DEFAULT_METRICS, Comparison, compare_systems, mean_of
-from sparserank.evaluation.compare import most_changed
 from sparserank.files import read_regular
 from sparserank.metrics import parse_metrics
 from sparserank.metrics.ranking import rank_lists
@@ -293,9 +292,8 @@ def _on_data(without: ModelDiff, old: Side, new: Side, judged: RankingDataset) -
     metrics = parse_metrics(new.metrics or old.metrics or DEFAULT_METRICS)
     scores = {"old": _scores(old.model, judged), "new": _scores(new.model, judged)}
     found = compare_systems(scores, judged, metrics)
-    before, after = (found.values[name][repr(metrics[0])] for name in scores)
     ids = list(map(str, judged.query_ids))
-    queries = most_changed(before, after, judged.query_ids)
+    queries = found.most_changed("new")
     # Documents of equal scores are in the order that the metric gives them.
     lists = judged.relevance, judged.query_ptr, metrics[0].convention, judged.docid
     first, second = (rank_lists(judged.from_input_order(s), *lists).first(TOP) for s in scores.values())

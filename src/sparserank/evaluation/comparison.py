@@ -1,0 +1,318 @@
+"""A comparison of systems: rows with tests, a gate on a loss, and what is kept for a comparison with a later system."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sparserank.errors import DataError, DataFormatError
+from sparserank.evaluation.gate import gate, limit_of
+from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
+from sparserank.files import StrPath, atomic_write
+from sparserank.metrics import Metric
+from sparserank.options import Choice, Number, option
+from sparserank.options.arguments import check_arguments
+from sparserank.options.selection import DEFAULT_CONFIDENCE
+from sparserank.strict_json import read_json
+from sparserank.text import visible
+
+FORMAT, EXPECTED = "sparserank-evaluation", "values of an earlier system, as 'evaluate --out' writes them"
+EVALUATION = f'{{\n "format": "{FORMAT}"'  # how our files begin
+MOST = 10  # queries that `most_changed` names
+SAME_ABSOLUTE = 1e-12  # smaller differences of a metric on a query count as none
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Values per query for several systems, as returned by `compare_systems`.
+
+    Parameters
+    ----------
+    values : dict of str to dict of str to ndarray of shape (n_queries,)
+        {system: {metric: values}}.
+    baseline : str
+        The system with which the others are compared.
+    metrics : dict of str to Metric
+        {metric: its definition}, the deciding one first.
+    query_ids : ndarray of shape (n_queries,)
+        The queries of the values.
+    n_docs : int
+        The number of documents.
+    judgments : mapping, or (qid, docid, relevance)
+        Grades {(query, document): grade}, or columns of the judged documents; `save` writes their hash.
+    lacking : dict of str to str
+        {system: sentence} for runs that have no documents for some of the queries.
+    unjudged : dict of str to str
+        {system: sentence} for runs of which no document is judged.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> found = sr.compare_systems({"now": [1, 2], "new": [2, 1]}, [1, 0], "map", qid=["a", "a"])
+    >>> [row["system"] for row in found.rows()]
+    ['now', 'new']
+    """
+
+    values: dict[str, dict[str, np.ndarray]]
+    baseline: str
+    metrics: dict[str, Metric]
+    query_ids: np.ndarray
+    n_docs: int
+    judgments: Any
+    lacking: dict[str, str]
+    unjudged: dict[str, str]
+
+    def __repr__(self) -> str:
+        systems, metrics = ", ".join(self.values), ", ".join(self.metrics)
+        return f"Comparison({systems} by {metrics}; baseline {self.baseline}; see rows())"
+
+    @property
+    def others(self) -> list[str]:
+        """The systems that are compared with the baseline."""
+        return [system for system in self.values if system != self.baseline]
+
+    def rows(self, confidence: float = DEFAULT_CONFIDENCE) -> list[dict[str, Any]]:
+        """Return one row per metric and system: mean, interval, difference from the baseline with interval, p,
+        Holm-corrected p."""
+        check_arguments(Comparison.rows, locals(), confidence=Number(above=0, below=1))
+        table = []
+        for metric in self.metrics:
+            base = self.values[self.baseline][metric]
+            paired = {s: paired_comparison(self.values[s][metric], base, confidence) for s in self.others}
+            corrected = dict(zip(paired, holm(np.array([p.p_value for p in paired.values()])), strict=True))
+            for system, values in self.values.items():
+                mean, low, high = mean_interval(values[metric], confidence)
+                row: dict[str, Any] = {"metric": metric, "system": system, "mean": mean, "low": low, "high": high}
+                if system in paired:
+                    p = paired[system]
+                    row |= {"difference": p.difference, "difference_low": p.low, "difference_high": p.high}
+                    row |= {"p_value": p.p_value, "p_holm": float(corrected[system])}
+                table.append(row)
+        return table
+
+    def most_changed(self, system: str) -> list[dict[str, Any]]:
+        """Return the ten queries whose values of the first metric differ most from the baseline.
+
+        Parameters
+        ----------
+        system : str
+            The system that is compared with the baseline.
+
+        Returns
+        -------
+        list of dict
+            `query`, `old` (the value of the baseline), `new` and `difference`. Queries of equal values are left out.
+
+        Raises
+        ------
+        ParameterError
+            The system is not in the comparison.
+
+        Examples
+        --------
+        >>> import sparserank as sr
+        >>> found = sr.compare_systems({"now": [1, 2], "new": [2, 1]}, [1, 0], "map", qid=["a", "a"])
+        >>> [(row["query"], float(row["difference"])) for row in found.most_changed("new")]
+        [('a', 0.5)]
+        """
+        check_arguments(Comparison.most_changed, locals(), system=Choice([*self.values]))
+        first = next(iter(self.metrics))
+        old, new = self.values[self.baseline][first], self.values[system][first]
+        change = np.nan_to_num(new - old)
+        order = np.argsort(-np.abs(change), kind="stable")[:MOST]
+        return [
+            {"query": str(self.query_ids[q]), "old": old[q], "new": new[q], "difference": change[q]}
+            for q in order
+            if abs(change[q]) > SAME_ABSOLUTE
+        ]
+
+    def gate(
+        self, fail_if_worse: str | float, metric: str | None = None, *, fail_if_shown: bool = False
+    ) -> list[dict[str, Any]]:
+        """Judge what each other system loses against the baseline, as `evaluate --fail-if-worse` does.
+
+        Parameters
+        ----------
+        fail_if_worse : str or float
+            The largest acceptable loss: a share of the baseline's mean such as '1%', or a number in units of the
+            metric.
+        metric : str, optional
+            The metric, as `rows` names it. Default: the first.
+        fail_if_shown : bool, default False
+            A system fails only if the one-sided 95% bound of its loss is above the limit.
+
+        Returns
+        -------
+        list of dict
+            One row per other system: `system`, `metric`; `loss`, the mean loss (above 0: the system is worse), with
+            its one-sided 95% bounds `loss_low` and `loss_high`; `limit`, in units of the metric; `above_limit` and
+            `shown`, whether the loss and its lower bound are above it; `fails`, the decision; `sentence`, which also
+            says what these queries can tell.
+
+        Raises
+        ------
+        ParameterError
+            The limit is neither a share nor a number, or no loss can be as large; or the metric is unknown.
+        DataError
+            There is no other system; the baseline has no documents for some queries or the worst possible mean; or
+            fewer than two queries have a value.
+
+        See Also
+        --------
+        Comparison.against : an earlier evaluation as the baseline.
+
+        Examples
+        --------
+        >>> import sparserank as sr
+        >>> y, qid = [1, 0, 0, 1, 1, 0], ["a", "a", "b", "b", "c", "c"]
+        >>> now, new = [2, 1, 1, 2, 1, 2], [2, 1, 2, 1, 1, 2]
+        >>> found = sr.compare_systems({"now": now, "new": new}, y, "map", qid=qid)
+        >>> [(row["system"], row["fails"]) for row in found.gate("1%")]
+        [('new', True)]
+        >>> found.gate("1%", fail_if_shown=True)[0]["fails"]
+        False
+        """
+        name = next(iter(self.metrics)) if metric is None else metric
+        check_arguments(Comparison.gate, {**locals(), "metric": name}, metric=Choice([*self.metrics]))
+        limit = limit_of(fail_if_worse)
+        if not self.others:
+            raise DataError("a gate needs a second system, or an earlier evaluation: comparison.against(path).")
+        lacking = self.lacking.get(self.baseline)
+        if lacking:
+            remedy = "For a gate, give another baseline, or leave these queries out of the judgments."
+            raise DataError(f"{lacking} {remedy}")
+        rows = []
+        base = self.values[self.baseline][name]
+        for system in self.others:
+            found = gate(self.values[system][name], base, limit, self.metrics[name], self.baseline)
+            said = [found.sentence(system, self.baseline, name, fail_if_shown)]
+            said += [sentences[system] for sentences in (self.lacking, self.unjudged) if system in sentences]
+            rows.append(
+                {
+                    "system": system,
+                    "metric": name,
+                    "loss": found.loss,
+                    "loss_low": found.loss - found.half,
+                    "loss_high": found.loss + found.half,
+                    "limit": found.limit,
+                    "above_limit": found.fails(),
+                    "shown": found.fails(shown=True),
+                    "fails": found.fails(fail_if_shown),
+                    "sentence": " ".join(said),
+                }
+            )
+        return rows
+
+    def save(self, path: StrPath) -> None:
+        """Write the values of the baseline on each query, with a hash of the judgments, for `against`.
+
+        Parameters
+        ----------
+        path : path
+            The file; an existing one is replaced.
+
+        Examples
+        --------
+        >>> import sparserank as sr
+        >>> sr.compare_systems({"now": [1, 2]}, [1, 0], qid=["a", "a"]).save("now.json")
+        """
+        check_arguments(Comparison.save, locals())
+        values = {
+            metric: {str(q): None if math.isnan(v) else v for q, v in zip(self.query_ids, own.tolist(), strict=True)}
+            for metric, own in self.values[self.baseline].items()
+        }
+        content: dict[str, Any] = {
+            "format": FORMAT,
+            "judgments": _hash_of(self.judgments),
+            "system": visible(self.baseline),
+            "values": values,
+        }
+        lacking = self.lacking.get(self.baseline)
+        if lacking:
+            content["lacking"] = visible(lacking)
+        with atomic_write(path) as out:
+            out.write(f"{json.dumps(content, indent=1)}\n")
+
+    def against(self, path: StrPath) -> Comparison:
+        """Compare the same systems with an earlier one, whose values `save` or `evaluate --out` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Comparison
+            The earlier system is the baseline.
+
+        Raises
+        ------
+        DataFormatError
+            The file is something else, or it was made with other judgments or metrics.
+
+        Examples
+        --------
+        >>> import sparserank as sr
+        >>> y, qid = [1, 0, 0, 1], ["a", "a", "b", "b"]
+        >>> sr.compare_systems({"now": [2, 1, 1, 2]}, y, "map", qid=qid).save("now.json")
+        >>> found = sr.compare_systems({"new": [2, 1, 2, 1]}, y, "map", qid=qid).against("now.json")
+        >>> found.baseline, [row["fails"] for row in found.gate("5%")]
+        ('now', [True])
+        """
+        check_arguments(Comparison.against, locals())
+        content = read_json(path, EXPECTED)
+        system, values = content.get("system"), content.get("values")
+        if content.get("format") != FORMAT or not isinstance(system, str) or not isinstance(values, dict):
+            raise DataFormatError(f"{path}: is something else; expected {EXPECTED}.")
+        if content.get("judgments") != _hash_of(self.judgments):
+            raise DataFormatError(f"{path}: was made with other judgments; evaluate the earlier system with these.")
+        earlier = {}
+        for metric in self.metrics:
+            if metric not in values:
+                # The name of a metric is that of its convention, and its own.
+                own_name = metric.rpartition(":")[2]
+                alike = next((other for other in values if other.rpartition(":")[2] == own_name), None)
+                if alike is None:
+                    has = f"other metrics, {', '.join(values)}"
+                    ask = option("metric", next(iter(values), metric))
+                else:
+                    has = f"another convention, {alike}"
+                    ask = option("convention", alike.rpartition(":")[0] or "default")
+                remedy = f"evaluate the earlier system by this metric too, or ask for {ask}"
+                raise DataFormatError(f"{path}: has no values of {metric}, but {has}; {remedy}.")
+            try:
+                earlier[metric] = np.array([_value(values[metric][str(q)]) for q in self.query_ids])
+            except (KeyError, TypeError) as error:
+                why = "is damaged: it needs a number for each query; write it again."
+                raise DataFormatError(f"{path}: {why}") from error
+        while system in self.values:
+            system += " before"
+        lacking = {**self.lacking, system: str(content.get("lacking", ""))}
+        return replace(self, values={system: earlier, **self.values}, baseline=system, lacking=lacking)
+
+
+def _value(value: Any) -> float:
+    """A value of a metric; NaN for null, which means that it has none."""
+    if type(value) not in (int, float, type(None)):
+        raise TypeError("not a number")
+    return math.nan if value is None else float(value)
+
+
+def _hash_of(judgments: Any) -> str:
+    """Hash of the queries, the documents (as far as they have ids) and their grades, in any order; of the field of this
+    name of a comparison."""
+    if isinstance(judgments, Mapping):
+        graded = [(q, d, grade) for (q, d), grade in judgments.items()]
+    else:
+        qid, docid, relevance = judgments
+        ids = [""] * len(relevance) if docid is None else docid.tolist()
+        graded = list(zip(qid.tolist(), ids, relevance.tolist(), strict=True))
+    texts = sorted((str(q), str(d), float(grade)) for q, d, grade in graded)
+    return hashlib.sha256(repr(texts).encode()).hexdigest()
