@@ -10,14 +10,16 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import MIN_MISSING, Derived, already_called
 from sparserank.data.filling import missing_cells
-from sparserank.data.matrices import all_or_none, below, stacked, stored_values
+from sparserank.data.matrices import below, stacked, stored_values
 from sparserank.data.missing import ZERO, holds_missing
 from sparserank.data.query_ids import concatenated_ids, plain_ids, query_codes, run_starts
 from sparserank.data.reading import nothing_left
-from sparserank.data.streams import RowBlock, Stream, judged
+from sparserank.data.streams import RowBlock, Stream, judged, one_below_the_other
 from sparserank.errors import DataError, DataWarning
 from sparserank.options import option
 from sparserank.text import brief, listed
+
+APART: dict[str, Any] = dict.fromkeys(("X", "qid", "where", "line"))  # X and qid are collected apart; nobody needs more
 
 
 def collect(stream: Stream) -> RankingDataset:
@@ -34,13 +36,9 @@ def collect(stream: Stream) -> RankingDataset:
     for piece in stream.weighted_pieces():
         features.add(piece.X)
         queries.add(piece)
-        rest.append(piece._replace(X=None, qid=queries.none, where=queries.none, line=None))  # X and qid are kept apart
+        rest.append(piece._replace(**APART))
     X, qid = features.whole(stream), queries.of_rows(stream)
-    label = np.concatenate([piece.label for piece in rest])
-    names = ("docid", "weight", "comment", "kept")
-    docid, weight, comment, kept = (all_or_none([getattr(piece, name) for piece in rest]) for name in names)
-    where = np.empty((len(label), 0))
-    rows = judged(RowBlock(X, label, qid, docid, weight, where, comment, kept=kept), stream.unjudged)
+    rows = judged(one_below_the_other(rest, {})._replace(X=X, qid=qid), stream.unjudged)
     if len(rows.label) == 0:
         raise stream.error(nothing_left(stream.places[0]))
     keeps, lacks = stream.policy is not None and stream.policy.keeps, holds_missing(stored_values(rows.X))
@@ -131,8 +129,6 @@ class _Features:
 
 class _Queries:
     """Accumulates query ids as runs of equal ids, so that text is compared and converted to numbers once per run."""
-
-    none = np.empty(0)
 
     def __init__(self) -> None:
         self._ids: list[np.ndarray] = []
