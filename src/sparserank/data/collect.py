@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.dataset import RankingDataset, checked_names
 from sparserank.data.derived import MIN_MISSING, Derived, already_called
-from sparserank.data.filling import missing_cells
+from sparserank.data.filling import Filling, missing_cells
 from sparserank.data.matrices import below, stacked, stored_values
 from sparserank.data.missing import ZERO, holds_missing
 from sparserank.data.query_ids import concatenated_ids, plain_ids, query_codes, run_starts
@@ -46,32 +46,36 @@ def collect(stream: Stream) -> RankingDataset:
     if filling is not None and not keeps and lacks:
         filled = missing_cells(rows.X)
         filling.fill(rows.X, query_codes(rows.qid))
-    data = RankingDataset(
-        rows.X,
-        rows.label,
-        rows.qid,
-        _unless_empty(rows.docid),
-        stream.feature_names,
-        _unless_empty(rows.comment),
-        rows.weight,
-        None if filling is None else filling.values,
+    features: dict[str, Any] = {
+        "X": rows.X,
+        "feature_names": stream.feature_names,
+        "fill_values": None if filling is None else filling.values,
+        "filled": filled,
+        "derived": stream.derived or None,
+    }
+    if stream.flags and (filled is not None or stream.also):
+        features |= _flagged(stream, rows.X, filling, filled)
+    return RankingDataset(
+        relevance=rows.label,
+        qid=rows.qid,
+        docid=_unless_empty(rows.docid),
+        comment=_unless_empty(rows.comment),
+        doc_weight=rows.weight,
         keep_missing=keeps,
-        filled=filled,
         index_base=stream.text_base,
-        derived=stream.derived or None,
         table=rows.kept,
         kept_columns=dict(stream.kept),
         booleans=stream.booleans,
+        **features,
     )
-    return _flagged(data, stream) if stream.flags and (filled is not None or stream.also) else data
 
 
-def _flagged(data: RankingDataset, stream: Stream) -> RankingDataset:
-    """Keep replacements only for features that have missing values, warn of these, and add a flag for each that is
-    missing in more than MIN_MISSING of the rows."""
-    names = data.names
-    filled = np.zeros(data.X.shape, dtype=bool) if data.filled is None else data.filled
-    fill_values = np.full(len(names), np.nan) if data.fill_values is None else data.fill_values
+def _flagged(stream: Stream, X: np.ndarray, filling: Filling | None, filled: np.ndarray | None) -> dict[str, Any]:
+    """The features of a data set, with replacements only for those that have missing values, and with a flag for each
+    that is missing in more than MIN_MISSING of the rows; warn of missing values."""
+    names = checked_names(stream.feature_names, X.shape[1], stream.text_base)
+    filled = np.zeros(X.shape, dtype=bool) if filled is None else filled
+    fill_values = np.nan if filling is None else filling.values
     share, asked = filled.mean(axis=0), np.isin(names, [d.source for d in stream.also])
     often = np.flatnonzero((share > MIN_MISSING) | asked) if stream.feature_names else np.flatnonzero([])
     flags = [Derived(names[j], None) for j in often.tolist()]
@@ -88,14 +92,14 @@ def _flagged(data: RankingDataset, stream: Stream) -> RankingDataset:
             DataWarning,
             stacklevel=6,
         )
-    none = np.zeros((data.n_docs, len(flags)), dtype=bool)
-    return data.with_columns(
-        [f.name for f in flags],
-        filled[:, often],
-        fill_values=np.append(np.where(share > 0, fill_values, np.nan), np.full(len(flags), np.nan)),
-        filled=np.hstack([filled, none]),
-        derived={**(data.derived or {}), **{f.name: f for f in flags}},
-    )
+    flag = filled[:, often]
+    return {
+        "X": np.column_stack([X, flag.astype(X.dtype)]),
+        "feature_names": [*names, *(f.name for f in flags)],
+        "fill_values": np.append(np.where(share > 0, fill_values, np.nan), [np.nan] * len(flags)),
+        "filled": np.hstack([filled, np.zeros_like(flag)]),
+        "derived": {**stream.derived, **{f.name: f for f in flags}} or None,
+    }
 
 
 def _unless_empty(texts: np.ndarray | None) -> np.ndarray | None:

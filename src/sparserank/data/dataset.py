@@ -291,11 +291,6 @@ class RankingDataset:
         taken = {name: column[..., at] for name, column in self._present(FEATURES)}
         return self._with(X=self.X[:, at], feature_names=names, **taken)
 
-    def with_columns(self, names: Sequence[str], values: np.ndarray, **fields: Any) -> RankingDataset:
-        """The data set with further features (n_docs, n_new), and with other fields, for all features, replaced."""
-        X = np.column_stack([self.X, values.astype(self.X.dtype)])
-        return self._with(X=X, feature_names=[*self.names, *names], **fields)
-
     def rename_features(self, names: Sequence[str]) -> RankingDataset:
         """The same data set with new feature names."""
         return self._with(feature_names=names)
