@@ -46,7 +46,7 @@ def collect(stream: Stream) -> RankingDataset:
     if filling is not None and not keeps and lacks:
         filled = missing_cells(rows.X)
         filling.fill(rows.X, query_codes(rows.qid))
-    features: dict[str, Any] = {
+    per_feature: dict[str, Any] = {
         "X": rows.X,
         "feature_names": stream.feature_names,
         "fill_values": None if filling is None else filling.values,
@@ -54,7 +54,7 @@ def collect(stream: Stream) -> RankingDataset:
         "derived": stream.derived or None,
     }
     if stream.flags and (filled is not None or stream.also):
-        features |= _flagged(stream, rows.X, filling, filled)
+        per_feature |= _flagged(stream, rows.X, filling, filled)
     return RankingDataset(
         relevance=rows.label,
         qid=rows.qid,
@@ -66,7 +66,7 @@ def collect(stream: Stream) -> RankingDataset:
         table=rows.kept,
         kept_columns=dict(stream.kept),
         booleans=stream.booleans,
-        **features,
+        **per_feature,
     )
 
 

@@ -26,10 +26,10 @@ from sparserank.text import brief
 MISSING_REMEDY = (
     "Choose a replacement: missing='median' (or 'zero', 'min', a number) when you read data or create a ranker."
 )
-# What rows may have besides X, relevance and qid; where data that lack it are joined with data that have it, their rows
-# have this value, or with None all rows lose it.
+# What rows may have besides X, relevance and qid, and its value in rows of data that lack it when these are joined with
+# data that have it; None: all joined rows lose it.
 ROWS = {"docid": None, "comment": None, "doc_weight": 1.0, "filled": False, "table": None, "returned": True}
-FEATURES = ("fill_values", "filled")  # what features may have besides X and a name
+FEATURES = ("fill_values", "filled")  # what features may have besides X and a name, along the last axis
 Features = Any  # a float array (n_docs, n_features), a CSR matrix of that shape, or StoredFeatures
 
 
@@ -190,12 +190,14 @@ class RankingDataset:
         ids = query_ids if query_ids.dtype.kind in "iu" else query_ids.astype(object)  # strings are shared, not copied
         names = checked_names(others.pop("feature_names", None), X.shape[1], others.get("index_base"))
         self._set(
-            {"X": X, "relevance": relevance, "query_ptr": query_ptr, "query_ids": query_ids, "feature_names": names}
-        )
-        self._set(
             {
+                "X": X,
+                "feature_names": names,
+                "relevance": relevance,
                 "qid": np.repeat(ids, np.diff(query_ptr)),
                 "row_index": np.arange(X.shape[0]),
+                "query_ptr": query_ptr,
+                "query_ids": query_ids,
                 "kept_columns": {},
                 **others,
             }
