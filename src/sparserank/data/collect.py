@@ -23,7 +23,8 @@ APART: dict[str, Any] = dict.fromkeys(("X", "qid", "where", "line"))  # X and qi
 
 
 def collect(stream: Stream) -> RankingDataset:
-    """Collect all rows of a stream in one pass; replacements for missing values are learned from these rows.
+    """The rows of a stream as a data set. Unless they are one already, they are collected in one pass, and replacements
+    for missing values are learned from them.
 
     Raises
         DataFormatError   as raised by the stream, or no row is left
@@ -31,6 +32,9 @@ def collect(stream: Stream) -> RankingDataset:
     Warns
         DataWarning       the rows of a query are not contiguous in a text file
     """
+    held = stream.held()
+    if held is not None:
+        return held
     features, queries = _Features(stream.n_rows), _Queries()
     rest: list[RowBlock] = []
     for piece in stream.weighted_pieces():

@@ -117,6 +117,10 @@ class Stream:
         """
         raise NotImplementedError
 
+    def held(self) -> RankingDataset | None:
+        """The rows as a data set, where they are one already."""
+        return None
+
     def _spread_weights(self) -> None:
         """Determine the rows of the weights beside the files; if there are any, reads all rows to count them and their
         queries.

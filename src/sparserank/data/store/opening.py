@@ -166,7 +166,7 @@ class StoreRows(Stream):
         self.feature_names = None if numbered(names, self.text_base) else names
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
 
-    def data(self) -> RankingDataset:
+    def held(self) -> RankingDataset:
         """The stores as one data set, whose features stay on disk."""
         return self._stores[0] if len(self._stores) == 1 else concatenate(self._stores)
 
