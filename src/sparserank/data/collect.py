@@ -7,21 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.dataset import RankingDataset, checked_names
 from sparserank.data.derived import MIN_MISSING, Derived, already_called
-from sparserank.data.filling import missing_cells
-from sparserank.data.matrices import all_or_none, below, stacked, stored_values
+from sparserank.data.filling import Filling, missing_cells
+from sparserank.data.matrices import below, stacked, stored_values
 from sparserank.data.missing import ZERO, holds_missing
 from sparserank.data.query_ids import concatenated_ids, plain_ids, query_codes, run_starts
 from sparserank.data.reading import nothing_left
-from sparserank.data.streams import RowBlock, Stream, judged
+from sparserank.data.streams import RowBlock, Stream, judged, one_below_the_other
 from sparserank.errors import DataError, DataWarning
 from sparserank.options import option
 from sparserank.text import brief, listed
 
+APART: dict[str, Any] = dict.fromkeys(("X", "qid", "where", "line"))  # X and qid are collected apart; nobody needs more
+
 
 def collect(stream: Stream) -> RankingDataset:
-    """Collect all rows of a stream in one pass; replacements for missing values are learned from these rows.
+    """The rows of a stream as a data set. Unless they are one already, they are collected in one pass, and replacements
+    for missing values are learned from them.
 
     Raises
         DataFormatError   as raised by the stream, or no row is left
@@ -29,18 +32,17 @@ def collect(stream: Stream) -> RankingDataset:
     Warns
         DataWarning       the rows of a query are not contiguous in a text file
     """
+    held = stream.held()
+    if held is not None:
+        return held
     features, queries = _Features(stream.n_rows), _Queries()
     rest: list[RowBlock] = []
     for piece in stream.weighted_pieces():
         features.add(piece.X)
         queries.add(piece)
-        rest.append(piece._replace(X=None, qid=queries.none, where=queries.none, line=None))  # X and qid are kept apart
+        rest.append(piece._replace(**APART))
     X, qid = features.whole(stream), queries.of_rows(stream)
-    label = np.concatenate([piece.label for piece in rest])
-    names = ("docid", "weight", "comment", "kept")
-    docid, weight, comment, kept = (all_or_none([getattr(piece, name) for piece in rest]) for name in names)
-    where = np.empty((len(label), 0))
-    rows = judged(RowBlock(X, label, qid, docid, weight, where, comment, kept=kept), stream.unjudged)
+    rows = judged(one_below_the_other(rest, {})._replace(X=X, qid=qid), stream.unjudged)
     if len(rows.label) == 0:
         raise stream.error(nothing_left(stream.places[0]))
     keeps, lacks = stream.policy is not None and stream.policy.keeps, holds_missing(stored_values(rows.X))
@@ -48,32 +50,36 @@ def collect(stream: Stream) -> RankingDataset:
     if filling is not None and not keeps and lacks:
         filled = missing_cells(rows.X)
         filling.fill(rows.X, query_codes(rows.qid))
-    data = RankingDataset(
-        rows.X,
-        rows.label,
-        rows.qid,
-        _unless_empty(rows.docid),
-        stream.feature_names,
-        _unless_empty(rows.comment),
-        rows.weight,
-        None if filling is None else filling.values,
+    per_feature: dict[str, Any] = {
+        "X": rows.X,
+        "feature_names": stream.feature_names,
+        "fill_values": None if filling is None else filling.values,
+        "filled": filled,
+        "derived": stream.derived or None,
+    }
+    if stream.flags and (filled is not None or stream.also):
+        per_feature |= _flagged(stream, rows.X, filling, filled)
+    return RankingDataset(
+        relevance=rows.label,
+        qid=rows.qid,
+        docid=_unless_empty(rows.docid),
+        comment=_unless_empty(rows.comment),
+        doc_weight=rows.weight,
         keep_missing=keeps,
-        filled=filled,
         index_base=stream.text_base,
-        derived=stream.derived or None,
         table=rows.kept,
         kept_columns=dict(stream.kept),
         booleans=stream.booleans,
+        **per_feature,
     )
-    return _flagged(data, stream) if stream.flags and (filled is not None or stream.also) else data
 
 
-def _flagged(data: RankingDataset, stream: Stream) -> RankingDataset:
-    """Keep replacements only for features that have missing values, warn of these, and add a flag for each that is
-    missing in more than MIN_MISSING of the rows."""
-    names = data.names
-    filled = np.zeros(data.X.shape, dtype=bool) if data.filled is None else data.filled
-    fill_values = np.full(len(names), np.nan) if data.fill_values is None else data.fill_values
+def _flagged(stream: Stream, X: np.ndarray, filling: Filling | None, filled: np.ndarray | None) -> dict[str, Any]:
+    """The features of a data set, with replacements only for those that have missing values, and with a flag for each
+    that is missing in more than MIN_MISSING of the rows; warn of missing values."""
+    names = checked_names(stream.feature_names, X.shape[1], stream.text_base)
+    filled = np.zeros(X.shape, dtype=bool) if filled is None else filled
+    fill_values = np.nan if filling is None else filling.values
     share, asked = filled.mean(axis=0), np.isin(names, [d.source for d in stream.also])
     often = np.flatnonzero((share > MIN_MISSING) | asked) if stream.feature_names else np.flatnonzero([])
     flags = [Derived(names[j], None) for j in often.tolist()]
@@ -90,14 +96,14 @@ def _flagged(data: RankingDataset, stream: Stream) -> RankingDataset:
             DataWarning,
             stacklevel=6,
         )
-    none = np.zeros((data.n_docs, len(flags)), dtype=bool)
-    return data.with_columns(
-        [f.name for f in flags],
-        filled[:, often],
-        fill_values=np.append(np.where(share > 0, fill_values, np.nan), np.full(len(flags), np.nan)),
-        filled=np.hstack([filled, none]),
-        derived={**(data.derived or {}), **{f.name: f for f in flags}},
-    )
+    flag = filled[:, often]
+    return {
+        "X": np.column_stack([X, flag.astype(X.dtype)]),
+        "feature_names": [*names, *(f.name for f in flags)],
+        "fill_values": np.append(np.where(share > 0, fill_values, np.nan), [np.nan] * len(flags)),
+        "filled": np.hstack([filled, np.zeros_like(flag)]),
+        "derived": {**stream.derived, **{f.name: f for f in flags}} or None,
+    }
 
 
 def _unless_empty(texts: np.ndarray | None) -> np.ndarray | None:
@@ -131,8 +137,6 @@ class _Features:
 
 class _Queries:
     """Accumulates query ids as runs of equal ids, so that text is compared and converted to numbers once per run."""
-
-    none = np.empty(0)
 
     def __init__(self) -> None:
         self._ids: list[np.ndarray] = []

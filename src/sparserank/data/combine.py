@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
-from sparserank.data.matrices import all_or_none, below, with_default
+from sparserank.data.dataset import ROWS, RankingDataset, numbered, numbered_from_1
+from sparserank.data.matrices import below, joined_rows
 from sparserank.data.query_ids import concatenated_ids
 from sparserank.data.store.features import joined
 from sparserank.errors import DataError
@@ -60,28 +61,20 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
         X: Any = joined([d.X for d in datasets])
     else:
         X = below([sp.csr_matrix(d.X) if any(d.is_sparse for d in datasets) else d.X for d in datasets])
-    docid, comment = (all_or_none([getattr(d, name) for d in datasets]) for name in ("docid", "comment"))
-    same = all(d.kept_columns == datasets[0].kept_columns for d in datasets)
     qids = [np.asarray(d.qid) for d in datasets]
     if not join_queries and sum(d.n_queries for d in datasets) > len({str(q) for d in datasets for q in d.query_ids}):
         qids = [np.char.add(f"{k}:", q.astype(str)) for k, q in enumerate(qids, start=1)]
-    return RankingDataset(
-        X,
-        np.concatenate([d.relevance for d in datasets]),
-        concatenated_ids(qids),
-        docid,
-        datasets[0].feature_names,
-        comment,
-        with_default([d.doc_weight for d in datasets], [d.n_docs for d in datasets], 1.0),
-        datasets[0].fill_values,
-        filled=with_default([d.filled for d in datasets], [d.X.shape for d in datasets], False),
-        index_base=datasets[0].index_base,
-        derived=datasets[0].derived,
-        table=all_or_none([d.table for d in datasets]) if same else None,
-        kept_columns=datasets[0].kept_columns if same else {},
-        booleans=datasets[0].booleans,
-        returned=with_default([d.returned for d in datasets], [d.n_docs for d in datasets], True),
-    )
+    first, sizes = datasets[0], [d.n_docs for d in datasets]
+    # Tables of other columns cannot be joined.
+    same = all(d.kept_columns == first.kept_columns for d in datasets)
+    lost: dict[str, Any] = {} if same else {"table": None, "kept_columns": {}}
+    rows = {
+        name: joined_rows([getattr(d, name) for d in datasets], sizes, absent)
+        for name, absent in ROWS.items()
+        if name not in lost
+    }
+    relevance, qid = np.concatenate([d.relevance for d in datasets]), concatenated_ids(qids)
+    return replace(first, X=X, relevance=relevance, qid=qid, keep_missing=False, **rows, **lost)
 
 
 def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:

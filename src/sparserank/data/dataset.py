@@ -26,6 +26,10 @@ from sparserank.text import brief
 MISSING_REMEDY = (
     "Choose a replacement: missing='median' (or 'zero', 'min', a number) when you read data or create a ranker."
 )
+# What rows may have besides X, relevance and qid, and its value in rows of data that lack it when these are joined with
+# data that have it; None: all joined rows lose it.
+ROWS = {"docid": None, "comment": None, "doc_weight": 1.0, "filled": False, "table": None, "returned": True}
+FEATURES = ("fill_values", "filled")  # what features may have besides X and a name, along the last axis
 Features = Any  # a float array (n_docs, n_features), a CSR matrix of that shape, or StoredFeatures
 
 
@@ -186,12 +190,14 @@ class RankingDataset:
         ids = query_ids if query_ids.dtype.kind in "iu" else query_ids.astype(object)  # strings are shared, not copied
         names = checked_names(others.pop("feature_names", None), X.shape[1], others.get("index_base"))
         self._set(
-            {"X": X, "relevance": relevance, "query_ptr": query_ptr, "query_ids": query_ids, "feature_names": names}
-        )
-        self._set(
             {
+                "X": X,
+                "feature_names": names,
+                "relevance": relevance,
                 "qid": np.repeat(ids, np.diff(query_ptr)),
                 "row_index": np.arange(X.shape[0]),
+                "query_ptr": query_ptr,
+                "query_ids": query_ids,
                 "kept_columns": {},
                 **others,
             }
@@ -277,25 +283,23 @@ class RankingDataset:
         if X.shape[0] != self.n_docs:
             raise DataError(f"new features must have {self.n_docs} rows; got shape {X.shape}.")
         names = self.feature_names if X.shape[1] == self.n_features else None
-        return self._with(X=X, feature_names=names, fill_values=None, filled=None)
+        return self._with(X=X, feature_names=names, **dict.fromkeys(FEATURES))
 
     def take_features(self, columns: Sequence[int]) -> RankingDataset:
         """The data set with only these features, in this order; values are copied."""
         check_arguments(RankingDataset.take_features, locals(), columns=Positions(self.n_features, "feature"))
         at = np.asarray(columns, dtype=np.int64)
         names = [self.names[j] for j in at.tolist()]
-        fill_values = None if self.fill_values is None else self.fill_values[at]
-        filled = None if self.filled is None else self.filled[:, at]
-        return self._with(X=self.X[:, at], feature_names=names, fill_values=fill_values, filled=filled)
-
-    def with_columns(self, names: Sequence[str], values: np.ndarray, **fields: Any) -> RankingDataset:
-        """The data set with further features (n_docs, n_new), and with other fields, for all features, replaced."""
-        X = np.column_stack([self.X, values.astype(self.X.dtype)])
-        return self._with(X=X, feature_names=[*self.names, *names], **fields)
+        taken = {name: column[..., at] for name, column in self._present(FEATURES)}
+        return self._with(X=self.X[:, at], feature_names=names, **taken)
 
     def rename_features(self, names: Sequence[str]) -> RankingDataset:
         """The same data set with new feature names."""
         return self._with(feature_names=names)
+
+    def _present(self, names: Iterable[str]) -> list[tuple[str, Any]]:
+        """The names of the fields that these data have, and the fields."""
+        return [(name, held) for name in names if (held := getattr(self, name)) is not None]
 
     def _with(self, **changed: Any) -> RankingDataset:
         """The same documents with other features; `row_index` still refers to the rows of the original
@@ -312,9 +316,7 @@ class RankingDataset:
         queries = np.asarray(queries)
         queries = np.flatnonzero(queries) if queries.dtype == bool else queries.astype(np.int64)
         rows, _ = rows_of_queries(self.query_ptr, queries)
-        names = ("relevance", "qid", "docid", "comment", "doc_weight", "filled", "table", "returned")
-        taken: dict[str, Any] = {name: None if (c := getattr(self, name)) is None else c[rows] for name in names}
-        return replace(self, X=self.X[rows], **taken)
+        return replace(self, **{name: column[rows] for name, column in self._present(("X", "relevance", "qid", *ROWS))})
 
     def unfilled(self) -> RankingDataset:
         """The same data with NaN in place of filled-in values, where these are known (dense data in memory)."""
@@ -326,7 +328,7 @@ class RankingDataset:
 
     def with_missing(self, X: np.ndarray, names: Sequence[str]) -> RankingDataset:
         """The same documents with other features, whose missing values stay NaN."""
-        return self._with(X=X, feature_names=names, fill_values=None, keep_missing=True, filled=None)
+        return self._with(X=X, feature_names=names, keep_missing=True, **dict.fromkeys(FEATURES))
 
     def single_valued_features(self) -> np.ndarray:
         """(n_features,) bool: features that have a single value in all documents, or are missing in all."""

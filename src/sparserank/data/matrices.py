@@ -225,18 +225,22 @@ def below(parts: Sequence[Any]) -> Any:
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
-def all_or_none(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """Concatenate arrays; None if any of them is None."""
+def joined_rows(parts: Sequence[Any], sizes: Sequence[int], absent: Any = None) -> Any:
+    """Stack arrays or matrices vertically; None if all are absent.
+
+    Parameters
+        parts    None for an absent one
+        sizes    number of rows of each part
+        absent   value of the rows of an absent part; None: the result is None too
+    """
     held = [part for part in parts if part is not None]
-    return np.concatenate(held) if len(held) == len(parts) else None
-
-
-def with_default(parts: Sequence[np.ndarray | None], shapes: Sequence[Any], default: Any) -> np.ndarray | None:
-    """Stack arrays vertically, with `default` in place of an absent one; None if all are absent."""
-    if all(part is None for part in parts):
+    if not held or (absent is None and len(held) < len(parts)):
         return None
-    kind = object if isinstance(default, str) else type(default)
-    return np.concatenate([np.full(n, default, kind) if p is None else p for p, n in zip(parts, shapes, strict=True)])
+    kind = object if isinstance(absent, str) else type(absent)
+    given = [
+        np.full((n, *held[0].shape[1:]), absent, kind) if p is None else p for p, n in zip(parts, sizes, strict=True)
+    ]
+    return below(given)
 
 
 def widened(X: Any, n_features: int, *, sparse: bool) -> Any:

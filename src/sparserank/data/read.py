@@ -21,8 +21,8 @@ from sparserank.data.query_ids import as_query_ids, query_codes
 from sparserank.data.read_files import is_dask, kind_of, open_stream
 from sparserank.data.reading import UNJUDGED, Reading, learned_from, with_options
 from sparserank.data.run_reader import asked_in, judgments_of
-from sparserank.data.store.opening import StoreRows, open_store
-from sparserank.data.store.temporary import in_temporary_store
+from sparserank.data.store.opening import open_store
+from sparserank.data.store.temporary import HeldRows, in_temporary_store
 from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import document_texts, is_frame, table_of
 from sparserank.data.tables.frames import names_of, without_qid
@@ -205,33 +205,13 @@ def as_datasets(
             raise DataError(f"{name} must be {FORMS}; got {brief(source)}.")
         own = options if first is None else learned_from(options, first)
         in_memory = first is None and doc_weight is not None and "doc_weight" not in named
-        triple = isinstance(source, tuple) and len(source) == 3
         in_blocks = name in to_store and not in_memory and is_path(source)
         own = replace(own, derived={}, flags=False) if in_blocks else own  # a store does not know of them
         stream = _as_stream(name, source, own, names, first)
-        if isinstance(stream, StoreRows):
-            present = stream.data()
-        elif stream is not None and in_blocks:
-            present = in_temporary_store(stream)
-        elif stream is not None:
-            present = collect(stream)
-            if query_weights is not None and stream.weighs_queries and present.doc_weight is not None:
-                query_weights[name] = present.doc_weight[present.query_ptr[:-1]]
-                present = replace(present, doc_weight=None)
-        elif isinstance(source, RankingDataset):
-            present = source
-        elif triple:
-            X, y, ids = source
-            present = _from_arrays(X, y, ids, own)
-        elif first is None and label is not None:
-            present = _from_arrays(source, label, qid, own, docid)
-        else:
-            raise DataError(f"{name} must be {FORMS}; got {brief(type(source).__name__)}.")
-        unjudged = int((present.relevance == UNJUDGED).sum())
-        if unjudged and not is_path(source) and not isinstance(source, RankingDataset):
-            raise DataError(
-                f"{name} contains {unjudged} labels of -1, which mean unjudged; drop these rows, or label them 0."
-            )
+        present = in_temporary_store(stream) if in_blocks else collect(stream)
+        if query_weights is not None and not in_blocks and present.doc_weight is not None and stream.weighs_queries:
+            query_weights[name] = present.doc_weight[present.query_ptr[:-1]]
+            present = replace(present, doc_weight=None)
         if first is None:
             if doc_weight is not None and (in_memory or present.doc_weight is None):
                 present = _with_weights(present, doc_weight)
@@ -277,18 +257,24 @@ def weight_files(source: Any) -> list[Path]:
     return [file for path in paths_of(source) if is_path(path) for file in beside(path, WEIGHTS)]
 
 
-def _from_arrays(X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) -> RankingDataset:
-    """A data set from arrays; X may be a frame, whose column qid is not a feature."""
+def _of_arrays(name: str, X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) -> HeldRows:
+    """The rows of arrays; X may be a frame, whose column qid is not a feature."""
     policy = options.policy
     docid = None if docid is None else document_texts(docid)
-    if policy is None or policy.keeps:
-        return RankingDataset(X, y, qid, docid, keep_missing=policy is not None)
-    X, qid = without_qid(X, qid)
-    names, numbers = names_of(X), with_nan(X)
-    ids = np.zeros(numbers.shape[0], dtype=np.int64) if qid is None else as_query_ids(qid, numbers.shape[0])
-    filled, filling = fill_matrix(policy, numbers, query_codes(ids), names, index_base=options.index_base)
-    cells = missing_cells(numbers)
-    return RankingDataset(filled, y, qid, docid, feature_names=names, fill_values=filling.values, filled=cells)
+    fields: dict[str, Any] = {"keep_missing": policy is not None}
+    if policy is not None and not policy.keeps:
+        X, qid = without_qid(X, qid)
+        names, numbers = names_of(X), with_nan(X)
+        ids = np.zeros(numbers.shape[0], dtype=np.int64) if qid is None else as_query_ids(qid, numbers.shape[0])
+        X, filling = fill_matrix(policy, numbers, query_codes(ids), names, index_base=options.index_base)
+        fields = {"feature_names": names, "fill_values": filling.values, "filled": missing_cells(numbers)}
+    data = RankingDataset(X, y, qid, docid, **fields)
+    unjudged = int((data.relevance == UNJUDGED).sum())
+    if unjudged:
+        raise DataError(
+            f"{name} contains {unjudged} labels of -1, which mean unjudged; drop these rows, or label them 0."
+        )
+    return HeldRows(data)
 
 
 def is_path(source: Any) -> bool:
@@ -319,12 +305,19 @@ def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
 
 def _as_stream(
     name: str, source: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
-) -> Stream | None:
-    """The rows of files and frames; None for other sources."""
+) -> Stream:
+    """The rows of any source."""
+    label = names["label"]
     if is_path(source):
         return open_stream(paths_of(source), options, natural=True, like=first)
-    if not is_frame(source) or (first is None and not isinstance(names["label"], str | None)):
-        return None
+    if isinstance(source, RankingDataset):
+        return HeldRows(source)
+    if isinstance(source, tuple) and len(source) == 3:
+        return _of_arrays(name, *source, options)
+    if first is None and not isinstance(label, str | None):
+        return _of_arrays(name, source, label, names["qid"], options, names["docid"])
+    if not is_frame(source):
+        raise DataError(f"{name} must be {FORMS}; got {brief(type(source).__name__)}.")
     if is_dask(source):
         raise DataError(f"{name} is a Dask data frame; write it with to_parquet and give the folder.")
     table = table_of(name, source)

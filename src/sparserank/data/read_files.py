@@ -132,7 +132,7 @@ def read_files(paths: StrPath | Sequence[StrPath], reading: Reading | None = Non
     if not listed:
         raise DataError("there is no file to read; give at least one file.")
     stream = open_stream(listed, reading or Reading(), natural=True)
-    return stream.data() if isinstance(stream, StoreRows) else collect(stream)
+    return collect(stream)
 
 
 def open_stream(

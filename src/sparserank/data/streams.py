@@ -12,7 +12,7 @@ from sparserank.data.dataset import RankingDataset, numbers
 from sparserank.data.derived import Derived
 from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
 from sparserank.data.letor.side_files import SideWeights
-from sparserank.data.matrices import below, widened, with_default
+from sparserank.data.matrices import joined_rows, widened
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.query_ids import run_starts
 from sparserank.data.reading import UNJUDGED, no_rows, nothing_left
@@ -51,15 +51,16 @@ class RowBlock(NamedTuple):
         return RowBlock._make(None if v is None else v[rows] for v in held)
 
 
-def one_below_the_other(blocks: Sequence[RowBlock]) -> RowBlock:
-    """Concatenate blocks."""
+ABSENT: Mapping[str, Any] = {"docid": "", "weight": 1.0}  # what rows of a block without document ids or weights have
+
+
+def one_below_the_other(blocks: Sequence[RowBlock], absent: Mapping[str, Any] = ABSENT) -> RowBlock:
+    """Concatenate blocks; what a block lacks, and `absent` does not contain, is left out."""
     if len(blocks) == 1:
         return blocks[0]
     sizes = [len(b.label) for b in blocks]
-    docid = with_default([b.docid for b in blocks], sizes, "")
-    weight = with_default([b.weight for b in blocks], sizes, 1.0)
-    label, qid, where = (np.concatenate([getattr(b, name) for b in blocks]) for name in ("label", "qid", "where"))
-    return RowBlock(below([b.X for b in blocks]), label, qid, docid, weight, where)
+    fields = zip(RowBlock._fields, zip(*blocks, strict=True), strict=True)
+    return RowBlock._make(joined_rows(parts, sizes, absent.get(name)) for name, parts in fields)
 
 
 def positions(file: int, block: int, n: int) -> np.ndarray:
@@ -116,6 +117,10 @@ class Stream:
         """
         raise NotImplementedError
 
+    def held(self) -> RankingDataset | None:
+        """The rows as a data set, where they are one already."""
+        return None
+
     def _spread_weights(self) -> None:
         """Determine the rows of the weights beside the files; if there are any, reads all rows to count them and their
         queries.
@@ -170,7 +175,9 @@ class Stream:
             first = int(np.searchsorted(block.where[:, 2], start.row)) if tuple(block.where[0, :2]) == start[:2] else 0
             if first < len(block.label):
                 block = block.take(slice(first, None)) if first else block
-                yield block._replace(X=widened(block.X, self.n_features, sparse=self.sparse), comment=None, line=None)
+                yield block._replace(
+                    X=widened(block.X, self.n_features, sparse=self.sparse), comment=None, line=None, kept=None
+                )
         if start == BEGIN and n_given == 0:
             raise self.error(nothing_left(self.places[0]) if n_read else no_rows(self.places[0]))
 

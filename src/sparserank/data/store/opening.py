@@ -21,7 +21,7 @@ import numpy as np
 
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, numbered
-from sparserank.data.matrices import float_type, stored_values, with_default
+from sparserank.data.matrices import float_type, joined_rows, stored_values
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.query_ids import plain_ids
 from sparserank.data.reading import Reading, missing_value, too_large
@@ -83,7 +83,7 @@ def open_store(
         query_ids,
         docid=texts_of(shards) if any("docid" in shard for shard in shards) else None,
         feature_names=manifest["feature_names"],
-        doc_weight=with_default([s.get("weight") for s in shards], [len(s["label"]) for s in shards], 1.0),
+        doc_weight=joined_rows([s.get("weight") for s in shards], [len(s["label"]) for s in shards], 1.0),
         fill_values=fill_values_of(manifest),
         index_base=index_base_of(manifest),
     )
@@ -166,7 +166,7 @@ class StoreRows(Stream):
         self.feature_names = None if numbered(names, self.text_base) else names
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
 
-    def data(self) -> RankingDataset:
+    def held(self) -> RankingDataset:
         """The stores as one data set, whose features stay on disk."""
         return self._stores[0] if len(self._stores) == 1 else concatenate(self._stores)
 

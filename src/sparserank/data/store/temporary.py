@@ -34,6 +34,9 @@ class HeldRows(Stream):
         names, self.text_base = data.names, data.index_base
         self.feature_names = None if numbered(names, self.text_base) else names
 
+    def held(self) -> RankingDataset | None:
+        return self._data if self._transform is None else None
+
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         d = self._data
         n_blocks = max(stored_values(d.X).nbytes // BLOCK_BYTES, 1)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.matrices import arrays_of, bytes_until, stored_bytes, with_default
+from sparserank.data.matrices import arrays_of, bytes_until, joined_rows, stored_bytes
 from sparserank.data.query_ids import query_codes, run_starts
 from sparserank.data.store.arrays import checksum, decoded, map_shard, texts_of, write_shard
 from sparserank.data.store.features import StoredFeatures
@@ -180,7 +180,7 @@ class Conversion:
         parts = [map_shard(self.folder.path, shard, self.stream.n_features) for shard in self.shards]
         X = StoredFeatures([p["X"] for p in parts], "")
         label = np.concatenate([p["label"] for p in parts])
-        weight = with_default([p.get("weight") for p in parts], [len(p["label"]) for p in parts], 1.0)
+        weight = joined_rows([p.get("weight") for p in parts], [len(p["label"]) for p in parts], 1.0)
         docid = texts_of(parts)
         ids = np.concatenate([decoded(p["qid"]) for p in parts])
         run = np.repeat(np.arange(len(ids)), np.concatenate([np.diff(p["query_ptr"]) for p in parts]))
