@@ -140,7 +140,7 @@ def test_names_of_derived_features_are_variables_of_lucene(derived_features, tmp
     d = len(names)
     transform = Transform(("log", "asinh", "log") * (d // 3), np.full(d, 2.5))
     scaling = FeatureScaling("none", np.zeros(d), np.ones(d))
-    model = sr.RankingModel(np.linspace(-1.0, 1.5, d), names, scaling, transform=transform)
+    model = sr.RankingModel.from_arrays(np.linspace(-1.0, 1.5, d), names, scaling, transform=transform)
     X = np.random.default_rng(0).standard_normal((50, d))
     expected = model.predict(X)
     found = as_derived(derived_features, tmp_path, model, X)

@@ -109,7 +109,7 @@ def test_the_queries_of_levels_and_flags_find_what_predict_counts(server: Server
     derived = {name: Derived("brand", level) for name, level in zip(names, levels, strict=True)}
     derived["price is missing"] = Derived("price", None)
     d = len(derived)
-    model = sr.RankingModel(
+    model = sr.RankingModel.from_arrays(
         np.ones(d), tuple(derived), FeatureScaling("none", np.zeros(d), np.ones(d)), derived=derived
     )
     features = {"brand": {"field": "brand"}, "price": {"field": "price"}}
@@ -124,7 +124,7 @@ def test_the_queries_of_levels_and_flags_find_what_predict_counts(server: Server
     assert not answer["errors"]
     frame = pd.DataFrame({"brand": brands, "price": [row.get("price", np.nan) for row in rows]})
     for name, of in derived.items():
-        alone = sr.RankingModel(
+        alone = sr.RankingModel.from_arrays(
             np.ones(1), (name,), FeatureScaling("none", np.zeros(1), np.ones(1)), derived={name: of}
         )
         hits = server.send("/levels/_search", {"query": queries[name], "size": 100})["hits"]["hits"]

@@ -197,7 +197,7 @@ def test_a_model_that_scales_within_queries_is_told_the_queries(problem: Parts) 
     linear = SparseLTR(sr.SparseRanker()).fit(problem["train"], problem["qrels"]).ranker.to_model()
     none = np.zeros(12)
     scaling = sr.FeatureScaling("query-min-max", none, none + 1.0)
-    model = sr.RankingModel(linear.coef, linear.feature_names, scaling)
+    model = sr.RankingModel.from_arrays(linear.coef, linear.feature_names, scaling)
     X, _, qid = arrays_of(problem["test"], problem["qrels"])
     found = SparseLTR(model)(problem["test"])["score"]
     np.testing.assert_array_equal(found, model.predict(X, qid))

@@ -161,7 +161,7 @@ def test_steps_as_trees_with_values_at_the_edges(server: Server) -> None:
     model = sr.SparseRanker(penalty="steps", k=6).fit_dataset(data).to_model()
     rng = np.random.default_rng(3)
     values = single(4.0 * rng.standard_normal(X.shape))
-    for j, steps in model.steps.items():
+    for j, steps in {f.index: f.steps for f in model.features}.items():
         at = np.float32(steps.edges)
         near = [at, np.nextafter(at, np.float32(np.inf)), np.nextafter(at, np.float32(-np.inf))]
         rows = rng.choice(len(values), 2000, replace=False)
@@ -261,9 +261,8 @@ def check_log(server: Server, model: sr.RankingModel, collected: tuple[dict[str,
     stands in a function, where quotes and backslashes are escaped, if its feature is transformed."""
     queries, path = collected
     given = {name: {k: of[k] for k in ("class", "params")} for name, of in definitions("").items()}
-    kinds = model.transform.kinds if model.transform is not None else ()
-    for name, kind in zip(model.feature_names, kinds, strict=False):
-        if kind != "none" and "q" in (params := given[name]["params"]):
+    for feature in model.features:
+        if feature.transform != "none" and "q" in (params := given[feature.name]["params"]):
             params["q"] = params["q"].replace("${text}", "${quoted}")
     upload(server, model.export("solr", name="shop", features=given), "shop")
     data = sr.read(path)
@@ -300,7 +299,7 @@ def test_features_of_every_name_and_logarithms_of_queries(
     unit = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
     weights = np.random.default_rng(0).normal(size=len(names))
     kinds = tuple("none" if name in {"first", *untransformed} else "log" for name in names)
-    model = sr.RankingModel(weights, names, unit, transform=Transform(kinds, np.ones(len(names))))
+    model = sr.RankingModel.from_arrays(weights, names, unit, transform=Transform(kinds, np.ones(len(names))))
     check_log(server, model, collected)
 
 
@@ -329,7 +328,7 @@ def test_levels_of_every_kind_are_found_as_they_are(server: Server) -> None:
     names = tuple(Derived("brand", level).name for level in levels)
     derived = {name: Derived("brand", level) for name, level in zip(names, levels, strict=True)}
     unit = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
-    model = sr.RankingModel(np.arange(1.0, len(names) + 1), names, unit, derived=derived)
+    model = sr.RankingModel.from_arrays(np.arange(1.0, len(names) + 1), names, unit, derived=derived)
     upload(server, model.export("solr", name="levels", features={"brand": field}), "levels")
     index(server, [{"id": str(i), field: level} for i, level in enumerate([*levels, "other"])])
     found, scores = reranked(server, "levels", "")

@@ -65,7 +65,9 @@ def test_xgboost_loads_steps_as_trees(tmp_path) -> None:
     file.write_text(model.export("xgboost", offset=1.0)["model.json"])
     wild = np.random.default_rng(0).normal(0, 3, (1000, data.n_features)).astype(np.float32)
     at = 0
-    for j, steps in model.steps.items():  # the numbers of single precision around each edge
+    for j, steps in {
+        f.index: f.steps for f in model.features
+    }.items():  # the numbers of single precision around each edge
         near = steps.edges.astype(np.float32)
         for to in (-np.inf, np.inf):
             wild[at : at + len(near), j] = np.nextafter(near, np.float32(to))
