@@ -80,6 +80,7 @@ class RankingModel:
     >>> len(model.support), model.predict(data.X).shape
     (2, (320,))
     >>> [feature.name for feature in model.features]
+    ['f1', 'f3']
     """
 
     features: tuple[Feature, ...]
