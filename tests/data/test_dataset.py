@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.data.combine import concatenate
 from sparserank.data.data_hash import data_hash
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.dataset import FEATURES, ROWS, RankingDataset
+from sparserank.data.derived import Derived
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError
 from sparserank.losses import SquaredHinge
@@ -62,6 +64,67 @@ def test_concatenate_joins_queries_with_one_id() -> None:
     assert apart.n_queries == a.n_queries + b.n_queries
     pairs = SquaredHinge().n_pairs
     assert pairs(apart.relevance, apart.query_ptr).sum() == sum(pairs(d.relevance, d.query_ptr).sum() for d in (a, b))
+
+
+def with_every_field() -> RankingDataset:
+    """5 documents of 2 queries, and 3 features."""
+    rng = np.random.default_rng(0)
+    return RankingDataset(
+        rng.standard_normal((5, 3)),
+        [2, 0, 1, 0, 1],
+        ["a", "a", "b", "b", "b"],
+        docid=[*"uvwxy"],
+        feature_names=["bm25", "red", "age"],
+        comment=[*"12345"],
+        doc_weight=[1.0, 2.0, 0.0, 0.5, 3.0],
+        fill_values=[0.5, np.nan, 2.0],
+        filled=rng.random((5, 3)) < 0.5,
+        index_base=1,
+        derived={"red": Derived("colour", "red")},
+        table=np.array([["red"], ["blue"], [None], ["red"], ["red"]], dtype=object),
+        kept_columns={"colour": False},
+        booleans=["red"],
+        returned=np.array([True, True, False, True, False]),
+    )
+
+
+def same_fields(a: RankingDataset, b: RankingDataset) -> None:
+    for name in (field.name for field in fields(RankingDataset)):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+
+
+def test_every_field_per_row_and_per_feature_is_named_in_its_table() -> None:
+    data = with_every_field()
+    held = {field.name: getattr(data, field.name) for field in fields(RankingDataset)}
+    assert not [name for name, value in held.items() if value is None]
+    arrays = {name: value.shape for name, value in held.items() if isinstance(value, np.ndarray)}
+    assert {name for name, shape in arrays.items() if shape[0] == 5} == {"X", "relevance", "qid", "row_index", *ROWS}
+    assert {name for name, shape in arrays.items() if shape[-1] == 3 and name != "query_ptr"} == {"X", *FEATURES}
+
+
+def test_taking_and_joining_rows_or_features_keeps_every_field() -> None:
+    data = with_every_field()
+    same_fields(concatenate([data.take_queries([0]), data.take_queries([1])]), data)
+    same_fields(data.take_features([0, 1, 2]), data)
+    turned = data.take_features([2, 0])
+    for name in ("X", *FEATURES):
+        np.testing.assert_array_equal(getattr(turned, name), getattr(data, name)[..., [2, 0]], err_msg=name)
+    assert turned.feature_names == ("age", "bm25")
+    assert turned.derived is None
+
+
+def test_rows_without_a_field_have_its_default_beside_rows_that_have_it() -> None:
+    data = with_every_field()
+    bare = RankingDataset(data.X, data.relevance, ["c", "c", "d", "d", "d"], fill_values=data.fill_values)
+    joined = concatenate([data, bare])
+    assert joined.docid is joined.comment is joined.table is None
+    assert joined.kept_columns == {}
+    assert joined.doc_weight is not None
+    assert joined.doc_weight.tolist() == [1.0, 2.0, 0.0, 0.5, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+    assert joined.filled is not None
+    assert joined.filled.tolist() == [*np.asarray(data.filled).tolist(), *[[False] * 3] * 5]
+    assert joined.returned is not None
+    assert joined.returned.tolist() == [True, True, False, True, False, *[True] * 5]
 
 
 def test_document_ids_are_part_of_a_fingerprint() -> None:
