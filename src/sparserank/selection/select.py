@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack, cast, overload
 
@@ -304,8 +304,9 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
 
 
 def _with(names: Any, more: tuple[str, ...]) -> Any:
-    """The names that an option contains, and more; a string, which is refused later, as it is."""
-    return names if isinstance(names, str) or not more else [*(names or ()), *more]
+    """The names that an option contains, and more; what is no list of names, and refused later, as it is."""
+    listed = names is None or (isinstance(names, Iterable) and not isinstance(names, str))
+    return [*(() if names is None else names), *more] if listed and more else names
 
 
 def _finished(ready: Prepared, sources: Mapping[str, Any], chosen: AllSelectOptions, start: str) -> SelectionResult:
