@@ -139,8 +139,8 @@ def select(
         Called with (pieces done, pieces in total, the last piece, seconds left or None).
     for_model : str or path, optional
         Choose features for this ranker instead: 'lightgbm', or the path of a saved LightGBM model or of a file of its
-        parameters, whose settings are used. Lists of features come from the gain of the trees and from the path of one
-        penalty (default 'mcp'); the shortest one on which the trees rank as well as on the best is chosen.
+        parameters, whose settings are used. Lists contain the features with the largest gain in the trees; the shortest
+        one on which the trees rank as well as on the best is chosen.
     **options
         feature_transform, feature_groups, costs, keep, drop, cv, missing, current, ... `SelectOptions` and
         docs/options.md give the type, default and meaning of each.
