@@ -362,6 +362,23 @@ def test_boosts_that_nothing_beats_stay(boost: float, name: str, tmp_path: Path)
 
 
 @pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
+def test_rules_about_what_is_in_no_clause_are_refused_by_their_own_names(tmp_path: Path) -> None:
+    clauses = [{"leaf": {"id": n, "_name": n}} for n in ("title", "body")]
+    body = wrapped("bool", must=[{"leaf": {"id": "all", "boost": 3.0}}], should=clauses)
+    documents, judged = collection(30)
+    everywhere = {q: {d: {**v, "all": 1.0} for d, v in of.items()} for q, of in documents.items()}
+    file = write(tmp_path / "r.jsonl", [response(q, of, body) for q, of in everywhere.items()])
+    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 4, "half_samples": 0, "rival": "none", "cv": 3}
+    asked = {"qrels": judged, "engine": "elasticsearch-query", "query": body, **quick}
+    with pytest.raises(ParameterError, match="keep names rest, which is the same for all documents of a query"):
+        sr.select(file, keep=["rest"], **asked)
+    for name in ("keep", "drop"):
+        for odd in ("title", 3):
+            with pytest.raises(ParameterError, match=f"{name} must be a list of feature names; got {odd!r}"):
+                sr.select(file, **{name: odd}, **asked)
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
 def test_rounding_the_first_boost_leaves_the_others(tmp_path: Path) -> None:
     clauses = {"title": 2.25, "body": 3.4, "pop": 0.5}  # 3.4 * 2.25 / 2.2 would be 3.5
     body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n, "boost": b}} for n, b in clauses.items()])

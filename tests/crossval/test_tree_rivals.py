@@ -352,6 +352,18 @@ def test_settings_of_a_model_file(data, model_file):
     assert found.features == data.feature_names
 
 
+def test_a_model_file_with_the_line_ends_of_windows_is_read(model_file):
+    expected = read_tree_file(model_file)
+    model_file.write_bytes(model_file.read_bytes().replace(b"\n", b"\r\n"))
+    assert read_tree_file(model_file) == expected  # LightGBM itself would end the process
+
+
+def test_aliases_of_a_parameter_that_is_not_used_may_stand_together(tmp_path):
+    file = tmp_path / "train.conf"
+    file.write_text("num_leaves = 4\nseed = 1\nrandom_state = 1\nverbose = -1\nverbosity = -1\n")
+    assert read_tree_file(file).settings.others == (("num_leaves", "4"),)
+
+
 def test_a_model_file_that_is_cut_off_is_refused(model_file):
     whole = model_file.read_text()
     for cut in (900, len(whole) // 2, len(whole) - 1500, len(whole) - 60):

@@ -13,7 +13,7 @@ from sparserank.data.read import read_sources
 from sparserank.data.read_files import read_files
 from sparserank.data.reading import Reading
 from sparserank.data.write_files import write_file
-from sparserank.errors import DataFormatError, DataWarning, SparserankError
+from sparserank.errors import DataFormatError, DataWarning, ParameterError, SparserankError
 from sparserank.selection.fit import fit_model
 from tests.support.command_line import Cli
 
@@ -214,3 +214,10 @@ def test_weights_are_stored_and_shown_and_their_loss_is_warned_of(file: Path, tm
     numbers(f"{file}.weight", OF_QUERIES)
     with pytest.raises(SparserankError, match="files that have changed since"):
         sr.convert([file], tmp_path / "store", reading)
+
+
+@pytest.mark.parametrize("name", ["", "a\0b"])
+def test_a_file_of_weights_must_have_a_possible_name(name: str) -> None:
+    data = sr.datasets.make_ranking(4, 3, 3, n_informative=1, n_redundant=0).data
+    with pytest.raises(ParameterError, match=r"doc_weight cannot be .*: no file has this name"):
+        sr.select(data, doc_weight=name, **QUICK)

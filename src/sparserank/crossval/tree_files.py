@@ -134,7 +134,7 @@ def _of_parameters(file: Path, text: str) -> TreeFile:
     spelled: dict[str, str] = {}
     for alias, value in _listed(file, text).items():
         name = names.get(alias, alias)
-        if name in given:
+        if name in given and not CHOSEN_HERE.fullmatch(name):
             raise DataFormatError(f"{file}: {spelled[name]} and {alias} are aliases of one parameter; give only one.")
         given[name], spelled[name] = value, alias
     rounds = given.get(ROUNDS, str(LIGHTGBM_ROUNDS))

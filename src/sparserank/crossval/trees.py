@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,8 @@ def saved_booster(path: StrPath) -> Any:
     """
     lightgbm = lightgbm_here()
     with contextlib.redirect_stdout(io.StringIO()):
-        return lightgbm.Booster(model_file=str(path))
+        # From a text, because LightGBM ends the process over a file with the line ends of Windows.
+        return lightgbm.Booster(model_str=Path(path).read_text(encoding="utf-8"))
 
 
 def check_trees(data: RankingDataset, settings: TreeSettings = LIGHTGBM_SETTINGS) -> None:

@@ -292,7 +292,7 @@ def paths_of(source: Any) -> list[Any]:
 
 def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
     if isinstance(doc_weight, StrPath):
-        if problem := Given("str | os.PathLike").problem(doc_weight):
+        if problem := Given(path=True).problem(doc_weight):
             raise ParameterError("doc_weight", problem)
         doc_weight = read_numbers(doc_weight, "weight", "a number >= 0", lambda v: v >= 0)
     if np.shape(doc_weight) != (data.n_docs,):

@@ -20,6 +20,7 @@ from sparserank.data.read_files import kind_of
 from sparserank.data.responses import NOISE, REQUEST, REST, Scored
 from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.data.runs import Qrels, Run, graded, pairs_of
+from sparserank.data.suspects import names_in
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
 from sparserank.export.search_query import SearchQuery, difference, read_search_query
 from sparserank.metrics import Metric
@@ -214,7 +215,7 @@ def for_clauses(
     for all documents of a query; otherwise, the first clause of a model keeps its boost.
 
     Raises
-        ParameterError   a clause is to lower scores
+        ParameterError   a clause is to lower scores, or what does not vary is to be kept
     """
     given, names = chosen["monotone"] or {}, list(data.names)
     request = None if found is None else found.request
@@ -230,6 +231,8 @@ def for_clauses(
     if REST in names and _varies(data, names.index(REST), boosts):
         keep = (REST,)
         units = [(names.index(REST), 1.0), *units]
+    elif REST in names and REST in names_in(chosen["keep"]):
+        raise ParameterError("keep", f"names {REST}, which is the same for all documents of a query; leave it out.")
     elif REST in names:
         drop = (REST,)
     plan = replace(plan, path_plan=replace(plan.path_plan, units=tuple(units)))

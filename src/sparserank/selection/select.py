@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack, cast, overload
 
@@ -139,8 +139,8 @@ def select(
         Called with (pieces done, pieces in total, the last piece, seconds left or None).
     for_model : str or path, optional
         Choose features for this ranker instead: 'lightgbm', or the path of a saved LightGBM model or of a file of its
-        parameters, whose settings are used. Lists of features come from the gain of the trees and from the path of one
-        penalty (default 'mcp'); the shortest one on which the trees rank as well as on the best is chosen.
+        parameters, whose settings are used. Lists contain the features with the largest gain in the trees; the shortest
+        one on which the trees rank as well as on the best is chosen.
     **options
         feature_transform, feature_groups, costs, keep, drop, cv, missing, current, ... `SelectOptions` and
         docs/options.md give the type, default and meaning of each.
@@ -304,8 +304,9 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
 
 
 def _with(names: Any, more: tuple[str, ...]) -> Any:
-    """The names that an option contains, and more; a string, which is refused later, as it is."""
-    return names if isinstance(names, str) or not more else [*(names or ()), *more]
+    """The names that an option contains, and more; what is no list of names, and refused later, as it is."""
+    listed = names is None or (isinstance(names, Iterable) and not isinstance(names, str))
+    return [*(() if names is None else names), *more] if listed and more else names
 
 
 def _finished(ready: Prepared, sources: Mapping[str, Any], chosen: AllSelectOptions, start: str) -> SelectionResult:
