@@ -30,7 +30,7 @@ N_FEATURES = 6
 NO_TEXT = os.fsdecode(b"\xff.txt")  # a file name
 FEW = "--n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1 --rival none"
 FUSED = "--half-samples 0 --penalty l1 --norm minmax"
-TREES = "--folds 2 --penalty l1 --transform none --threads 1"
+TREES = "--folds 2 --threads 1"
 
 GOOD = ("train.txt", "constant.txt", "twice.txt", "long-ids.txt", "large.txt", "store", "t.parquet", "t.csv")
 DOUBTFUL = ("scattered.txt", "one-query.txt", "no-pairs.txt", "missing.txt", "unjudged.txt", "text.csv")

@@ -15,7 +15,7 @@ from sparserank.datasets import make_ranking
 from tests.support.command_line import Cli, assert_refused
 
 QUICK = "--n-alphas 6 --folds 2 --penalty l1 --half-samples 0 --transform none --rival none"
-TREES = "--for-model lightgbm --penalty l1 --transform none --folds 2 --k 2"
+TREES = "--for-model lightgbm --folds 2 --k 2"
 
 
 @pytest.fixture
