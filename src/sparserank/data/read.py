@@ -38,7 +38,7 @@ from sparserank.text import brief
 COLUMNS = ("label", "qid", "docid", "doc_weight")  # options that are passed separately from a Reading
 FORMS = (
     "a path, a list of paths, a RankingDataset, a data frame, a triple (X, y, qid), or (only the first data set) X "
-    "with label= and qid="
+    "with arrays as label= and qid="
 )
 
 
