@@ -20,10 +20,12 @@ from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.crossval.teachers import Teacher, TeachingTrees
 from sparserank.crossval.tree_rivals import TreeRivals
 from sparserank.crossval.trees import TreeSettings
+from sparserank.errors import RunDirectoryError
 from sparserank.metrics import parse_metric
 from sparserank.paths import PathPlan, PathResult, PenaltyPath
 from sparserank.penalties import L1, MCP
 from sparserank.shards.measuring import standardised
+from sparserank.workdir.pieces import WorkStore
 from tests.crossval.test_distilled import scores_of_teacher
 from tests.oracles.grades import grades_of as grades_of_loops
 from tests.oracles.standardised import standardised as standardised_by_loops
@@ -418,3 +420,19 @@ def test_trees_that_are_expected_to_take_too_long_do_not_teach(data, trained, tm
     assert "is expected to take" in note_of(results[0])
     alone = sr.select(data, **QUICK, rival="none")
     assert np.array_equal(results[0].model.coef, alone.model.coef)
+
+
+def test_a_directory_that_cannot_be_written_is_no_reason_against_trees(data, monkeypatch, tmp_path: Path) -> None:
+    """A later call would otherwise find that trees cannot teach."""
+
+    def full(self: WorkStore, name: str, arrays: Any) -> None:
+        if name.startswith("teacher-trees"):
+            raise RunDirectoryError("no space is left")
+        save(self, name, arrays)
+
+    save = WorkStore.save
+    monkeypatch.setattr(WorkStore, "save", full)
+    with pytest.raises(RunDirectoryError, match="no space is left"):
+        sr.select(data, out=tmp_path / "run", **QUICK)
+    monkeypatch.setattr(WorkStore, "save", save)
+    assert "learned the order of LightGBM" in " ".join(sr.select(data, out=tmp_path / "run", **QUICK).notes)

@@ -15,6 +15,7 @@ from sparserank.crossval import tree_rivals
 from sparserank.crossval.tree_rivals import TreeRival, TreeRivals
 from sparserank.crossval.trees import OF_RANKING, TreeData, identity_of_trees, threads_of_trees
 from sparserank.data.dataset import RankingDataset
+from sparserank.errors import RunDirectoryError
 from sparserank.lazy import cached_property
 from sparserank.options import option
 from sparserank.paths import BoostedSteps
@@ -221,6 +222,8 @@ class Teacher:
         if trees is not None:
             try:
                 others = trees.scores(rows, store, tell)
+            except RunDirectoryError:  # it says nothing about the trees
+                raise
             except Exception as error:  # as with a rival, it must not end the job
                 self.reason = str(error).rstrip(".") or type(error).__name__
             else:
