@@ -39,7 +39,7 @@ NODES = {
     "papers": 17_550,
     "selection": 52_199,
     "rankers": 14_739,
-    "crossval": 36_338,
+    "crossval": 36_347,
     "evaluation": 10_215,
     "export": 25_453,
     "model": 14_646,

@@ -16,6 +16,7 @@ from sparserank.errors import DataError
 from sparserank.model.training_record import FALSE_ALARMS, RISES, VALUES, _Sample, drift, with_training_record
 from tests.oracles import drift as oracle
 from tests.support.command_line import Cli, assert_refused
+from tests.support.models import rebuilt
 
 
 def made(seed: int, n_queries: int = 40, *, shift: float = 0.0, by_query: bool = False) -> sr.RankingDataset:
@@ -231,7 +232,7 @@ def test_python_has_the_rows_of_the_command(cli_here: Cli) -> None:
     frame.to_parquet("train.parquet")
     assert cli_here("fit", "train.parquet", "--qid-column", "query", "--out", "fitted.json").code == 0
     fitted = sr.load_model("fitted.json")
-    model = replace(fitted, coef=np.where(np.array(fitted.feature_names) == "brand=bolt", 0.0, fitted.coef))
+    model = rebuilt(fitted, coef=np.where(np.array(fitted.feature_names) == "brand=bolt", 0.0, fitted.coef))
     assert len(model.support) < len(fitted.support)  # a level without a weight is still a known one
     model.save("table.json")
     unknown = np.where(np.arange(len(frame)) % 2 == 0, "new", frame.brand)

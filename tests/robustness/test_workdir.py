@@ -16,6 +16,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.crossval.cross_validation import CrossValidation
+from sparserank.crossval.trees_on_folds import TreesOnFolds
 from sparserank.errors import DataError, DataWarning, RunDirectoryError, TooManyFeaturesError
 from sparserank.workdir.directory import MARK, WorkDirectory
 from sparserank.workdir.pieces import PieceStore, WorkStore, name_of
@@ -81,7 +82,8 @@ def test_a_failed_command_leaves_no_empty_run(command, cli_here, tmp_path, monke
     for name in ("a", "b"):
         Path(f"{name}.run").write_text("".join(f"q{q} Q0 d{d} {d} {9 - d} {name}\n" for q in range(9) for d in (1, 2)))
     Path("judged.qrels").write_text("".join(f"q{q} 0 d{1 + (q == 4)} 1\n" for q in range(9)))
-    monkeypatch.setattr(CrossValidation, "fit", fit)
+    for owner in (CrossValidation, TreesOnFolds):
+        monkeypatch.setattr(owner, "fit", fit)
     failed = cli_here(*COMMANDS[command], "--out", "new/run")
     assert (failed.code, failed.err.splitlines()[-1]) == (1, "error: no path can be fitted.")
     assert Path("new").exists() == (command == "demo")  # its data are there, and no run inside

@@ -115,7 +115,7 @@ def test_a_result_shows_saves_and_documents_itself(expected: sr.SelectionResult,
     assert list(table)[:3] == ["feature", "weight", "transform"]
     assert [s["n_features"] for s in sizes] == sorted({s["n_features"] for s in sizes})
     assert sum(s["chosen"] for s in sizes) == 1
-    assert expected.report(tmp_path / "page.html").read_text().count("<svg") == 5
+    assert expected.report(tmp_path / "page.html").read_text().count("<svg") == 3
     written = expected.save(tmp_path / "saved")
     names = {"model.json", "models.json", "result.json", "path.parquet", "per_query.parquet", "report.html"}
     assert {p.name for p in written} == names

@@ -111,12 +111,11 @@ class TeachingTrees:
         Raises
             DataError   LightGBM refuses the data or the settings
         """
-        stopped = threading.Event()
+        stopped, held = threading.Event(), self.held
 
         def of_row(row: np.ndarray) -> Arrays:
             without = np.unique(self._fold[~row])
             seed = self.seed + (int(without[0]) if len(without) == 1 else 0)
-            held = self.held
             return {"scores": held.fit(row, seed, lambda: not stopped.is_set()).scores(held.data.X)}
 
         def read(_: str, arrays: Arrays) -> Arrays:

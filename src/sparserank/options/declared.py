@@ -54,7 +54,7 @@ class Option:
 
 
 def options_of(declared: type) -> dict[str, Option]:
-    """{name: option} of the annotated fields of a class and of its bases."""
+    """{name: option} of the fields of a TypedDict, with those of its bases."""
     return {name: replace(typed.__metadata__[0], name=name) for name, typed in declared.__annotations__.items()}
 
 

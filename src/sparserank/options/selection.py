@@ -142,7 +142,7 @@ class FeatureOptions(TypedDict, total=False):
 
 
 class Choosing(TypedDict, total=False):
-    """The choice of a model, besides the options that are written out in signatures."""
+    """Options about the choice of a model that no signature writes out."""
 
     report_metrics: ReportedMetrics
     convention: Annotated[
@@ -184,7 +184,7 @@ class Choosing(TypedDict, total=False):
 
 
 class Stable(Choosing, total=False):
-    """Options of selections of our models, by `select` and `fuse`."""
+    """Options of `select` and `fuse` about our own models; lists for trees do not take them."""
 
     relaxed: Annotated[
         bool,
@@ -426,7 +426,7 @@ class AllSelectOptions(SelectOptions, WrittenForFeatures, total=False):
 
 
 class ForModelOptions(WrittenForFeatures, FeatureOptions, Choosing, Lists, total=False):
-    """The options of `select` that can be combined with for_model, and two more."""
+    """Options of `select` that can be combined with for_model; NOT_OF_TREES are removed from them below."""
 
 
 class FitOptions(FeatureOptions, of_data.RowOptions, total=False):

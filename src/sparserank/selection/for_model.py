@@ -253,7 +253,8 @@ class ForModel:
 
 
 class TwoParts:
-    """Progress of the trees on all features, and on lists, at the rate of those on all features."""
+    """Progress over both parts: trees on all features, then trees on lists, whose time is first estimated from the
+    former."""
 
     def __init__(self, progress: Progress | None, n_folds: int, n_lists: int) -> None:
         self._progress, self._n_folds = progress, n_folds

@@ -201,7 +201,7 @@ def for_request(
 
 @dataclass(frozen=True)
 class ClauseRules:
-    """What a selection of clauses adds to the options: features that are kept and dropped, the ranker in use."""
+    """What clauses add to the user's options: features to keep, features to drop, and the ranker in use."""
 
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()

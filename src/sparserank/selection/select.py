@@ -192,7 +192,7 @@ class Prepared:
     used            {part: the data as they were read}
     excused         columns about which nothing is said; suspects: {column: what is said}
     notes           what follows the notes of the job
-    request, responses   that a selection of boosts is about
+    request, responses   those whose boosts are selected; None otherwise
     """
 
     job: SelectionJob
@@ -317,7 +317,7 @@ def _finished(ready: Prepared, sources: Mapping[str, Any], chosen: AllSelectOpti
         if store is not None:
             store.log({"event": "start"})
         found = job.execute(store, chosen["progress"])
-        # What is said of the chosen model besides.
+        # Further remarks on the chosen model.
         support = found.model.support.tolist()
         excused = [*ready.excused, *ready.suspects]
         alone = nearly_best_alone(job.judged, found.best.values, plan.metric, support, excused)

@@ -97,8 +97,7 @@ class TreesSelection:
 
     @property
     def sentences(self) -> list[str]:
-        """The choice, the bound on its loss, the effects that the queries can show, the stability of the selection,
-        and the value of all features."""
+        """The choice, the bound on its loss, the effects that the queries can show, and the value of all features."""
         said = choice_sentences(self.choice, self.metric, len(self.feature_names))
         everything = self.all_features
         text = f"Trees on the chosen list have {self.metric} {self.chosen.mean:.4f} out of fold"
