@@ -73,7 +73,7 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "query": (RESPONSES, RESPONSES.replace(" search.json", " other-search.json")),
     "allow_overlap": ("train.txt --valid valid.txt" + FEW, "train.txt --valid train.txt --allow-overlap" + FEW),
 }
-SHARED = "penalties metric report_metrics convention feature_transform cv random_state margin guarantee k sizes costs"
+SHARED = "metric report_metrics convention cv random_state margin guarantee k sizes costs"
 OF_FOR_MODEL = {name: SELECT[name] for name in (*SHARED.split(), "feature_groups", "keep", "drop", "confidence")} | {
     "costs": "--costs other-costs.txt",
     "k": "--k 3",
