@@ -37,12 +37,12 @@ NODES = {
     "cli": 23_892,
     "report": 24_222,
     "papers": 17_550,
-    "selection": 52_199,
+    "selection": 52_172,
     "rankers": 14_739,
     "crossval": 36_347,
     "evaluation": 10_215,
     "export": 25_453,
-    "model": 14_646,
+    "model": 14_694,
     "paths": 19_396,
     "solvers": 12_027,
     "objective": 3_913,
@@ -55,7 +55,7 @@ NODES = {
     "penalties": 12_832,
     "metrics": 5_567,
     "options": 7_717,
-    "ground": 7_275,
+    "ground": 7_309,
 }
 CHARACTERS = {
     "report": 14_303,

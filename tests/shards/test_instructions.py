@@ -14,8 +14,8 @@ from numba import njit
 
 import sparserank as sr
 from sparserank.bins import STRAIGHT, fit_bins
+from sparserank.execution import return_freed_memory
 from sparserank.objective import PairwiseObjective
-from sparserank.selection.fuse import return_freed_memory
 from sparserank.shards._instructions import add_at, prefetch
 
 
@@ -91,7 +91,7 @@ def test_kernels_run_as_python_too() -> None:
 # Blocks of 50 kB between small objects that stay: 200 MB that free() alone does not return.
 HELD = """
 import numpy as np
-from sparserank.selection.fuse import return_freed_memory
+from sparserank.execution import return_freed_memory
 def resident():
     with open("/proc/self/statm") as text:
         return int(text.read().split()[1]) * 4096 / 1e6

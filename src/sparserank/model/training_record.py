@@ -66,12 +66,13 @@ def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -
         kept.append(x[taken[rows]])
         at += len(x)
     sample, lengths = np.concatenate(kept), of_query[::step]
+    kept.clear()  # the sample is as large
     ends = np.column_stack([np.fmin.reduce(lows), np.fmax.reduce(highs)])
     knows_missing = data.filled is not None or data.fill_values is None
     out = []
     for i, m in enumerate(models):
         own = np.searchsorted(used, wholes[i].support)
-        table = _table(wholes[i], sample[:, own])
+        table = _table(wholes[i], [sample[:, k] for k in own])
         extremes = dict(zip((f.name for f in wholes[i].features), ends[own], strict=True))
         record = {name: _record(x, extremes.get(name, ()), lengths, knows_missing) for name, x in table.items()}
         low = {LOWEST: lowest[i]} if math.isfinite(lowest.get(i, math.nan)) else {}
@@ -110,15 +111,16 @@ def of_whole_columns(model: RankingModel) -> RankingModel:
     return replace(model, features=(*model.features, *(f for f in made if f.index not in selected)))
 
 
-def _table(whole: RankingModel, features: np.ndarray) -> dict[str, np.ndarray]:
+def _table(whole: RankingModel, features: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """{column of the table: (n_docs,) its values, NaN where missing; of a category the number of the level, infinite if
-    it has no feature}, of a model `of_whole_columns` and its selected features (n_docs, n), NaN where missing."""
-    values = dict(zip(whole.support.tolist(), features.T, strict=True))
+    it has no feature}, of a model `of_whole_columns` and its selected features, (n_docs,) each, NaN where missing."""
+    values = dict(zip(whole.support.tolist(), features, strict=True))
+    n_docs = len(features[0]) if features else 0
     out = {}
     for name, own in whole.sources.items():
         parts = {None if f.derived is None else f.derived.level or "": values[f.index] for f in own}
         number, flag = parts.pop(None, None), parts.pop("", None)
-        x = np.full(len(features), np.inf if parts else 0.0) if number is None else number.copy()
+        x = np.full(n_docs, np.inf if parts else 0.0) if number is None else number.copy()
         for level, has in enumerate(parts.values()):
             x[has > 0] = level
         if flag is not None:
@@ -152,7 +154,9 @@ class _Sample:
         """kinds (n_docs, n_kinds) bool, of the rows that are counted (n_docs,) bool, in queries of these lengths."""
         starts = np.cumsum(lengths) - lengths
         of_query = np.add.reduceat(counted, starts, dtype=np.float64)
-        found = np.add.reduceat(kinds & counted[:, None], starts, axis=0, dtype=np.float64)
+        # One kind after the other: as numbers, all of them take eight times the memory.
+        each = [np.add.reduceat(kind & counted, starts, dtype=np.float64) for kind in kinds.T]
+        found = np.column_stack(each)
         n, n_queries = float(of_query.sum()), len(lengths)
         shares = found.sum(axis=0) / max(n, 1.0)
         clumps = float(((of_query / max(n, 1.0)) ** 2).sum())
@@ -314,7 +318,7 @@ def drift(model: RankingModel, data: Any, *, qid: str | None = None) -> list[dic
     lists = data.relevance, data.query_ptr, CONVENTIONS["default"]
     top = rank_lists(scores, *lists).first(TOP)
     chance = FALSE_ALARMS / (len(RISES) * max(len(records), 1))
-    tables = _table(whole, filled), _table(whole, np.where(is_missing(given), np.nan, given))
+    tables = _table(whole, [*filled.T]), _table(whole, [*np.where(is_missing(given), np.nan, given).T])
     rows = []
     for name in model.weights:
         before = records[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from sparserank.data.read import read_sources
 from sparserank.data.reading import Reading
 from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.errors import DataError, ParameterError
+from sparserank.execution import return_freed_memory
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.metrics import Metric, parse_metric
 from sparserank.model.fusion import facts_of
@@ -294,16 +294,3 @@ def _sources(runs: Any, qrels: Any, chosen: AllFuseOptions) -> dict[str, Any]:
     """The sources of the queries, as recorded in the result."""
     listed = list(runs.values()) if isinstance(runs, Mapping) else runs if isinstance(runs, list | tuple) else [runs]
     return {"train": [*listed, *([] if qrels is None else [qrels])], "test": chosen["test_qrels"]}
-
-
-def return_freed_memory() -> None:
-    """Return freed memory to the system, where the C library offers it (glibc); elsewhere nothing happens.
-
-    glibc allocates arrays below 32 MB among small objects, and keeps their memory for reuse when they are freed. After
-    many such arrays, it can hold as much memory as is in use. Takes milliseconds.
-    """
-    try:
-        trim = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # another C library; TypeError: Windows
-        return
-    trim(0)

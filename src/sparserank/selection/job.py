@@ -32,7 +32,7 @@ from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
 from sparserank.data.folds import query_folds
 from sparserank.errors import ConvergenceWarning, DataError
-from sparserank.execution import available_cores, one_blas_thread
+from sparserank.execution import available_cores, one_blas_thread, return_freed_memory
 from sparserank.export import ENGINES
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
@@ -192,6 +192,7 @@ class SelectionJob:
         plan, cv = self.plan, self.cv
         began = time.perf_counter()
         candidate_set = self.candidates(store, progress)
+        return_freed_memory()  # of the paths; the facts about the final models read whole columns
         try:
             choice = plan.choose(candidate_set.sparse, candidate_set.dense, self.problem.defended)
         except DataError as error:
