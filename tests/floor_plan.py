@@ -39,7 +39,7 @@ NODES = {
     "papers": 17_550,
     "selection": 52_172,
     "rankers": 14_739,
-    "crossval": 36_347,
+    "crossval": 36_386,
     "evaluation": 10_215,
     "export": 25_453,
     "model": 14_694,

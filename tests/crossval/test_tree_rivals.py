@@ -358,6 +358,21 @@ def test_a_model_file_with_the_line_ends_of_windows_is_read(model_file):
     assert read_tree_file(model_file) == expected  # LightGBM itself would end the process
 
 
+def test_settings_are_read_by_versions_that_take_none_from_a_text(model_file, monkeypatch):
+    """As LightGBM 4.3, the lowest version: the parameters of a model that is passed as a text are lost."""
+    booster = lightgbm.Booster
+
+    def as_before(**given: Any) -> Any:
+        made = booster(**given)
+        made.params = {} if "model_str" in given else made.params
+        return made
+
+    expected = read_tree_file(model_file)
+    monkeypatch.setattr(lightgbm, "Booster", as_before)
+    assert read_tree_file(model_file) == expected
+    assert dict(expected.settings.others)["num_leaves"] == "5"
+
+
 def test_aliases_of_a_parameter_that_is_not_used_may_stand_together(tmp_path):
     file = tmp_path / "train.conf"
     file.write_text("num_leaves = 4\nseed = 1\nrandom_state = 1\nverbose = -1\nverbosity = -1\n")

@@ -108,13 +108,11 @@ def _of_model(file: Path, text: str) -> TreeFile:
         raise DataFormatError(
             f"{file}: is a LightGBM model that is cut off: features, trees or parameters are missing; save it again."
         )
+    unreadable = lightgbm_here().basic.LightGBMError, ValueError  # the latter: the last line, the categories of pandas
     try:
         booster = saved_booster(file)
         infos = booster.dump_model(num_iteration=1)["feature_infos"]
-    except (
-        lightgbm_here().basic.LightGBMError,
-        ValueError,
-    ) as error:  # ValueError: the last line, the categories of pandas
+    except unreadable as error:
         raise DataFormatError(f"{file}: LightGBM cannot read it ({brief(str(error))}); save it again.") from error
     given = {name: _value(value) for name, value in booster.params.items() if value not in ("", [])}
     own = _learning(given, names_of_parameters())

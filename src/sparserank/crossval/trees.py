@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -136,9 +137,13 @@ def saved_booster(path: StrPath) -> Any:
         LightGBMError, ValueError   LightGBM cannot read the file
     """
     lightgbm = lightgbm_here()
-    with contextlib.redirect_stdout(io.StringIO()):
-        # From a text, because LightGBM ends the process over a file with the line ends of Windows.
-        return lightgbm.Booster(model_str=Path(path).read_text(encoding="utf-8"))
+    text = Path(path).read_text(encoding="utf-8")
+    with TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        # From a copy, because LightGBM ends the process over the line ends of Windows; in a file, because LightGBM 4.3
+        # takes no parameters from a text.
+        copy = Path(folder, "model.txt")
+        copy.write_text(text, encoding="utf-8", newline="\n")
+        return lightgbm.Booster(model_file=copy)
 
 
 def check_trees(data: RankingDataset, settings: TreeSettings = LIGHTGBM_SETTINGS) -> None:
