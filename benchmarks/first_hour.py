@@ -154,7 +154,7 @@ def _installed(place: Place, wheel: Path) -> tuple[float, dict[str, tuple[str, i
     return seconds, {name: (version, size) for name, (version, size) in after.items() if name not in before}, byte_code
 
 
-def _done(place: Place, task: Task, data: Path, first: Path | None) -> Path:
+def run_task(place: Place, task: Task, data: Path, first: Path | None) -> Path:
     """One task in a folder of its own, beside the data (and what the first task left); the folder."""
     work = place.folder / f"task-{len(list(place.folder.glob('task-*'))) + 1}"
     work.mkdir()
@@ -214,7 +214,7 @@ def main() -> int:
         place.took()
         first = None
         for task in tasks():
-            work = _done(place, task, data, first if "export" in "".join(task.commands) else None)
+            work = run_task(place, task, data, first if "export" in "".join(task.commands) else None)
             first = first or work
         whole = sum(size for _, size in sizes.values())
         head = [
