@@ -235,7 +235,7 @@ def test_lines_are_parsed_up_to_the_first_bad_one() -> None:
     labels, row_ptr, indices, values = (
         np.empty(9),
         np.zeros(9, dtype=np.int64),
-        np.empty(9, dtype=np.int64),
+        np.empty(9, dtype=np.int32),
         np.empty(9),
     )
     lines, runs = np.empty(9, dtype=np.int64), np.zeros((9, 3), dtype=np.int64)
