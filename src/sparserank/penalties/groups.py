@@ -115,7 +115,8 @@ class Grouped(Penalty):
 
     def _slopes(self, w: np.ndarray) -> np.ndarray:
         """(n_groups,) derivatives of p by the norm of each group; inf where use is not allowed."""
-        norms, price = self._norms(w), self._prices(len(w))
+        norms = self._norms(w)
+        price = self._prices(len(w))
         slope = np.full(len(norms), np.inf)
         finite = np.isfinite(price)
         slope[finite] = self.of._slope(norms[finite], price[finite])
@@ -124,7 +125,8 @@ class Grouped(Penalty):
     # -- the contract -------------------------------------------------------------------------------------------------
 
     def value(self, w: np.ndarray) -> float:
-        norms, prices = self._norms(w), self._prices(len(w))
+        norms = self._norms(w)
+        prices = self._prices(len(w))
         if (w * self.feature_signs(len(w)) < 0).any() or ((w != 0) & ~self.usable(len(w))).any():
             return float("inf")
         used = norms > 0  # 0 times an infinite price is undefined
@@ -143,7 +145,8 @@ class Grouped(Penalty):
         section 7, KKT)."""
         n = len(w)
         group, _ = self._groups(n)
-        norms, slopes = self._norms(w), self._slopes(w)
+        norms = self._norms(w)
+        slopes = self._slopes(w)
         slopes = np.where(np.isfinite(slopes), slopes, 0.0)
         # Groups that are not 0: subtract the gradient of the norm, slope * u / |u|.
         along = np.where(norms > 0, slopes / np.where(norms > 0, norms, 1.0), 0.0)[group]

@@ -112,13 +112,15 @@ class GreedyRankRLS(LinearRanker):
     n_threads: int | None = None
 
     def _learn(self, given: TrainingSet) -> None:
-        data, query_weight = given.data, given.query_weight
+        data = given.data
+        query_weight = given.query_weight
         k = self.k if self.k is not None else self.k_max
         path, empty_error = self._search(data, k, query_weight)
         chosen = path[-1]
         if self.k is None:
             chosen = min(path, key=lambda s: s.leave_query_out_error / empty_error + self.size_penalty * s.k)
-        self.path_, self.empty_error_ = path, empty_error
+        self.path_ = path
+        self.empty_error_ = empty_error
         self.selected_ = np.array(chosen.features)
         self.coef_ = chosen.coef
         self.leave_query_out_error_ = chosen.leave_query_out_error
