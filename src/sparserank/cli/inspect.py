@@ -174,7 +174,7 @@ def _model(path: Path) -> None:
 def _request(path: Path) -> None:
     """The clauses of a search request; one that cannot be tuned as it is, is printed so that it can."""
     from sparserank.export.linear_weights import json_text
-    from sparserank.export.search_query import EXPECTED, proposed, search_query
+    from sparserank.requests.search_query import EXPECTED, proposed, search_query
     from sparserank.strict_json import read_json
 
     body = read_json(path, EXPECTED)

@@ -10,12 +10,12 @@ from typing import Any
 from sparserank.errors import DataError
 from sparserank.export import boosts, elasticsearch, lucene, onnx_graph, python_code, ranklib, solr, sql, trees, vespa
 from sparserank.export.engine import Engine, Files, Options
-from sparserank.export.search_query import read_search_query
 from sparserank.export.terms import offset_of, sum_of
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import REQUEST
 from sparserank.options import option
 from sparserank.options.selection import REQUESTS
+from sparserank.requests.search_query import read_search_query
 from sparserank.text import brief
 
 ENGINES: dict[str, Engine] = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparserank.data.responses import REST
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.linear_weights import json_text
 from sparserank.export.terms import Sum
+from sparserank.requests.responses import REST
 from sparserank.text import brief
 from sparserank.transforms import NONE
 

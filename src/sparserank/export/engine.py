@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.export.search_query import SearchQuery
 from sparserank.export.terms import Sum, shown
 from sparserank.model.feature import Feature
 from sparserank.options import option
 from sparserank.options.selection import TREES
+from sparserank.requests.search_query import SearchQuery
 from sparserank.text import brief
 from sparserank.transforms import KINDS, LOG, NONE
 

@@ -17,12 +17,10 @@ from sparserank.data.feature_logs import answers
 from sparserank.data.matrices import columns_dense
 from sparserank.data.read import is_path, paths_of
 from sparserank.data.read_files import kind_of
-from sparserank.data.responses import NOISE, REQUEST, REST, Scored
 from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.data.runs import Qrels, Run, graded, pairs_of
 from sparserank.data.suspects import names_in
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
-from sparserank.export.search_query import SearchQuery, difference, read_search_query
 from sparserank.metrics import Metric
 from sparserank.metrics.ranking import rank_lists
 from sparserank.model import RankingModel
@@ -30,6 +28,8 @@ from sparserank.number_checks import rounded
 from sparserank.options import option
 from sparserank.options.selection import REQUESTS, AllSelectOptions
 from sparserank.paths.refits import NamedFormulas
+from sparserank.requests.responses import NOISE, REQUEST, REST, Scored
+from sparserank.requests.search_query import SearchQuery, difference, read_search_query
 from sparserank.selection.plan import SelectionPlan
 from sparserank.text import Caution, brief
 

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.responses import LARGEST, RESERVED, REST
 from sparserank.errors import DataError, DataFormatError
-from sparserank.export import edismax
-from sparserank.export.query_types import (
+from sparserank.lazy import cached_property
+from sparserank.options.selection import REQUESTS
+from sparserank.requests import edismax
+from sparserank.requests.query_types import (
     BOOST,
     LEAST,
     NAME,
@@ -30,8 +31,7 @@ from sparserank.export.query_types import (
     no_factor,
     per_field,
 )
-from sparserank.lazy import cached_property
-from sparserank.options.selection import REQUESTS
+from sparserank.requests.responses import LARGEST, RESERVED, REST
 from sparserank.strict_json import read_json
 from sparserank.text import brief
 

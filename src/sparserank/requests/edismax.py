@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataFormatError, DataWarning
-from sparserank.export.query_types import BOOST, NAME, SCORED, entries_of
+from sparserank.requests.query_types import BOOST, NAME, SCORED, entries_of
 from sparserank.text import brief, listed
 
 PARAMS = "params"
