@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from sparserank.cli.declared import FLAGS, OUTPUT, Argument, Command
-from sparserank.cli.output import FORMATS, TEXT, Answer, answer, versions_in_use
+from sparserank.cli.output import FORMATS, TEXT, Answer, answering, versions_in_use
 from sparserank.cli.reading import READ, check, typed
 from sparserank.cli.screen import announce_compiling
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import DataError, ParameterError, SparserankError
 from sparserank.options import Option
 from sparserank.options.spelling import command_line, flag_of, rendered
 
@@ -260,7 +261,6 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
         raise click.BadParameter(f"must be one of {', '.join(FORMATS)}; got {format!r}.", param_hint="--format")
     if quiet and verbose:
         raise click.BadParameter("cannot be combined with --verbose.", param_hint="--quiet")
-    answer.__dict__.update(Answer(format or TEXT, bool(quiet), bool(verbose)).__dict__)
     if verbose:
         click.echo(versions_in_use(), err=True)
     options = [p for p in context.command.params if isinstance(p, DeclaredOption)]
@@ -275,14 +275,17 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
     for option in options:
         if option.kind in ("int", "float") and option.name in given:
             check(option.opts[0], option.declared.kind, given[option.name])
-    announce_compiling()
-    with command_line(flags):
+    with command_line(flags), answering(Answer(format or TEXT, bool(quiet), bool(verbose))) as own:
+        announce_compiling()
         try:
             run(**given)
         except ParameterError as error:
             if error.owner:  # of a penalty or a metric that an option names
                 raise DataError(str(error)) from error
             raise click.BadParameter(typed(error.message), param_hint=flag_of(error.parameter, flags)) from error
-    answer.print()
-    if answer.code:
-        context.exit(answer.code)
+        except (SparserankError, OSError, MemoryError):
+            if verbose:
+                traceback.print_exc()
+            raise
+    own.print()
+    context.exit(own.code)

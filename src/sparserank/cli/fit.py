@@ -51,10 +51,10 @@ def _show(fitted: FittedModel, out: Path) -> None:
     ranker, model, data = fitted.ranker, fitted.model, fitted.data
     facts = {"model": str(out), **fitted.facts}
     give(facts, [{name: value for name, value in facts.items() if name != "features"}])
-    if answer.format == TEXT and not answer.verbose:
+    if answer().format == TEXT and not answer().verbose:
         show_all(_short(fitted, out))
         return
-    if answer.verbose:
+    if answer().verbose:
         show_all(_short(fitted, out)[:3])
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"
     certificate = [f"{ranker.objective_:.9f}", f"{ranker.kkt_violation_:.1e}", gap]

@@ -231,7 +231,7 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
         f"queries, any column drifts. top 10s: share of queries with other documents among the first {TOP} if the "
         "column is held at one value."
     )
-    answer.code = FAILED_CHECK if fail and any(r["drift"] for r in rows) else 0
+    answer().code = FAILED_CHECK if fail and any(r["drift"] for r in rows) else 0
 
 
 def _compared(row: dict[str, Any], rule: str, rise: float) -> str:

@@ -7,7 +7,9 @@ import json
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,12 +62,28 @@ class Answer:
             writer.writerows([shown(r.get(k)) for k in columns] for r in rows)
 
 
-answer = Answer()
+_current: ContextVar[Answer] = ContextVar("answer")
+
+
+@contextmanager
+def answering(own: Answer) -> Iterator[Answer]:
+    """A context in which this is the answer of the command that runs."""
+    before = _current.set(own)
+    try:
+        yield own
+    finally:
+        _current.reset(before)
+
+
+def answer() -> Answer:
+    """The answer of the command that this thread runs; elsewhere a new one, in text."""
+    return _current.get(None) or Answer()
 
 
 def give(document: Any, rows: Sequence[Mapping[str, Any]], *, exact: bool = False) -> None:
     """Set the result for programs: the document for json, the rows for csv; `exact` leaves texts unescaped."""
-    answer.document, answer.rows, answer.exact = document, rows, exact
+    own = answer()
+    own.document, own.rows, own.exact = document, rows, exact
 
 
 def refuse_other(path: Path, begins: str) -> None:

@@ -118,7 +118,7 @@ def _put(out: Path | None, lines: Iterable[str], rows: Callable[[], list[dict[st
         with atomic_write(out, "wb") as stream:
             write(pa.Table.from_pylist(rows()), stream)
         return
-    if out is None and answer.format != TEXT:
+    if out is None and answer().format != TEXT:
         found = rows()
         give(found, found)
         return

@@ -15,9 +15,7 @@ from sparserank.transforms import NONE
 
 def boosts(of: Sum, options: Options) -> Files:
     """Write query.json, the request with new boosts; without a request, boosts.json: {clause: factor of its boost}."""
-    options.refuse(
-        "a request is a sum of its clauses", "sigmoid", "offset", "normalizers", "features", "filled", "shifted"
-    )
+    options.refuse("a request is a sum of its clauses", "sigmoid", "offset", "normalizers", "features", "filled")
     weights = {t.name: t.slope for t in of.terms}
     if odd := next((name for name, weight in weights.items() if weight < 0), None):
         raise DataError(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparserank.bins import StepFunction
-from sparserank.errors import DataError
+from sparserank.errors import ParameterError
 from sparserank.export.terms import MISSING_FROM, Sum, contribution, is_fine, rise, where_missing
 from sparserank.model.feature import Feature
 from sparserank.text import brief
@@ -144,14 +144,17 @@ def _value(name: str, dialect: Dialect, features: Mapping[str, Any]) -> str:
         return dialect.variable(name)
     given = features[name]
     if not isinstance(given, str) or not given.strip():
-        raise DataError(
-            f"features: {brief(name)} must be an expression of {dialect.engine}, as a string; got {brief(str(given))}."
+        raise ParameterError(
+            "features",
+            f"The definition of {brief(name)} must be an expression of {dialect.engine}, as a string; got "
+            f"{brief(str(given))}.",
         )
     text = given.strip()
     if not _is_one_expression(text, dialect.comments):
-        raise DataError(
-            f"features: {brief(name)} must be one expression without comments, with all brackets and quotes "
-            f"closed; got {brief(text)}."
+        raise ParameterError(
+            "features",
+            f"The definition of {brief(name)} must be one expression without comments, with all brackets and quotes "
+            f"closed; got {brief(text)}.",
         )
     return text if SIMPLE.fullmatch(text) else f"({text})"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.expression import IDENTIFIER
 from sparserank.export.linear_weights import Names, definition_of, json_text, single_precision
@@ -42,7 +42,7 @@ def source_of(name: str, definition: Mapping[str, Any]) -> Source:
     """The function whose value is the feature of the store.
 
     Raises
-        DataError   its class has no such function, or a parameter is missing
+        ParameterError   its class has no such function, or a parameter is missing
     """
     kind, params = definition["class"].removeprefix(PACKAGE), definition.get("params")
     params = params if isinstance(params, Mapping) else {}
@@ -52,14 +52,17 @@ def source_of(name: str, definition: Mapping[str, Any]) -> Source:
         plain = field if IDENTIFIER.fullmatch(field) else quoted(field)
         return Source("{!func}", f"def(field({plain}),{default})", True)
     if kind != QUERY:
-        raise DataError(
-            f"features: {brief(name)} is a {brief(kind)}, whose logarithm Solr cannot compute. Define it as a "
-            f"{FIELD} or a {QUERY}, or leave it out of the model."
+        raise ParameterError(
+            "features",
+            f"Feature {brief(name)} is a {brief(kind)}, whose logarithm Solr cannot compute. Define it as a {FIELD} "
+            f"or a {QUERY}, or leave it out of the model.",
         )
     query = _text(name, params.get("q"), "q")
     filters = params.get("fq")
     if filters and float(default):
-        raise DataError(f"features: {brief(name)} has both fq and a defaultValue. Put the filter into q.")
+        raise ParameterError(
+            "features", f"Feature {brief(name)} has both fq and a defaultValue. Put the filter into q."
+        )
     return Source(f"{{!func x={quoted(query)}}}", f"def(query($x,{default}),{default})", float(default) < 0, filters)
 
 
@@ -100,15 +103,19 @@ def _number(name: str, value: Any) -> str:
     except ValueError:
         found = math.nan
     if not math.isfinite(found):
-        raise DataError(f"features: the defaultValue of {brief(name)} must be a number; got {brief(str(value))}.")
+        raise ParameterError(
+            "features", f"The defaultValue of {brief(name)} must be a number; got {brief(str(value))}."
+        )
     return "0" if found == 0 else repr(found)
 
 
 def _text(name: str, value: Any, what: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise DataError(f"features: the params of {brief(name)} need {what!r} as a string; got {brief(str(value))}.")
+        raise ParameterError(
+            "features", f"The params of {brief(name)} need {what!r} as a string; got {brief(str(value))}."
+        )
     if what == "field" and "${" in value:
-        raise DataError(f"features: the field of {brief(name)} cannot contain '${{'; got {brief(value)}.")
+        raise ParameterError("features", f"The field of {brief(name)} cannot contain '${{'; got {brief(value)}.")
     return value
 
 

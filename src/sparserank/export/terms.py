@@ -10,7 +10,7 @@ import numpy as np
 
 from sparserank.bins import StepFunction
 from sparserank.data.missing import HUGE
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.model.feature import Feature
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.training_record import booleans_of, lowest_score
@@ -137,7 +137,8 @@ def offset_of(model: RankingModel, offset: float | str) -> float:
     """The given offset, or with 'auto' the smallest integer that keeps training scores at least ROOM above 0.
 
     Raises
-        DataError   not a number from -MAX_OFFSET to MAX_OFFSET; 'auto' for a model without a recorded lowest score
+        ParameterError   not a number from -MAX_OFFSET to MAX_OFFSET
+        DataError        'auto' for a model without a recorded lowest score
     """
     if isinstance(offset, str) and offset == AUTO:
         lowest = lowest_score(model)
@@ -152,5 +153,6 @@ def offset_of(model: RankingModel, offset: float | str) -> float:
     except OverflowError:
         added = math.nan
     if not abs(added) <= MAX_OFFSET:
-        raise DataError(f"offset must be a finite number or {AUTO}; got {brief(str(offset))} (usable: -1e6 to 1e6).")
+        usable = f"must be a finite number or {AUTO}; got {brief(str(offset))} (usable: -1e6 to 1e6)."
+        raise ParameterError("offset", usable)
     return added

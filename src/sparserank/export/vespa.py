@@ -11,7 +11,7 @@ import math
 import re
 
 from sparserank.data.fusion.norms import LOGRANK, RETURNED, RRF
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.expression import IDENTIFIER, Dialect, Words, by_choice, expression, given_or_nan
 from sparserank.export.fusion_engine import FusionEngine
@@ -103,11 +103,12 @@ def vespa(of: Sum, options: Options) -> Files:
 
 
 def require_profile_name(name: str) -> None:
-    """Raise DataError for a name that a rank profile cannot have."""
+    """Raise ParameterError for a name that a rank profile cannot have."""
     if not IDENTIFIER.fullmatch(name) or name in ("default", "unranked"):
-        raise DataError(
-            f"{option('name')} must consist of letters, digits and _, and must not be default or unranked, which are "
-            f"built into Vespa; got {brief(name)}."
+        raise ParameterError(
+            "name",
+            "must consist of letters, digits and _, and must not be default or unranked, which are built into Vespa; "
+            f"got {brief(name)}.",
         )
 
 

@@ -29,7 +29,7 @@ from sparserank.data.tables.frames import (
     query_ids,
     without_qid,
 )
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.files import atomic_write
 from sparserank.model.content import content_of
 from sparserank.model.feature import Feature, Shaping, numbers
@@ -290,15 +290,18 @@ class RankingModel:
 
         Raises
         ------
+        ParameterError
+            The value is not one of these.
         DataError
-            The value is not one of these, or the model has no median of a feature that it uses.
+            The model has no median of a feature that it uses.
         """
         if missing is None or (isinstance(missing, str) and missing == ERROR):
             return self
         if not isinstance(missing, str) or missing != OF_MODEL:
-            raise DataError(
-                f"missing must be {OF_MODEL!r} (the training medians) or {ERROR!r} for a model; got {brief(missing)}. "
-                "To fill in other values, replace them in the data first."
+            raise ParameterError(
+                "missing",
+                f"must be {OF_MODEL!r} (the training medians) or {ERROR!r} for a model; got {brief(missing)}. To fill "
+                "in other values, replace them in the data first.",
             )
         features = [f._replace(missing=f.median if f.missing is None else f.missing) for f in self.features]
         lacking = next((f.name for f in features if f.missing is None), None)
@@ -551,7 +554,7 @@ class RankingModel:
         Raises
         ------
         DataError
-            The format cannot express the model or an option; the message contains the remedy.
+            As `export`; the message contains the remedy.
         """
         from sparserank.export import export
 

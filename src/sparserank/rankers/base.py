@@ -26,6 +26,7 @@ from sparserank.losses import PairwiseLoss, loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.objective import PairwiseObjective
 from sparserank.options.arguments import check_arguments
+from sparserank.options.declared import refuse_unknown
 from sparserank.options.kinds import Kind
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.reading import READING
@@ -64,6 +65,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     _kinds: ClassVar[Mapping[str, Kind]] = {}  # allowed values of the constructor's parameters
     _takes_client = False  # whether it reads the data only as sums over shards
     _takes_doc_weight = False  # whether every pair of the ranker's loss can carry the weight of its preferred document
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Refuse parameters that the constructor does not have in a sentence, with their present name."""
+        refuse_unknown(cls.__name__, cls._get_param_names(), given, of=cls.__name__)
+        return super().__new__(cls)
 
     def fit(
         self,
