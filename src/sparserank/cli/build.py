@@ -123,7 +123,8 @@ class DeclaredArgument(click.Argument):
     def __init__(self, declared: Argument) -> None:
         kind, several, required = _read_as(declared.command)
         super().__init__([declared.name], type=TYPES[kind], nargs=-1 if several else 1, required=required)
-        self.help, self.kind = declared.help, f"list[{kind}]" if several else kind
+        self.help = declared.help
+        self.kind = f"list[{kind}]" if several else kind
         self.metavar = f"{declared.name}{'...' * several}"
 
 
@@ -136,8 +137,10 @@ class DeclaredOption(click.Option):
 
     def __init__(self, declared: Option, *, required: bool = False) -> None:
         kind, several, _ = _read_as(declared.command or declared.kind.command)
-        self.panel, self.kind = declared.panel or "Options", f"list[{kind}]" if several else kind
-        self.declared, default = declared, declared.default
+        self.panel = declared.panel or "Options"
+        self.kind = f"list[{kind}]" if several else kind
+        self.declared = declared
+        default = declared.default
         if declared.shown:
             self.words = rendered(declared.shown, FLAGS)
         elif isinstance(default, tuple):

@@ -236,9 +236,11 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
     cells: list[list[str]] = [[] for _ in shown]  # the comparison with the first system
     if everything:
         head += "; differences from the first system, paired t test"
-        columns, cells = ["difference", "its interval", "p", "p (Holm)"], [_tested(r) for r in shown]
+        columns = ["difference", "its interval", "p", "p (Holm)"]
+        cells = [_tested(r) for r in shown]
     elif compared.others:
-        columns, cells = ["against the first, paired"], [[_relative(r, signs[r["metric"]])] for r in shown]
+        columns = ["against the first, paired"]
+        cells = [[_relative(r, signs[r["metric"]])] for r in shown]
     table(
         head,
         ["system", "metric", "mean", "interval", *columns],

@@ -36,7 +36,8 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
     told = propose(tables, found, reading)
     facts, rows = ({}, []) if told.blocked else _facts(files, reading, told, found)
     next_ = None if told.blocked else _next(files, reading, told, facts)
-    roles, paths = [*told.roles()], [str(f) for f in files]
+    roles = [*told.roles()]
+    paths = [str(f) for f in files]
     use = (
         {name: WORDS[role] for role, name, _ in roles}
         | dict.fromkeys(told.left_out, "left out")

@@ -16,7 +16,10 @@ from typing import Any
 
 from sparserank.text import visible
 
-TEXT, MARKDOWN, JSON, CSV = "text", "markdown", "json", "csv"
+TEXT = "text"
+MARKDOWN = "markdown"
+JSON = "json"
+CSV = "csv"
 FORMATS = (TEXT, MARKDOWN, JSON, CSV)
 FAILED_CHECK = 3  # exit code of --fail-if-worse and --fail-if-drift
 MARKS = re.compile(r"[\\`*_~<>\[\]|#]")  # characters that mean something in Markdown
@@ -83,7 +86,9 @@ def answer() -> Answer:
 def give(document: Any, rows: Sequence[Mapping[str, Any]], *, exact: bool = False) -> None:
     """Set the result for programs: the document for json, the rows for csv; `exact` leaves texts unescaped."""
     own = answer()
-    own.document, own.rows, own.exact = document, rows, exact
+    own.document = document
+    own.rows = rows
+    own.exact = exact
 
 
 def refuse_other(path: Path, begins: str) -> None:

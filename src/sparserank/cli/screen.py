@@ -195,7 +195,9 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         finally:
             bar.stop()
         return
-    last, ended, begun = time.monotonic(), 0, False
+    last = time.monotonic()
+    ended = 0
+    begun = False
 
     def tell(text: str) -> None:
         if not own.quiet:
@@ -211,8 +213,10 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
             tell(f"{title}: {done} of {total} pieces reused from an earlier run")
         elif not begun and done == 0 and left is None and what != "start":  # a description of the work
             tell(f"{title}: {what}")
-        now, begun = time.monotonic(), True
-        one_more, ended = done > ended, done
+        now = time.monotonic()
+        begun = True
+        one_more = done > ended
+        ended = done
         if not (own.verbose and one_more) and (left is None or now - last < QUIET_INTERVAL_S):
             return
         last = now

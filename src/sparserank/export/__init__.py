@@ -114,7 +114,8 @@ def export(
     engine (mostly float32).
     """
     check_arguments(export, locals(), to=Choice(tuple(ENGINES)), offset=LATER)
-    added, shifted = offset_of(model, offset), bool(offset)
+    added = offset_of(model, offset)
+    shifted = bool(offset)
     engine = ENGINES[to]
     of_request = engine.boosts and REQUEST in model.parameters
     if shifted and sigmoid:
@@ -150,7 +151,8 @@ def export_command(model: RankingModel, place: str, to: str, request: Any = None
 
     request   the file of the search request that select had
     """
-    engine, defined = ENGINES[to], " --features FILE" if to in NEED_DEFINITIONS else ""
+    engine = ENGINES[to]
+    defined = " --features FILE" if to in NEED_DEFINITIONS else ""
     file = shlex.quote(request) if isinstance(request, str) else "FILE"
     defined = f" --query {file}" if engine.boosts and REQUEST in model.parameters else defined
     try:

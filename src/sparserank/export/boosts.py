@@ -31,4 +31,5 @@ def boosts(of: Sum, options: Options) -> Files:
 
 
 ENGINE = Engine("elasticsearch-query", "a request", boosts, transforms=(NONE,), takes_zero=True, boosts=True)
-OPENSEARCH, SOLR = replace(ENGINE, name="opensearch-query"), replace(ENGINE, name="solr-query")
+OPENSEARCH = replace(ENGINE, name="opensearch-query")
+SOLR = replace(ENGINE, name="solr-query")

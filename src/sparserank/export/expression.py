@@ -24,7 +24,9 @@ QUOTES = "'\"`"
 # languages differ in where quotes end. `$$` and `$name$` are quotes in PostgreSQL.
 FORBIDDEN = re.compile(r"--|/\*|;|(?<![\w$])\$\w*\$|[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
-SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 its 1
+# where log(1 + x) would lose digits, and x * x + 1 its 1
+SMALL = 1e-4
+LARGE = 1e8
 TINY = 1e-100  # whose square is a number, and which changes no x * x + 1
 
 
@@ -94,12 +96,15 @@ def _line(term: Feature, dialect: Dialect, features: Mapping[str, Any], booleans
     """Text of the contribution of a term, without its part of the constant."""
     level = None if term.derived is None else term.derived.level
     if term.derived is not None and term.name not in features and (level is None or dialect.equals is not None):
-        x, added, none = _value(term.source, dialect, features), dialect.number(rise(term)), dialect.number(0.0)
+        x = _value(term.source, dialect, features)
+        added = dialect.number(rise(term))
+        none = dialect.number(0.0)
         if level is None or dialect.equals is None:
             return dialect.given(x, none, added)
         return dialect.case(dialect.equals(x, level), added, none)
     first = 0.0 if term.heights is None else float(term.heights.values[0])  # part of the constant
-    x, other = _value(term.name, dialect, features), where_missing(term)
+    x = _value(term.name, dialect, features)
+    other = where_missing(term)
     filled = None if other is None else dialect.number(other - first)
     if term.name in booleans and dialect.boolean is not None and term.name not in features:
         yes, no = (dialect.number(contribution(term, value) - first) for value in (1.0, 0.0))
@@ -135,7 +140,8 @@ def _chosen(dialect: Dialect, x: str, edges: list[float], values: list[float]) -
     if not edges:
         return dialect.number(values[0])
     m = len(edges) // 2
-    low, high = _chosen(dialect, x, edges[:m], values[: m + 1]), _chosen(dialect, x, edges[m + 1 :], values[m + 1 :])
+    low = _chosen(dialect, x, edges[:m], values[: m + 1])
+    high = _chosen(dialect, x, edges[m + 1 :], values[m + 1 :])
     return dialect.case(f"{x} <= {dialect.number(edges[m])}", low, high)
 
 
@@ -204,7 +210,8 @@ class Words:
     def asinh(self, x: str, c: float, fine: bool) -> str:
         # z = x / c is computed only for small enough |x|; far from 0, asinh(z) is log(2 z), from log x and log c.
         # PostgreSQL raises an error where a square is too small for a number: TINY is added to z before.
-        z, size = f"({x} / {self.number(c)})", f"{self.size}({x})"
+        z = f"({x} / {self.number(c)})"
+        size = f"{self.size}({x})"
         small, large = (self.number(min(c * bound, sys.float_info.max)) for bound in (SMALL, LARGE))
         square = f"({self.size}{z} + {TINY}) * ({self.size}{z} + {TINY})"
         near = f"{self.ln}({self.size}{z} + sqrt({square} + {self.one}))"

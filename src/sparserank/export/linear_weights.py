@@ -20,7 +20,8 @@ def definition_of(
     features: Mapping[str, Any], term: Feature, needed: str, made: Callable[[str, str | None], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
     """The definition of a feature; if none is given for one that is made from a column, that of the field and level."""
-    name, given = term.name, features.get(term.name)
+    name = term.name
+    given = features.get(term.name)
     if term.derived is not None and given is None:
         return made(_field(features, term), term.derived.level)
     if not isinstance(given, Mapping) or needed not in given:

@@ -17,11 +17,16 @@ from sparserank.options import option
 from sparserank.text import brief
 from sparserank.transforms import ASINH, LOG
 
-OPSET, IR_VERSION = 17, 9
+OPSET = 17
+IR_VERSION = 9
 OPSET_OF_TEXTS = 19  # the first that compares texts
 LIMIT = np.array([float(MISSING_FROM)])
-WIDE, SCORE, N_DOCS = "X", "score", "n_docs"
-SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 its 1
+WIDE = "X"
+SCORE = "score"
+N_DOCS = "n_docs"
+# where log(1 + x) would lose digits, and x * x + 1 its 1
+SMALL = 1e-4
+LARGE = 1e8
 
 
 def onnx(of: Sum, options: Options) -> Files:
@@ -42,7 +47,8 @@ def onnx(of: Sum, options: Options) -> Files:
     except ImportError as error:
         raise DataError("ONNX needs the package onnx; install it with: pip install 'sparserank[onnx]'") from error
     made = [t for t in of.terms if t.derived is not None and not options.wide]
-    whole, of = of, replace(of, terms=tuple(t for t in of.terms if t not in made))
+    whole = of
+    of = replace(of, terms=tuple(t for t in of.terms if t not in made))
     names = list(dict.fromkeys([t.name for t in of.terms] + [t.source for t in made]))
     texts = {t.source for t in made if t.derived is not None and t.derived.level is not None}
     graph = _Graph(names)
@@ -140,7 +146,8 @@ def _shaped(graph: _Graph, x: str, of: Sum) -> str:
             # log(2 z) beyond LARGE, which is computed from log x and log c because z may overflow.
             c = numbers(of.terms, "constant")[None]
             z = graph.add("Div", x, graph.constant(c))
-            size, large = graph.add("Abs", z), graph.constant(np.array([LARGE]))
+            size = graph.add("Abs", z)
+            large = graph.constant(np.array([LARGE]))
             near = graph.add("Min", size, large)
             square = graph.add("Mul", near, near)
             root = graph.add("Sqrt", graph.add("Add", square, graph.constant(np.array([1.0]))))

@@ -19,7 +19,8 @@ from sparserank.text import brief
 from sparserank.transforms import ASINH, LOG, NONE
 
 PACKAGE = "org.apache.solr.ltr.feature."
-FIELD, QUERY = "FieldValueFeature", "SolrFeature"
+FIELD = "FieldValueFeature"
+QUERY = "SolrFeature"
 SMALL = "0.01"  # below this, ln(1 + x) in single precision loses digits that the series keeps
 
 
@@ -44,7 +45,8 @@ def source_of(name: str, definition: Mapping[str, Any]) -> Source:
     Raises
         ParameterError   its class has no such function, or a parameter is missing
     """
-    kind, params = definition["class"].removeprefix(PACKAGE), definition.get("params")
+    kind = definition["class"].removeprefix(PACKAGE)
+    params = definition.get("params")
     params = params if isinstance(params, Mapping) else {}
     default = _number(name, params.get("defaultValue", 0.0))
     if kind == FIELD:

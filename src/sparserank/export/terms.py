@@ -65,7 +65,8 @@ def sum_of(model: RankingModel) -> Sum:
             "this model applies logarithms in its scaling and also has transforms or steps. Fit it with "
             f"{option('transform', 'log')} instead."
         )
-    terms, intercept = [], 0.0
+    terms = []
+    intercept = 0.0
     for feature in model.features:
         term = feature._replace(mean=0.0, scale=1.0) if model.scaling == NONE else feature
         _refuse_infinite(term.name, term.slope, term.slope * term.mean)

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from sparserank.model.ranking_model import RankingModel
 
 
-FORMAT, FORMAT_OF_SIZES = "sparserank-model", "sparserank-models"
-INDEX_BASE, DERIVED = "index_base", "derived"
+FORMAT = "sparserank-model"
+FORMAT_OF_SIZES = "sparserank-models"
+INDEX_BASE = "index_base"
+DERIVED = "derived"
 SINCE = {INDEX_BASE: 7, DERIVED: 9}  # present only if it is 0, and if features are made from columns of tables
 FORMAT_VERSION = 9
 

@@ -148,7 +148,8 @@ def _no_transform(kind: str) -> str:
 def _no_steps(steps: dict[str, Any]) -> str:
     """Refuse steps that no fit produces: no edge, edges that do not rise, numbers that are not finite, or not one value
     more than edges."""
-    edges, values = part(steps, "edges", LIST), part(steps, "values", LIST)
+    edges = part(steps, "edges", LIST)
+    values = part(steps, "values", LIST)
     if not all(type(v) in (int, float) and math.isfinite(as_real(v)) for v in (*edges, *values)):
         return "must contain only finite numbers"
     if len(edges) < 1 or len(values) != len(edges) + 1:

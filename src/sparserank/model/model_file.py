@@ -105,7 +105,8 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
 
 def _derived(content: dict[str, Any], names: Sequence[str]) -> dict[str, Derived]:
     """The features that are made from columns of tables."""
-    out, known = {}, set(names)
+    out = {}
+    known = set(names)
     for name, given in (part(content, DERIVED, OBJECT) if DERIVED in content else {}).items():
         if name not in known or not isinstance(given, dict):
             raise ValueError(f"{DERIVED} must have an object for names of features; got {brief(name)}: {brief(given)}")

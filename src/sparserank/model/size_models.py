@@ -19,7 +19,8 @@ from sparserank.options.arguments import check_arguments
 from sparserank.strict_json import LIST, part
 from sparserank.text import brief
 
-FILE, FORMAT_VERSION = "models.json", 1
+FILE = "models.json"
+FORMAT_VERSION = 1
 NAMES = "feature_names_in"  # of all models; stored once
 
 
@@ -128,7 +129,8 @@ def load_model(path: str | os.PathLike, *, k: int | None = None) -> RankingModel
     check_arguments(load_model, locals())
     if k is not None:
         return load_size_model(path, k)
-    inside, trees = Path(path).is_dir(), Path(path) / "trees.txt"
+    inside = Path(path).is_dir()
+    trees = Path(path) / "trees.txt"
     if inside and trees.exists():
         raise ModelFormatError(
             f"{path}: is the run of {option('for_model')}, which has no model of ours; load its trees with "

@@ -158,7 +158,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         self.check_parameters()
         if data.doc_weight is not None and not self._takes_doc_weight:
             raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
-        self.n_features_in_, self.n_queries_in_ = data.n_features, data.n_queries
+        self.n_features_in_ = data.n_features
+        self.n_queries_in_ = data.n_queries
         names = data.names
         if not numbered(names, data.index_base):
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -168,7 +169,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     def _fit(self, given: TrainingSet) -> Self:
         data = given.data
-        self._index_base, self._derived = first_index(data), data.derived or {}
+        self._index_base = first_index(data)
+        self._derived = data.derived or {}
         self._groups = groups_of_columns(data.names, data.sources) if self._derived else None
         ready = self._prepared(data)
         if given.client is not None:
@@ -449,7 +451,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     def _unit_steps(self) -> dict[int, StepFunction]:
         """The steps of a model whose weights are the sizes of the features."""
-        steps, size = self._steps or {}, self._selecting
+        steps = self._steps or {}
+        size = self._selecting
         return {j: replace(f, values=f.values / size[j]) for j, f in steps.items()}
 
     def save(self, path: str | os.PathLike) -> Self:

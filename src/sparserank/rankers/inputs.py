@@ -42,7 +42,9 @@ def training_data(
     with np.errstate(invalid="ignore"), _naming_missing(ranker):  # infinities are found by a sum, which may overflow
         X, y = validate_data(ranker, X, y, y_numeric=True, ensure_all_finite=policy is None, **FORMS)
     names = getattr(ranker, "feature_names_in_", None)
-    ids, fill_values, filled = ids_of_rows(qid, group, X.shape[0]), None, None
+    ids = ids_of_rows(qid, group, X.shape[0])
+    fill_values = None
+    filled = None
     if policy is not None:
         query = np.zeros(X.shape[0], dtype=np.int64) if ids is None else query_codes(as_query_ids(ids, X.shape[0]))
         filled = missing_cells(X)

@@ -109,7 +109,8 @@ class PenalizedRanker(LinearRanker):
         Raises
             ParameterError   it is not known, or does not support the transform; the scaling excludes transforms
         """
-        name, transform = type(self).__name__, self.feature_transform
+        name = type(self).__name__
+        transform = self.feature_transform
         penalty = checked_penalty(name, self._named_penalty)
         if transform != NONE and penalty.on_steps:
             raise ParameterError("feature_transform", f"must be {NONE} with {penalty.name}.", owner=name)

@@ -161,7 +161,8 @@ class SparseRankerCV(PenalizedRanker):
     _takes_doc_weight = _takes_client = True
 
     def _learn(self, given: TrainingSet) -> None:
-        data, weight = given.data, given.query_weight
+        data = given.data
+        weight = given.query_weight
         metric = checked_metric(type(self).__name__, "metric", self.metric)
         counted = np.arange(data.n_queries) if weight is None else np.flatnonzero(weight)
         if len(counted) == 0:
@@ -226,7 +227,8 @@ class SparseRankerCV(PenalizedRanker):
         self.n_iter_ = int(self.path_.n_iters.max(initial=1))
 
     def _check_parameters(self) -> None:
-        name, penalty = type(self).__name__, self._checked_penalty()
+        name = type(self).__name__
+        penalty = self._checked_penalty()
         if isinstance(penalty, SizedMaker):
             searches = (
                 f"{penalty.name} searches over the number of features; use `select` (penalties={penalty.name!r})."
@@ -248,8 +250,10 @@ class SparseRankerCV(PenalizedRanker):
         choice = choose(candidates, rule=rule, confidence=self.confidence, seed=self.random_state)
         best = choice.best
         chosen = choice.chosen if self.k is not None or self.rule == "smallest" else best
-        self.best_index_, self.chosen_index_ = best.index, chosen.index
-        self.bound_, self.resolution_ = choice.bound(chosen), choice.bounds.resolution
+        self.best_index_ = best.index
+        self.chosen_index_ = chosen.index
+        self.bound_ = choice.bound(chosen)
+        self.resolution_ = choice.bounds.resolution
         self.values_ = np.array([c.values for c in choice.candidates])
         self.curve_ = []
         for c in choice.candidates:
