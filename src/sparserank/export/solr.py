@@ -10,13 +10,13 @@ from typing import Any
 
 from sparserank.errors import DataError, ParameterError
 from sparserank.export.engine import Engine, Files, Options
-from sparserank.export.expression import IDENTIFIER
+from sparserank.export.expression import IDENTIFIER, Dialect, shape
 from sparserank.export.linear_weights import Names, definition_of, json_text, single_precision
-from sparserank.export.terms import Sum, is_fine, shown
+from sparserank.export.terms import Sum, shown
 from sparserank.model.feature import Feature
 from sparserank.options import option
 from sparserank.text import brief
-from sparserank.transforms import ASINH, LOG, NONE
+from sparserank.transforms import NONE
 
 PACKAGE = "org.apache.solr.ltr.feature."
 FIELD = "FieldValueFeature"
@@ -73,30 +73,33 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+class _Solr(Dialect):
+    """Function queries of values >= 0."""
+
+    engine = "Solr"
+
+    def case(self, condition: str, yes: str, no: str) -> str:
+        return f"if({condition},{yes},{no})"
+
+    def log(self, x: str, fine: bool) -> str:
+        whole = f"ln(sum(1,{x}))"
+        series = f"product({x},sub(1,product({x},sub(0.5,div({x},3)))))"
+        return self.case(f"lt({x},{SMALL})", series, whole) if fine else whole
+
+    def asinh(self, x: str, c: float, fine: bool) -> str:
+        z = f"div({x},{c!r})"
+        whole = f"ln(sum({z},hypot({z},1)))"
+        return self.case(f"lt({z},{SMALL})", f"product({z},sub(1,div(product({z},{z}),6)))", whole) if fine else whole
+
+
 def functions(term: Feature, source: Source) -> list[tuple[str, float]]:
     """(function, weight) of the features whose sum is the term without its constant. No function is negative: the first
     is the transform of positive values, the second that of negative values, if any are possible.
     """
     x = source.value
-    above = _transformed(term, f"max({x},0)")
-    below = _transformed(term, f"max(sub(0,{x}),0)")
+    above = shape(term, _Solr(), f"max({x},0)")
+    below = shape(term, _Solr(), f"max(sub(0,{x}),0)")
     return [(above, term.slope), *([(below, -term.slope)] if source.signed else [])]
-
-
-def _transformed(term: Feature, x: str) -> str:
-    """The transform of a function that is never negative."""
-    if term.kind == LOG:
-        whole = f"ln(sum(1,{x}))"
-        return _near_zero(x, f"product({x},sub(1,product({x},sub(0.5,div({x},3)))))", whole) if is_fine(term) else whole
-    if term.kind != ASINH:
-        return x
-    z = f"div({x},{term.constant!r})"
-    whole = f"ln(sum({z},hypot({z},1)))"
-    return _near_zero(z, f"product({z},sub(1,div(product({z},{z}),6)))", whole) if is_fine(term) else whole
-
-
-def _near_zero(x: str, series: str, whole: str) -> str:
-    return f"if(lt({x},{SMALL}),{series},{whole})"
 
 
 def _number(name: str, value: Any) -> str:

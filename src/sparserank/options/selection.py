@@ -284,7 +284,7 @@ class Lists(of_data.RowOptions, total=False):
     sizes: Annotated[
         "Sequence[int] | None",
         Option(
-            Or(None, Parsed(lengths_of, refused=(0, "three", (0,), (2.5,), (True,), ()))),
+            Or(None, Parsed(lengths_of)),
             None,
             "Lengths of the feature lists to try with {for_model}.",
             TREE_PANEL,

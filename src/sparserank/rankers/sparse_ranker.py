@@ -34,8 +34,7 @@ from sparserank.paths import (
 from sparserank.penalties import Penalty
 from sparserank.penalties.groups import Grouped, like_l1
 from sparserank.rankers.base import TrainingSet
-from sparserank.rankers.penalty_parameters import KINDS, PenalizedRanker
-from sparserank.rankers.validation import usable_penalty
+from sparserank.rankers.penalty_parameters import KINDS, PenalizedRanker, usable_penalty
 from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.scaling import prepared
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
