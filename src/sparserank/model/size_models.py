@@ -12,7 +12,8 @@ from sparserank.errors import ModelFormatError
 from sparserank.files import StrPath, atomic_write
 from sparserank.model.content import FORMAT_OF_SIZES as FORMAT
 from sparserank.model.content import FORMAT_VERSION as MODEL_VERSION
-from sparserank.model.model_file import model_of_content, read_content, read_model
+from sparserank.model.content import fields_of
+from sparserank.model.model_file import read_content, read_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import Count, option
 from sparserank.options.arguments import check_arguments
@@ -70,7 +71,7 @@ def load_size_model(path: StrPath, k: int) -> RankingModel:
     )
     try:
         entries = [_entry(e) for e in part(content, "models", LIST)]
-        models = [model_of_content({**e, NAMES: part(content, NAMES, LIST)}) for e in entries]
+        models = [RankingModel(**fields_of({**e, NAMES: part(content, NAMES, LIST)})) for e in entries]
         sizes = [len(m.columns) for m in models]
         if not entries:
             raise ValueError("it contains no model")
