@@ -226,7 +226,7 @@ ONES, ODD = np.ones(5), (np.inf, -np.inf, np.nan)
         ({"scaling": FeatureScaling("magic", ONES, ONES)}, "cannot be saved: scaling must be one of"),
         ({"feature_names": ("a", "b", "c", "d", "a")}, "feature_names_in must differ; two are 'a'"),
         ({"feature_names": ("a", "b", "c", "d", "\ud800")}, "lone surrogate"),
-        ({"feature_names": ("a", "b", "c", "d", 5)}, "feature_names_in must be strings; got 5"),
+        ({"feature_names": ("a", "b", "c", "d", 5)}, "names must be strings; got 5"),
     ],
     ids=str,
 )
