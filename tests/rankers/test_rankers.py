@@ -4,6 +4,7 @@ models of pipelines rank as the pipelines do; rules and transforms are those of 
 import math
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -120,6 +121,20 @@ def test_ranksvm_is_the_ridge_optimum() -> None:
     _, gradient = objective.value_and_gradient(m.coef_)
     np.testing.assert_allclose(gradient + 0.05 * m.coef_, 0.0, atol=1e-8)
     assert m.duality_gap_ == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"n_features_to_select": 3}, "SparseRanker: n_features_to_select is now called k."),
+        ({"alfa": 1.0}, "SparseRanker: alfa is not an option of SparseRanker; did you mean alpha?"),
+        ({"n_knots": 5}, "SparseRanker: n_knots was removed; sparserank 0.3.0 is the last version that has it."),
+    ],
+)
+def test_a_parameter_that_is_not_known_is_refused_in_a_sentence(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        sr.SparseRanker(**given)
+    assert str(refused.value) == said
 
 
 def test_missing_qid_is_warned_of_in_fit_and_refused_in_score() -> None:

@@ -16,7 +16,7 @@ from reproduction.protocol.experiment import Experiment
 from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
 
 import sparserank as sr
-from sparserank.cli.output import answer
+from sparserank.cli.output import Answer, answering
 from sparserank.cli.selection_tables import show_selection
 from sparserank.errors import ConvergenceWarning
 from sparserank.evaluation.gate import Gate
@@ -237,11 +237,11 @@ def test_penalties_that_differ_in_signs_or_weights_alone_are_kept_apart() -> Non
 
 
 @pytest.mark.usefixtures("pictures")
-def test_every_interval_names_the_confidence_that_was_asked_for(capsys, monkeypatch):
+def test_every_interval_names_the_confidence_that_was_asked_for(capsys):
     result = select(L1(), confidence=0.9, margin=0.2)
     for verbose in (False, True):
-        monkeypatch.setattr(answer, "verbose", verbose)
-        show_selection(result, "run")
+        with answering(Answer(verbose=verbose)):
+            show_selection(result, "run")
     shown = capsys.readouterr().out + render_page(result)
     assert "95%" not in shown
     places = ["* 90%, for all sizes at once", "with 90% confidence such models lose", "simultaneous bounds, 90%"]

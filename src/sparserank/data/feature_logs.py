@@ -23,7 +23,11 @@ import numpy as np
 
 from sparserank.arrow import pa
 from sparserank.data.reading import no_such_file
-from sparserank.data.responses import (
+from sparserank.data.tables.batches import BATCH_ROWS, Table
+from sparserank.data.text_lines import unzipped
+from sparserank.errors import DataFormatError
+from sparserank.files import StrPath
+from sparserank.requests.responses import (
     NO_CLAUSES,
     OF_SOLR,
     RESPONSE,
@@ -37,10 +41,6 @@ from sparserank.data.responses import (
     refuse_other,
     tell,
 )
-from sparserank.data.tables.batches import BATCH_ROWS, Table
-from sparserank.data.text_lines import unzipped
-from sparserank.errors import DataFormatError
-from sparserank.files import StrPath
 from sparserank.text import brief, listed
 
 SOLR, ELASTIC = "[features]", "_ltrlog"

@@ -19,8 +19,8 @@ from sparserank.export import ENGINES, export_command
 from sparserank.options import option
 from sparserank.report.document import Fact
 from sparserank.report.tables import on_test, sizes_against
+from sparserank.requests.selection import BOOSTS, LOST
 from sparserank.selection.for_engine import other_fills
-from sparserank.selection.requests import BOOSTS, LOST
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import (

@@ -16,7 +16,6 @@ from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES
-from sparserank.export.search_query import SearchQuery
 from sparserank.losses import parse_loss
 from sparserank.metrics import Metric
 from sparserank.model import RankingModel
@@ -28,15 +27,8 @@ from sparserank.options.paths import JOB_PATHS, LINEAR_SCALINGS
 from sparserank.options.selection import SELECT, AllSelectOptions, FeatureOptions, SelectOptions
 from sparserank.paths import PathPlan, SizedMaker
 from sparserank.penalties import Penalty
-from sparserank.selection.diff import side_of
-from sparserank.selection.for_engine import warn_of_engine
-from sparserank.selection.for_model import select_for_model
-from sparserank.selection.inputs import check_overlap, notes_of_side_weights, weighted
-from sparserank.selection.job import Problem, SelectionJob
-from sparserank.selection.one_feature import nearly_best_alone
-from sparserank.selection.origin import origin_of, started
-from sparserank.selection.plan import Earlier, make_plan, planned
-from sparserank.selection.requests import (
+from sparserank.requests.search_query import SearchQuery
+from sparserank.requests.selection import (
     DIGITS,
     Answers,
     ClauseRules,
@@ -47,6 +39,14 @@ from sparserank.selection.requests import (
     todays_boosts,
     without_lowering,
 )
+from sparserank.selection.diff import side_of
+from sparserank.selection.for_engine import warn_of_engine
+from sparserank.selection.for_model import select_for_model
+from sparserank.selection.inputs import check_overlap, notes_of_side_weights, weighted
+from sparserank.selection.job import Problem, SelectionJob
+from sparserank.selection.one_feature import nearly_best_alone
+from sparserank.selection.origin import origin_of, started
+from sparserank.selection.plan import Earlier, make_plan, planned
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES, write_results
 from sparserank.selection.trees_selection import TreesSelection

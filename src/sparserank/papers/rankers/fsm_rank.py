@@ -22,7 +22,7 @@ from sparserank.papers.measures import (
 )
 from sparserank.papers.solvers.fsm import FsmProblem, Nesterov, accelerated_gradient
 from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
-from sparserank.rankers.validation import checked_metric
+from sparserank.rankers.inputs import checked_metric
 from sparserank.solvers.solution import Status
 
 FORMS = ("split", "quadratic")

@@ -23,7 +23,7 @@ from sparserank.papers.rls.centring import (
 from sparserank.papers.rls.gram_search import floating_search, gram_greedy_search, prefers_grams
 from sparserank.papers.rls.greedy import Candidates, GreedyStep, greedy_search
 from sparserank.rankers.base import LinearRanker, TrainingSet
-from sparserank.rankers.validation import random_generator
+from sparserank.rankers.inputs import random_generator
 
 SEARCHES = ("forward", "floating", "backfitting")
 
@@ -151,8 +151,8 @@ class GreedyRankRLS(LinearRanker):
         if self.n_candidates is None:
             return None
         size = int(self.n_candidates)
-        rng = random_generator(type(self).__name__, "random_state", self.random_state)
+        rng = random_generator(type(self).__name__, self.random_state)
         return lambda remaining: rng.choice(remaining, size=min(size, len(remaining)), replace=False)
 
     def _check_parameters(self) -> None:
-        random_generator(type(self).__name__, "random_state", self.random_state)
+        random_generator(type(self).__name__, self.random_state)

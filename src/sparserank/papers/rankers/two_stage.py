@@ -21,7 +21,7 @@ from sparserank.papers.measures import (
 from sparserank.papers.rankers.fsm_rank import FSMRank
 from sparserank.paths import refit_on_support
 from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
-from sparserank.rankers.validation import checked_metric
+from sparserank.rankers.inputs import checked_metric
 
 
 class TwoStageRanker(LinearRanker):

@@ -16,7 +16,7 @@ import pytest
 import sparserank as sr
 from sparserank.data.read import as_datasets
 from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
-from sparserank.export.search_query import search_query
+from sparserank.requests.search_query import search_query
 from tests.oracles.search_engine import listed, scored
 from tests.support.command_line import Cli, assert_refused
 from tests.support.made_responses import collection, response, write
