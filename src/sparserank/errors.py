@@ -39,7 +39,10 @@ class TableError(DataFormatError, DataError):
         self, problems: str, options: Mapping[str, Any] | None = None, *, call: str = "", first: str = ""
     ) -> None:
         super().__init__(f"{problems}; {call}." if call else problems if problems.endswith(".") else f"{problems}.")
-        self.problems, self.options, self.call, self.first = problems, options, call, first
+        self.problems = problems
+        self.options = options
+        self.call = call
+        self.first = first
 
 
 class ParameterError(DataError):
@@ -52,7 +55,9 @@ class ParameterError(DataError):
         goes_on = message[:1].islower() or message.startswith("'")
         before = "" if message.startswith("unknown ") else parameter + (" " if goes_on else ": ")
         super().__init__(f"{owner}: {before}{message}" if owner else before + message)
-        self.parameter, self.message, self.owner = parameter, message, owner
+        self.parameter = parameter
+        self.message = message
+        self.owner = owner
 
     def __reduce__(self) -> tuple[Any, ...]:  # for pickling in worker processes
         return _parameter_error, (self.parameter, self.message, self.owner)

@@ -106,8 +106,10 @@ def edges_of(values: np.ndarray) -> np.ndarray:
         single = distinct
     # Values that are equal in single precision are one value, from the lowest to the highest of them.
     first = np.flatnonzero(np.diff(single, prepend=np.nan) != 0)
-    highest, counts = distinct[np.append(first[1:], len(distinct)) - 1], np.add.reduceat(counts, first)
-    distinct, single = distinct[first], single[first]
+    highest = distinct[np.append(first[1:], len(distinct)) - 1]
+    counts = np.add.reduceat(counts, first)
+    distinct = distinct[first]
+    single = single[first]
     last = np.arange(len(distinct) - 1)  # the last value of each bin
     if len(distinct) > BINS:
         frequent = counts * BINS > len(values)
@@ -118,7 +120,8 @@ def edges_of(values: np.ndarray) -> np.ndarray:
         last = np.unique(np.concatenate([cuts, alone, alone - 1]))
         last = last[(last >= 0) & (last < len(distinct) - 1)][: BINS - 1]
     middle = 0.5 * highest[last] + 0.5 * distinct[last + 1]
-    below, above = single[last], single[last + 1]
+    below = single[last]
+    above = single[last + 1]
     middle = np.where((below <= middle) & (middle < above), middle, 0.5 * below + 0.5 * above)
     return np.where((below <= middle) & (middle < above), middle, below)
 

@@ -48,7 +48,8 @@ class CsrRows(Rows):
         return CsrRows(self._between(lo, hi))
 
     def _between(self, lo: int, hi: int) -> sp.csr_matrix:
-        first, last = int(self.X.indptr[lo]), int(self.X.indptr[hi])
+        first = int(self.X.indptr[lo])
+        last = int(self.X.indptr[hi])
         X = sp.csr_matrix((hi - lo, self.n_columns), dtype=self.X.dtype)
         X.data = self.X.data[first:last]  # the constructor would copy small views
         X.indices = self.X.indices[first:last]

@@ -178,7 +178,8 @@ def _on_worker(
 ) -> list[Any]:
     """Run one call on the shards of a group, where they are."""
     results = []
-    small, telling = unpacked(small), unpacked(telling)
+    small = unpacked(small)
+    telling = unpacked(telling)
     for i, (loaded, more) in enumerate(zip(shards, own, strict=True)):
         for old in forgotten:
             loaded.shard.forget(old)
@@ -217,10 +218,12 @@ class DaskShards:
         shape: Any = None,
         relevance: np.ndarray | None = None,
     ) -> None:
-        self.client, self.loss = client, loss
+        self.client = client
+        self.loss = loss
         self.column_blocks: tuple[tuple[int, ...], ...] | None = None
         self._features = X  # keeps a temporary store alive
-        self.n_docs, self.n_columns = X.shape[0], X.shape[1] * (1 if shape is None else shape.m)
+        self.n_docs = X.shape[0]
+        self.n_columns = X.shape[1] * (1 if shape is None else shape.m)
         workers = sorted(client.nthreads())
         if not workers:
             raise DataError("the cluster has no workers; start some and try again.")
@@ -303,7 +306,8 @@ class DaskShards:
         tasks = {}
         method, small, per_query, key = asked
         small = packed(small)
-        forgotten, self._forgotten = self._forgotten, []
+        forgotten = self._forgotten
+        self._forgotten = []
         for g in groups:
             members = self._groups[g]
             own = [() if per_query is None else (self._of(per_query, k),) for k in members]

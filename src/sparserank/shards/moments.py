@@ -72,22 +72,28 @@ def feature_moments(
     around   (K, n_columns) points near the means, about which `between` keeps its digits; None for sparse rows, which
              stay around 0
     """
-    K, d = len(used), n_columns
+    K = len(used)
+    d = n_columns
     units = np.ones((K, d)) if unit is None else unit
     around = np.zeros((K, d)) if around is None else around
     out = Moments(used @ sizes, *(np.zeros((K, d)) for _ in range(5)))
     for ks in alike(units):  # nearly always one group, with unit 1
-        low, high, sums = np.full((len(ks), d), np.inf), np.full((len(ks), d), -np.inf), np.zeros((3, len(ks), d))
+        low = np.full((len(ks), d), np.inf)
+        high = np.full((len(ks), d), -np.inf)
+        sums = np.zeros((3, len(ks), d))
         with np.errstate(over="ignore", invalid="ignore"):  # extreme features are read again in other units
             for part in sums_of(used[ks], units[ks[0]], around[ks]):
-                low, high = np.minimum(low, part[0]), np.maximum(high, part[1])
+                low = np.minimum(low, part[0])
+                high = np.maximum(high, part[1])
                 sums += part[2]
             n = np.maximum(out.n_docs[ks], 1)[:, None]
             mean = sums[0] / n
             out.between[ks] = np.maximum(sums[2] - n * mean * mean, 0.0)
         seen = np.isfinite(low) | np.isfinite(high)
-        out.low[ks], out.high[ks] = np.where(seen, low, 0.0), np.where(seen, high, 0.0)
-        out.mean[ks], out.within[ks] = mean + around[ks], sums[1]
+        out.low[ks] = np.where(seen, low, 0.0)
+        out.high[ks] = np.where(seen, high, 0.0)
+        out.mean[ks] = mean + around[ks]
+        out.within[ks] = sums[1]
     return out
 
 
@@ -110,7 +116,9 @@ def moment_sums(
     """(low, high (K, d), infinite without documents; sums (3, K, d) of the values, the squares within queries and the
     squares between queries)."""
     shape = (len(used), rows.n_columns)
-    low, high, sums = np.full(shape, np.inf), np.full(shape, -np.inf), np.zeros((3, *shape))
+    low = np.full(shape, np.inf)
+    high = np.full(shape, -np.inf)
+    sums = np.zeros((3, *shape))
     with np.errstate(over="ignore", invalid="ignore"):
         add = _add_dense if rows.is_dense else _add_sparse
         add(rows, query_ptr, used, unit, around, executor, low, high, sums)
@@ -131,13 +139,17 @@ def _add_dense(
     """Update low and high (K, d) with these rows, and add to sums (3, K, d) the values,
     the squares within queries and those between."""
     K, d = low.shape
-    query_ptr, used = read_only(query_ptr), np.array(used)  # fixed types: the kernel is compiled for each
+    # fixed types: the kernel is compiled for each
+    query_ptr = read_only(query_ptr)
+    used = np.array(used)
     blocks = split_queries(query_ptr, row_bytes(rows), minimum_bytes=16.0 * 8 * d)
 
     def block(b: int) -> np.ndarray:
         part = np.zeros((5, K, d))
-        part[0], part[1] = np.inf, -np.inf
-        lo, hi = query_ptr[blocks[b]], query_ptr[blocks[b + 1]]
+        part[0] = np.inf
+        part[1] = -np.inf
+        lo = query_ptr[blocks[b]]
+        hi = query_ptr[blocks[b + 1]]
         add_moments(rows.query_block(lo, hi), lo, query_ptr, used, unit, around, blocks[b], blocks[b + 1], *part)
         return part
 

@@ -32,7 +32,8 @@ class _Deviations(NamedTuple):
 
 def lists_between(lists: ListFacts, first: int, last: int) -> ListFacts:
     """The part of `lists` for the queries first .. last - 1."""
-    lo, hi = lists.query_ptr[first], lists.query_ptr[last]
+    lo = lists.query_ptr[first]
+    hi = lists.query_ptr[last]
     weight = None if lists.doc_weight is None else lists.doc_weight[lo:hi]
     return ListFacts(
         lists.query_ptr[first : last + 1] - lo, lists.levels[lo:hi], lists.n_levels[first:last], lists.table, weight
@@ -62,7 +63,8 @@ def pair_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray) -
 
 def _add_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray, out: np.ndarray) -> None:
     """Add the queries of one piece to out (3, K, d), as described in `pair_norms`."""
-    n, n_queries = len(lists.levels), len(lists.n_levels)
+    n = len(lists.levels)
+    n_queries = len(lists.n_levels)
     weight = np.ones(n) if lists.doc_weight is None else lists.doc_weight
     groups = (_by_table if len(lists.table) else _by_rank)(lists, weight)
     # Dense rows with few levels have a compiled loop. Otherwise, sum_i c_i v_i^2 minus twice the cross terms of levels;
@@ -104,7 +106,8 @@ def _dense_deviations(X: np.ndarray, query_ptr: np.ndarray, counted: np.ndarray,
 def _sparse_deviations(X: sp.csr_matrix, query_ptr: np.ndarray, counted: np.ndarray, unit: np.ndarray) -> _Deviations:
     """Deviations from the first document if every document in a pair has an entry for the feature, and from 0
     otherwise, so that zeros stay zeros."""
-    n_queries, d = len(query_ptr) - 1, X.shape[1]
+    n_queries = len(query_ptr) - 1
+    d = X.shape[1]
     query_of = np.repeat(np.arange(n_queries), np.diff(query_ptr))
     # Sort the entries of documents in pairs by query, feature and document.
     entries = np.flatnonzero(np.repeat(counted, np.diff(X.indptr)))
@@ -117,7 +120,8 @@ def _sparse_deviations(X: sp.csr_matrix, query_ptr: np.ndarray, counted: np.ndar
     # A feature that all documents in pairs have is centred at the first of its entries; other features at 0.
     n_counted = np.bincount(query_of[counted], minlength=n_queries)
     centre = np.where(counts == n_counted[query], data[order[starts]] if len(starts) else 0.0, 0.0)
-    moved, values = np.empty(len(data)), np.zeros(X.nnz)
+    moved = np.empty(len(data))
+    values = np.zeros(X.nnz)
     moved[order] = (data[order] - np.repeat(centre, counts)) * np.repeat(unit[column], counts)
     values[entries] = moved
     size = np.maximum.reduceat(np.abs(moved[order]), starts) if len(starts) else np.zeros(0)
@@ -142,7 +146,8 @@ class _Groups(NamedTuple):
 def _by_table(lists: ListFacts, weight: np.ndarray) -> _Groups:
     """Sums for few levels, with a table of weights for pairs of levels."""
     query_ptr, levels, n_levels, table, doc_weight = lists
-    n_queries, n = len(n_levels), len(levels)
+    n_queries = len(n_levels)
+    n = len(levels)
     K = int(levels.max()) + 1
     # One group for each query and level.
     group = np.repeat(np.arange(n_queries) * K, np.diff(query_ptr)) + levels
@@ -154,7 +159,8 @@ def _by_table(lists: ListFacts, weight: np.ndarray) -> _Groups:
 
     def cross(V: Any) -> Any:
         # Sum V over each group with a sparse indicator matrix, and multiply the sums of upper and lower levels.
-        order, ptr = np.argsort(group, kind="stable"), np.append(0, np.cumsum(count))
+        order = np.argsort(group, kind="stable")
+        ptr = np.append(0, np.cumsum(count))
         shape = (n_queries * K, n)
         S = sp.csr_matrix((np.ones(n), order, ptr), shape=shape) @ V
         U = S if doc_weight is None else sp.csr_matrix((weight[order], order, ptr), shape=shape) @ V
@@ -172,13 +178,15 @@ def _by_rank(lists: ListFacts, weight: np.ndarray) -> _Groups:
     """Sums for any number of levels without a table: pairs have weight 1, times the document weight of their upper
     document. Running sums over the levels of a query replace the loop over pairs of levels."""
     query_ptr, levels, n_levels, _, doc_weight = lists
-    n_queries, n = len(n_levels), len(levels)
+    n_queries = len(n_levels)
+    n = len(levels)
     query = np.repeat(np.arange(n_queries), np.diff(query_ptr))
     # One group for each query and level that occurs, sorted by query and level.
     order = np.lexsort((levels, query))
     is_new = (np.diff(query[order], prepend=-1) != 0) | (np.diff(levels[order], prepend=-1) != 0)
     starts = np.flatnonzero(is_new)  # position in `order` of the first document of each group
-    group, of_group = np.cumsum(is_new) - 1, query[order[starts]]
+    group = np.cumsum(is_new) - 1
+    of_group = query[order[starts]]
     ptr = np.append(starts, n)
     members = sp.csr_matrix((np.ones(n), order, ptr), shape=(len(starts), n))
     weighted = sp.csr_matrix((weight[order], order, ptr), shape=(len(starts), n))

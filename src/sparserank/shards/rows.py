@@ -90,7 +90,8 @@ def scores_of(rows: Rows | Sequence[Rows], w: np.ndarray) -> np.ndarray:
 def transposed_times(rows: Rows | Sequence[Rows], g: np.ndarray) -> np.ndarray:
     """(n_columns,) X^T g, with g (n_docs,), for rows stacked one below the other."""
     parts = [rows] if isinstance(rows, Rows) else list(rows)
-    out, at = np.zeros((1, parts[0].n_columns)), 0
+    out = np.zeros((1, parts[0].n_columns))
+    at = 0
     for part in parts:
         part.transposed(part.arrays, 0, part.n_docs, g[None, at : at + part.n_docs], ALONE, out)
         at += part.n_docs

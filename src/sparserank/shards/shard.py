@@ -86,7 +86,11 @@ class Shard:
         docid: Any = None,
         returned: Any = None,
     ) -> None:
-        self.rows, self.loss, self.relevance, self.docid, self.returned = rows, loss, relevance, docid, returned
+        self.rows = rows
+        self.loss = loss
+        self.relevance = relevance
+        self.docid = docid
+        self.returned = returned
         self.query_ptr = read_only(query_ptr.astype(np.int64, copy=False))
         lv = loss.levels(relevance, self.query_ptr)
         self._sweep, self._hessian_sweep = loss.sweeps(lv)
@@ -153,14 +157,17 @@ class Shard:
 
     def begin(self, W: np.ndarray, key: str, ks: Sequence[int]) -> Pass:
         """Start a pass at W (m, n), row i under weighting ks[i]."""
-        n_blocks, m, d = len(self._blocks) - 1, len(W), self.rows.n_columns
+        n_blocks = len(self._blocks) - 1
+        m = len(W)
+        d = self.rows.n_columns
         weighting = self._weightings[key]
         raw = weighting.coordinates.raw(W, ks)
         lent = {k: self._borrowed(key, k) for k in dict.fromkeys(ks)}  # once, even if k is repeated
         orders = lent[ks[0]][None, :] if m == 1 else np.array([lent[k] for k in ks])
         keep = self.loss.dual_sweep is not None or (m == 1 and key in self._asks_for_scores)
         scores = np.empty((m, self.rows.n_docs) if keep else (0, 0))
-        gradients, sums = np.zeros((n_blocks, m, d)), np.zeros((n_blocks, m, 2))
+        gradients = np.zeros((n_blocks, m, d))
+        sums = np.zeros((n_blocks, m, 2))
         scales = weighting.scale[list(ks)]
         run = kernels.bind(
             kernels.full_pass, row_scores=self.rows.scores, row_transposed=self.rows.transposed, sweep=self._sweep
@@ -170,7 +177,8 @@ class Shard:
             run(self.rows.arrays, raw, self._lists, scales, self._blocks, start, step, orders, scores, gradients, sums)
 
         def finish() -> tuple[Sums, list[_Scored]]:
-            totals, gradient = np.zeros((m, 2)), np.zeros((m, d))
+            totals = np.zeros((m, 2))
+            gradient = np.zeros((m, d))
             for b in range(n_blocks):  # in block order, whatever the number of threads
                 totals += sums[b]
                 gradient += gradients[b]
@@ -218,7 +226,8 @@ class Shard:
         """(sum over pairs of v_p (x_ia - x_ja)^2, largest |deviation| within a query, largest |offset| of deviations),
         each (K, n_columns); one read of X."""
         weighting = self._weightings[key]
-        K, d = len(weighting.scale), self.rows.n_columns
+        K = len(weighting.scale)
+        d = self.rows.n_columns
         inverse = weighting.coordinates.raw(np.ones((K, d)), range(K))
         units = coarse_unit(inverse)
         out = np.zeros((3, K, d))
@@ -237,7 +246,8 @@ class Shard:
         blocks = self._split(8.0) if written_out else self._blocks
 
         def block(b: int) -> np.ndarray:
-            first, last = blocks[b], blocks[b + 1]
+            first = blocks[b]
+            last = blocks[b + 1]
             X = self.rows.query_block(self.query_ptr[first], self.query_ptr[last])
             with one_blas_thread():
                 return pair_norms(X, lists_between(self._lists, first, last), scale[:, first:last], unit)
@@ -264,8 +274,10 @@ class Shard:
         weighting = self._weightings[key]
         useful = weighting.useful[k]
         # Contiguous, writable copies: for other kinds of arrays, the kernels would be compiled again.
-        queries, columns = np.array(useful[turn % max(min(step, len(useful)), 1) :: step]), np.array(columns)
-        c, scale = len(columns), weighting.scale[k]
+        queries = np.array(useful[turn % max(min(step, len(useful)), 1) :: step])
+        columns = np.array(columns)
+        c = len(columns)
+        scale = weighting.scale[k]
         share = float((scale * self._facts.pair_weight)[queries].sum())
         if c == 0 or len(queries) == 0:
             return np.zeros((c, c)), share
@@ -275,7 +287,8 @@ class Shard:
         block_of = np.cumsum(self._facts.n_docs[queries]) // per_block
         starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(queries)]])
         run = kernels.bind(kernels.weighted_columns, hessian_sweep=self._hessian_sweep)
-        point, order = self._raw(w, key, k), self._borrowed(key, k)
+        point = self._raw(w, key, k)
+        order = self._borrowed(key, k)
 
         def block(b: int) -> np.ndarray:
             members = queries[starts[b] : starts[b + 1]]
@@ -300,14 +313,19 @@ class Shard:
 
     def hessian_matvec(self, w: np.ndarray, v: np.ndarray, key: str, k: int) -> np.ndarray:
         """Generalised Hessian at w times v (n_columns,), without forming the Hessian."""
-        weighting, point, order = self._weightings[key], self._raw(w, key, k), self._borrowed(key, k)
-        z, ptr = self._times(v, key, k), self.query_ptr
+        weighting = self._weightings[key]
+        point = self._raw(w, key, k)
+        order = self._borrowed(key, k)
+        z = self._times(v, key, k)
+        ptr = self.query_ptr
         run = kernels.bind(kernels.weighted_columns, hessian_sweep=self._hessian_sweep)
 
         def block(b: int) -> np.ndarray:
             queries = np.arange(self._blocks[b], self._blocks[b + 1])
-            lo, hi = ptr[self._blocks[b]], ptr[self._blocks[b + 1]]
-            out, part = np.empty((hi - lo, 1)), np.zeros((1, self.rows.n_columns))
+            lo = ptr[self._blocks[b]]
+            hi = ptr[self._blocks[b + 1]]
+            out = np.empty((hi - lo, 1))
+            part = np.zeros((1, self.rows.n_columns))
             scores = self._scores_of(point, queries, int(hi - lo))
             run(scores, z[lo:hi], self._lists, weighting.scale[k], queries, order, out)
             self.rows.transposed(self.rows.arrays, lo, hi, out.T, ALONE, part)
@@ -320,17 +338,22 @@ class Shard:
 
     def line(self, w: np.ndarray, v: np.ndarray, mus: Sequence[float], key: str, k: int) -> np.ndarray:
         """(len(mus), 3): f, df/dmu, d2f/dmu2 at w + mu v, each for one sweep of the scores; X is read once, for X v."""
-        here, weighting = self._scored_at(w, key, k), self._weightings[key]
-        direction, order = self._times(v, key, k), self._borrowed(key, k)
+        here = self._scored_at(w, key, k)
+        weighting = self._weightings[key]
+        direction = self._times(v, key, k)
+        order = self._borrowed(key, k)
         run = kernels.bind(kernels.line_pass, sweep=self._sweep, hessian_sweep=self._hessian_sweep)
-        scale, queries = weighting.scale[k], weighting.useful[k]
+        scale = weighting.scale[k]
+        queries = weighting.useful[k]
         found = np.array([run(here.scores, direction, mu, self._lists, scale, queries, order) for mu in mus])
         self._give_back(key, k, order)
         return found
 
     def dual_sums(self, w: np.ndarray, s: float, key: str, k: int) -> float:
         """sum_p v_p phi*(s phi'_p) at w, phi* the conjugate of the loss: one sweep of the scores."""
-        here, weighting, order = self._scored_at(w, key, k), self._weightings[key], self._borrowed(key, k)
+        here = self._scored_at(w, key, k)
+        weighting = self._weightings[key]
+        order = self._borrowed(key, k)
         run = kernels.bind(kernels.dual_pass, dual_sweep=self.loss.dual_sweep)
         total = float(run(s, here.scores, self._lists, weighting.scale[k], weighting.useful[k], order))
         self._give_back(key, k, order)
@@ -352,7 +375,8 @@ class Shard:
         out = np.empty((1, self.rows.n_docs))
 
         def block(b: int) -> None:
-            lo, hi = ptr[self._blocks[b]], ptr[self._blocks[b + 1]]
+            lo = ptr[self._blocks[b]]
+            hi = ptr[self._blocks[b + 1]]
             self.rows.scores(self.rows.arrays, lo, hi, raw, ALONE, out[:, lo:hi])
 
         self.executor.map(block, len(self._blocks) - 1)

@@ -12,7 +12,9 @@ from sparserank.shards import _step_kernels as kernels
 from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards.rows import Rows, documents_of, read_only
 
-DOCS_OF_BLOCK, MAX_BLOCKS = 4_000, 8  # of a boosting round: small blocks cost more in overhead than in arithmetic
+# of a boosting round: small blocks cost more in overhead than in arithmetic
+DOCS_OF_BLOCK = 4_000
+MAX_BLOCKS = 8
 
 
 class StepRows(Rows):
@@ -26,10 +28,12 @@ class StepRows(Rows):
     is_dense = True
 
     def __init__(self, bins: np.ndarray, until: np.ndarray) -> None:
-        self.arrays, self._until = (read_only(bins),), until
+        self.arrays = (read_only(bins),)
+        self._until = until
         self._last_gains: tuple[int, np.ndarray, np.ndarray] | None = None
         self.n_docs, self.n_features = bins.shape
-        self.n_columns, self.nbytes = (kernels.BINS - 1) * self.n_features, bins.nbytes
+        self.n_columns = (kernels.BINS - 1) * self.n_features
+        self.nbytes = bins.nbytes
 
     @property
     def bins(self) -> np.ndarray:
@@ -84,7 +88,8 @@ class StepRows(Rows):
         """(n_docs,) gains and (n_queries,) ideal DCG at the cut-off (`write_gains`); those of the last one are kept."""
         last = self._last_gains
         if last is None or last[0] != cutoff:
-            gains, ideal = np.empty(self.n_docs), np.empty(len(ptr) - 1)
+            gains = np.empty(self.n_docs)
+            ideal = np.empty(len(ptr) - 1)
             kernels.write_gains(relevance.astype(np.float64), ptr, cutoff, gains, ideal)
             self._last_gains = last = cutoff, gains, ideal
         return last[1:]
@@ -98,6 +103,7 @@ class StepRows(Rows):
 
 def step_heights(w: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
     """The features that a model uses, and the heights (n_used, BINS) of their bins."""
-    used, height = np.empty(n_features, dtype=np.int64), np.empty((n_features, kernels.BINS))
+    used = np.empty(n_features, dtype=np.int64)
+    height = np.empty((n_features, kernels.BINS))
     n = kernels.heights(w, kernels.BINS - 1, used, height)
     return used[:n], height[:n]

@@ -44,7 +44,10 @@ class Conversion:
     def __init__(
         self, folder: WorkDirectory, plan: dict[str, Any], stream: Stream, progress: Progress | None = None
     ) -> None:
-        self.folder, self.plan, self.stream, self.progress = folder, plan, stream, progress
+        self.folder = folder
+        self.plan = plan
+        self.stream = stream
+        self.progress = progress
         stream.look()
         self.filling = stream.filling()
         self.shards: list[dict[str, Any]] = []
@@ -95,7 +98,8 @@ class Conversion:
 
     def _resume(self, unfinished: dict[str, Any]) -> Position:
         """Take over the complete shards; return the position of the first row after them."""
-        self.shards, self.scattered = unfinished["shards"], unfinished["scattered"]
+        self.shards = unfinished["shards"]
+        self.scattered = unfinished["scattered"]
         for name, entry in files_of(self.shards):
             path = self.folder.path / name
             if not path.is_file() or checksum(path) != entry["sha256"]:
@@ -132,7 +136,8 @@ class Conversion:
         if not self.waiting:
             return
         rows = one_below_the_other(self.waiting)
-        n, at = len(rows.label), 0
+        n = len(rows.label)
+        at = 0
         ends = np.append(run_starts(rows.qid)[1:], [n] if whole else []).astype(np.int64)  # ends of complete queries
         until = bytes_until(rows.X)
         while len(ends) and at < ends[-1] and (whole or until[n] - until[at] >= self.plan["shard_bytes"]):
@@ -185,13 +190,15 @@ class Conversion:
         ids = np.concatenate([decoded(p["qid"]) for p in parts])
         run = np.repeat(np.arange(len(ids)), np.concatenate([np.diff(p["query_ptr"]) for p in parts]))
         code = query_codes(ids)[run]
-        order, ends = np.argsort(code, kind="stable"), np.cumsum(np.bincount(code))
+        order = np.argsort(code, kind="stable")
+        ends = np.cumsum(np.bincount(code))
         until = np.arange(len(order) + 1) * (X.nbytes / len(order))
         shards: list[dict[str, Any]] = []
         at = 0
         while at < len(order):
             rows = order[at : shard_end(ends, until, at, self.plan["shard_bytes"])]
-            own, where = None if weight is None else weight[rows], np.empty((len(rows), 0))
+            own = None if weight is None else weight[rows]
+            where = np.empty((len(rows), 0))
             block = RowBlock(X[rows], label[rows], ids[run[rows]], docid[rows], own, where)
             shards.append(self._write(block, len(self.shards) + len(shards)))
             at += len(rows)

@@ -55,7 +55,10 @@ class Table:
     error: type[SparserankError] = DataFormatError
 
     def __init__(self, place: str, schema: pa.Schema, n_rows: int | None, queries: SideQueries | None = None) -> None:
-        self.place, self.schema, self.n_rows, self.queries = place, schema, n_rows, queries
+        self.place = place
+        self.schema = schema
+        self.n_rows = n_rows
+        self.queries = queries
         try:
             names = schema.names
         except UnicodeDecodeError as error:
@@ -81,7 +84,8 @@ class Table:
         Raises
             DataFormatError   (DataError for a frame) an invalid value; the message names table, row (from 0) and column
         """
-        at, known = 0, KnownLevels(roles.derived)
+        at = 0
+        known = KnownLevels(roles.derived)
         for records in self.record_batches(roles.read, _rows(roles), roles.texts):
             if records.num_rows:
                 try:
@@ -112,7 +116,10 @@ class Table:
                 self._into(X[:, j], records.column(name if derived is None else derived.source), name, at)
                 if derived is not None:
                     X[:, j] = is_missing(X[:, j])
-        label, qid, docid, weight = np.zeros(n), np.zeros(n, dtype=np.int64), None, None
+        label = np.zeros(n)
+        qid = np.zeros(n, dtype=np.int64)
+        docid = None
+        weight = None
         if roles.label is not None:
             self._into(label, records.column(roles.label), roles.label, at)
             self._refuse(~np.isfinite(label), at, roles.label, label, "a finite number as the label")
@@ -127,7 +134,8 @@ class Table:
             self._refuse_nul(docid, at, roles.docid)
         kept = np.empty((n, len(roles.kept)), dtype=object)
         for j, (name, numeric) in enumerate(roles.kept.items()):
-            column, values = records.column(name), np.empty(n)
+            column = records.column(name)
+            values = np.empty(n)
             if not is_number(column.type):
                 kept[:, j] = objects_of(texts_of(column), numeric=numeric)
                 continue
@@ -264,7 +272,8 @@ class _Parquet(_Dataset):
 def _in_schema(records: pa.RecordBatch, asked: pa.Schema, fixed: dict[str, Any]) -> pa.RecordBatch:
     """The requested columns: values of the partition are repeated,
     and columns that one of several files lacks are null."""
-    n, columns = records.num_rows, []
+    n = records.num_rows
+    columns = []
     for field in asked:
         if field.name in fixed:
             columns.append(pa.repeat(pa.scalar(fixed[field.name]).cast(field.type), n))
@@ -277,7 +286,8 @@ def _in_schema(records: pa.RecordBatch, asked: pa.Schema, fixed: dict[str, Any])
 
 class _Csv(Table):
     def __init__(self, path: str, delimiter: str, queries: SideQueries | None) -> None:
-        self._path, self._delimiter = path, delimiter
+        self._path = path
+        self._delimiter = delimiter
         with _readable(path), self._reader({}) as reader:
             schema = reader.schema
         super().__init__(path, schema, None, queries)

@@ -60,7 +60,9 @@ def propose(tables: Sequence[Table], found: Survey, reading: Reading, wanted: Se
     Parameters
         wanted   the features, if other data determine them
     """
-    out, columns, schema = Proposal(), found.columns, tables[0].schema
+    out = Proposal()
+    columns = found.columns
+    schema = tables[0].schema
     given = (reading.label, reading.qid, reading.docid, reading.doc_weight, *reading.ignore_columns)
     fixed = {*given, *(reading.feature_columns or ()), *(wanted or ())}
     free = {name: c for name, c in columns.items() if name not in fixed}
@@ -83,7 +85,8 @@ def _role(
     out: Proposal, role: str, given: str | None, found: Survey, free: dict[str, Column], needed: bool
 ) -> str | None:
     """The column of a role: the one that is named, or else one of a usual name."""
-    columns, whole = found.columns, found.whole
+    columns = found.columns
+    whole = found.whole
     if given is not None and given in columns:
         out.why[role] = "as you requested"
         return given
@@ -124,7 +127,8 @@ def _packed(out: Proposal, schema: pa.Schema, free: dict[str, Column]) -> str | 
 
 def _features(out: Proposal, found: Survey, reading: Reading, chosen: Sequence[str] | None, *, fits: bool) -> None:
     """Determine the features, and the columns that are left out and why. fits: chosen ones are known to fit."""
-    columns, taken = found.columns, {out.label, out.qid, out.docid, out.packed, reading.doc_weight}
+    columns = found.columns
+    taken = {out.label, out.qid, out.docid, out.packed, reading.doc_weight}
     features = []
     for name in columns if chosen is None else [n for n in chosen if n in columns]:
         if name in taken:
@@ -218,7 +222,8 @@ def _check(out: Proposal, found: Survey, schema: pa.Schema, has_features: bool) 
 def _options(out: Proposal, found: Survey, reading: Reading, wanted: Sequence[str] | None) -> None:
     """The options of `Reading` that differ from the defaults. Rows beyond the survey, and lists, may
     have missing values too."""
-    columns, options = found.columns, out.options
+    columns = found.columns
+    options = out.options
     usual = next(
         (d for d in DOCUMENT if d in columns and d not in (out.label, out.qid) and not columns[d].is_number), None
     )

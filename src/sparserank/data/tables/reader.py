@@ -36,11 +36,14 @@ class TableRows(Stream):
     sparse = False
 
     def __init__(self, tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> None:
-        self._tables, self._reading = list(tables), reading
+        self._tables = list(tables)
+        self._reading = reading
         self.flags = reading.flags and reading.missing is None
         self.policy = MissingPolicy(ZERO if reading.takes_zero else MEDIAN, {}) if self.flags else reading.policy
-        self.index_base, self.unjudged = reading.index_base, reading.unjudged
-        self.places, self.error = [t.place for t in tables], tables[0].error
+        self.index_base = reading.index_base
+        self.unjudged = reading.unjudged
+        self.places = [t.place for t in tables]
+        self.error = tables[0].error
         counts = [t.n_rows for t in tables]
         self.n_rows = None if None in counts else sum(n for n in counts if n is not None)
         self._wanted = None if like is None else list(like.names)
@@ -67,13 +70,15 @@ class TableRows(Stream):
         self._keep(like)
         self.also = [d for d in reading.also if d.level is None and d.source in first.features]
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
-        self.feature_names, self._known = reading.names, False
+        self.feature_names = reading.names
+        self._known = False
         if first.packed is None:
             self.feature_names = first.features if self.feature_names is None else self.feature_names
             self._has_width(len(first.features))
 
     def _roles_of_all(self, *, others: bool) -> list[Roles]:
-        wanted, all_roles = self._wanted, []
+        wanted = self._wanted
+        all_roles = []
         for table in self._tables:
             roles = roles_of(table, self._reading, wanted=wanted, others=others)
             all_roles.append(roles)
@@ -96,7 +101,8 @@ class TableRows(Stream):
         """Determine the columns that are kept as they are: those of `like`, or else categories, and what the reading
         names, unless it is a feature as it is; all of them only if every table has them.
         """
-        first, schema = self._roles[0], self._tables[0].schema
+        first = self._roles[0]
+        schema = self._tables[0].schema
         if like is None:
             names = {d.source for d in first.derived.values() if d.level is not None and self._reading.derived is None}
             free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
@@ -115,9 +121,12 @@ class TableRows(Stream):
             TableError   text that consists of numbers for the most part
         """
         coded: dict[str, list[pa.Array]] = {name: [] for name in categories}
-        queries, titles, n = [], [], 0
+        queries = []
+        titles = []
+        n = 0
         for table, roles, side in zip(self._tables, self._roles, self._queries, strict=True):
-            columns, at = [*categories, *([roles.qid] if roles.qid else [])], 0
+            columns = [*categories, *([roles.qid] if roles.qid else [])]
+            at = 0
             for records in table.record_batches(columns, BATCH_ROWS, roles.texts):
                 for name in coded:
                     coded[name].append(self._texts(table, records, name).dictionary_encode())
@@ -126,7 +135,9 @@ class TableRows(Stream):
                     queries.append(table.ids(records.column(roles.qid), roles.qid, at))
                 else:
                     queries.append(np.zeros(end - at) if side is None else side.ids(at, end, table.place))
-                at, before, n = end, n, n + records.num_rows
+                at = end
+                before = n
+                n += records.num_rows
                 if before <= ROWS < n:  # do not collect the text of long columns
                     titles += self._titles(coded)
         if n == 0:
@@ -167,7 +178,8 @@ class TableRows(Stream):
 
     def _titles(self, coded: dict[str, list[pa.Array]]) -> list[str]:
         """The columns that are ids or titles, which are removed."""
-        schema, found = self._tables[0].schema, []
+        schema = self._tables[0].schema
+        found = []
         asked = self._reading.categories
         for name in [n for n in coded if n not in asked and may_be_category(schema.field(n).type)]:
             held = pa.chunked_array(coded[name]).unify_dictionaries()
@@ -188,7 +200,8 @@ class TableRows(Stream):
     def _has_width(self, n_features: int) -> None:
         if self.feature_names is not None:
             self.feature_names = checked_names(self.feature_names, n_features)
-        self.n_features, self._known = n_features, True
+        self.n_features = n_features
+        self._known = True
 
     def look(self) -> None:
         if not self._known:
@@ -200,7 +213,9 @@ class TableRows(Stream):
                 yield from self._of_table(f, start.block if f == start.file else 0)
 
     def _of_table(self, f: int, skip: int) -> Iterator[RowBlock]:
-        table, roles, queries = self._tables[f], self._roles[f], self._queries[f]
+        table = self._tables[f]
+        roles = self._roles[f]
+        queries = self._queries[f]
         at = 0
         for b, batch in enumerate(table.batches(roles, self.dtype)):
             n, width = batch.X.shape
@@ -226,7 +241,8 @@ class TableRows(Stream):
             raise table.error(no_rows(table.place))
 
     def _piece(self, batch: RowBlock, f: int, b: int, at: int) -> RowBlock:
-        table, n = self._tables[f], len(batch.X)
+        table = self._tables[f]
+        n = len(batch.X)
         set_missing(batch, table, self._roles[f], self.policy, at)
         without = batch.label == UNJUDGED
         if self.unjudged == "error" and without.any():

@@ -35,7 +35,8 @@ def telling_all(tables: Sequence[Table], reading: Reading, wanted: Sequence[str]
             found = survey(tables)
         except SparserankError:
             raise error from None  # a table that cannot be surveyed: the first error is enough
-        told, places = propose(tables, found, reading, wanted), [t.place for t in tables]
+        told = propose(tables, found, reading, wanted)
+        places = [t.place for t in tables]
         sized = all(t.queries is not None for t in tables)
         problems = [*_absent(told, found, reading, sized), *_no_numbers(told.odd)]
         if reading.missing is None and not reading.flags and (error.first or told.holes):
@@ -48,7 +49,8 @@ def telling_all(tables: Sequence[Table], reading: Reading, wanted: Sequence[str]
             raise
         problems += told.blocked
         usable = not told.blocked and bool(told.options)
-        head, call = f"{listed(places)}: {'; '.join(problems)}", _call(places, told, wanted) if usable else ""
+        head = f"{listed(places)}: {'; '.join(problems)}"
+        call = _call(places, told, wanted) if usable else ""
         raise TableError(head, told.options if usable else None, call=call) from error
 
 

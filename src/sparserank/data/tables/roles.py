@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 SHOWN_NAMES = 5  # columns named in a remedy
-LABEL, PACKED = "label", "features"  # usual names of columns
+# usual names of columns
+LABEL = "label"
+PACKED = "features"
 DOCUMENT = ("docno", "docid", "doc_id")  # text columns by these names are document ids
 SHOWN = 8  # column names in a message
 
@@ -66,9 +68,11 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
     Raises
         DataError   a named column does not exist, a column cannot be a feature, or there is no feature
     """
-    schema, place = table.schema, table.place
+    schema = table.schema
+    place = table.place
     features = None if reading.feature_columns is None else tuple(reading.feature_columns)
-    held, learns = set(schema.names), reading.derived is None
+    held = set(schema.names)
+    learns = reading.derived is None
     made = {n: d for n, d in (reading.derived or {}).items() if d.source in held}
     label = unread = None
     if reading.labelled or reading.label is not None:

@@ -15,7 +15,9 @@ from sparserank.data.tables.batches import Table
 from sparserank.data.tables.roles import is_number, may_be_category
 from sparserank.text import brief
 
-ROWS, BYTES = 100_000, 1 << 28  # limits of a survey
+# limits of a survey
+ROWS = 100_000
+BYTES = 1 << 28
 BLOCK_ROWS = 1 << 13  # rows read at once: texts may be long
 
 
@@ -101,7 +103,9 @@ def survey(tables: Sequence[Table]) -> Survey:
             kinds.setdefault(field.name, field.type)
     held: dict[str, list[pa.Array]] = {name: [] for name in kinds}
     absent = dict.fromkeys(kinds, 0)
-    n_rows, n_bytes, whole = 0, 0, True
+    n_rows = 0
+    n_bytes = 0
+    whole = True
     for table in tables:
         if not whole:
             break
@@ -112,7 +116,8 @@ def survey(tables: Sequence[Table]) -> Survey:
                 break
             whole = n_rows + records.num_rows <= ROWS
             records = records.slice(0, ROWS - n_rows)
-            n_rows, n_bytes = n_rows + records.num_rows, n_bytes + records.nbytes
+            n_rows += records.num_rows
+            n_bytes += records.nbytes
             for name in kinds:
                 if name in names:
                     held[name].append(records.column(name))
@@ -196,7 +201,8 @@ def _parsed(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None
 
 def _first_text(texts: pa.ChunkedArray, kind: pa.DataType) -> tuple[int, str]:
     """Row and text of the first entry that is not a number of the same type as the entries before it."""
-    low, high = 0, len(texts) - 1
+    low = 0
+    high = len(texts) - 1
     while low < high:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if _parsed(texts[: middle + 1], kind) is not None else (low, middle)
