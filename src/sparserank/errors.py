@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 
@@ -27,22 +26,7 @@ class DataError(SparserankError, ValueError):
 
 
 class TableError(DataFormatError, DataError):
-    """Columns of a table that cannot be used as they are; the message names all problems.
-
-    problems   the message without the remedy
-    options    fields of `Reading` that would read the table; None: no options would
-    call       the call that would succeed, "" if there is none
-    first      the place of the first value that cannot be used, if it is known
-    """
-
-    def __init__(
-        self, problems: str, options: Mapping[str, Any] | None = None, *, call: str = "", first: str = ""
-    ) -> None:
-        super().__init__(f"{problems}; {call}." if call else problems if problems.endswith(".") else f"{problems}.")
-        self.problems = problems
-        self.options = options
-        self.call = call
-        self.first = first
+    """Columns of a table that cannot be used as they are; the message names the command that shows the columns."""
 
 
 class ParameterError(DataError):

@@ -28,9 +28,8 @@ from sparserank.cli import (
 from sparserank.cli.build import HelpfulCommand, group
 from sparserank.cli.declared import COMMANDS, FLAGS
 from sparserank.cli.output import answer
-from sparserank.cli.remedy import remedied
 from sparserank.cli.screen import error_line, prepare_streams, warn
-from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError, TableError
+from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError
 from sparserank.options.declared import ABSENT, REMOVED
 from sparserank.options.spelling import command_line
 
@@ -77,8 +76,6 @@ def _run(application: click.Group) -> None:
             application()
         finally:
             _flush()  # here, and not at interpreter exit, where an error could not be reported
-    except TableError as error:
-        _fail(*remedied(error, sys.argv[1:]))
     except SparserankError as error:
         _fail(str(error))
     except BrokenPipeError:
@@ -100,8 +97,8 @@ def _flush() -> None:
         raise OSError(error.errno, f"{error.strerror}; the output is lost", "standard output") from error
 
 
-def _fail(sentence: str, command: str = "") -> NoReturn:
+def _fail(sentence: str) -> NoReturn:
     if answer.verbose:
         traceback.print_exc()
-    error_line(sentence, command)
+    error_line(sentence)
     sys.exit(1)

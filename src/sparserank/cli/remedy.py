@@ -9,36 +9,11 @@ from typing import Any
 
 from sparserank.cli.declared import FLAGS as SPELLED
 from sparserank.cli.reading import joined_names
-from sparserank.errors import TableError
 from sparserank.options.spelling import flag_of
 from sparserank.text import visible
 
 NAMES = ("label", "qid", "docid", "feature_columns", "ignore_columns", "categories", "missing", "unjudged")
 FLAGS = {name: flag_of(name, SPELLED) for name in NAMES}
-COLUMNS = ("feature_columns", "ignore_columns")  # either one replaces both
-TAUGHT = ("predict", "evaluate", "diff", "explain")  # commands that use trained models and cannot learn replacements
-
-
-def remedied(error: TableError, arguments: Sequence[str]) -> tuple[str, str]:
-    """(sentence, corrected command or "") for the error of a command line."""
-    learns = error.options is not None and "missing" in error.options and arguments[:1] and arguments[0] in TAUGHT
-    if error.options is None or learns or not arguments:
-        from sparserank.data.reading import choices
-
-        return f"{error.problems.rstrip('.')}; {choices()}." if learns else str(error), ""
-    return f"{error.problems}; run this command:", command(arguments, error.options)
-
-
-def command(arguments: Sequence[str], options: Mapping[str, Any]) -> str:
-    """The command line with its reading options replaced."""
-    replaced = [FLAGS[name] for name in options] + [FLAGS[name] for name in COLUMNS if set(COLUMNS) & set(options)]
-    kept: list[str] = []
-    value_follows = False
-    for argument in arguments:
-        if not value_follows and argument.partition("=")[0] not in replaced:
-            kept.append(argument)
-        value_follows = not value_follows and argument in replaced
-    return pasted(["sparserank", *kept, *flags(options)])
 
 
 def pasted(words: Sequence[str]) -> str:

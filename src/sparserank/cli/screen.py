@@ -125,11 +125,9 @@ def warn(text: str) -> None:
     _on_stderr(f"warning: {text}")
 
 
-def error_line(text: str, command: str = "") -> None:
-    """Print an error, and the command to run instead, on a separate line so that it can be copied whole."""
+def error_line(text: str) -> None:
+    """Print an error."""
     _on_stderr(f"error: {text}")
-    if command:
-        _on_stderr(f"  {command}")
 
 
 def _on_stderr(text: str) -> None:

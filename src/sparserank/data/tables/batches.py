@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,13 @@ class Table:
                 "UTF-8."
             ) from error
         refuse_repeated(names, place, self.error)
+
+    def unusable(self, problem: str) -> TableError:
+        """The error about columns: where, what is wrong and what to do; of a file, the command that shows its
+        columns."""
+        if self.error is not DataFormatError:
+            return TableError(f"{self.place}: {problem}.")
+        return TableError(f"{self.place}: {problem}{to_see_columns(self.place)}")
 
     def record_batches(
         self, names: Sequence[str], rows: int, texts: Collection[str | None] | None = None
@@ -302,7 +310,9 @@ class _Csv(Table):
         # Columns that are boolean in the first block stay boolean; all other numbers are read as floats.
         types = {n: pa.bool_() if pa.types.is_boolean(self.schema.field(n).type) else pa.float64() for n in names}
         types |= dict.fromkeys(names if texts is None else set(names).intersection(texts), pa.string())
-        remedy = "" if texts is None else f"; name the features with {option('feature_columns')}"
+        remedy = "."
+        if texts is not None:
+            remedy = f"; name the features with {option('feature_columns')}{to_see_columns(self.place)}"
         with _readable(self.place, remedy, self.schema.names), self._reader(types, list(names)) as reader:
             yield from reader
 
@@ -419,8 +429,13 @@ def is_frame(source: Any) -> bool:
     )
 
 
+def to_see_columns(place: str) -> str:
+    """The end of a message about the columns of a file."""
+    return f"; to see its columns, run: sparserank inspect {quote(place)}"
+
+
 @contextmanager
-def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iterator[None]:
+def _readable(place: str, remedy: str = ".", columns: Sequence[str] = ()) -> Iterator[None]:
     """Turn Arrow and operating-system errors about a file into a one-sentence message. `columns`: names in a CSV file,
     because Arrow numbers its columns."""
     try:
@@ -439,4 +454,4 @@ def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iter
         number = CSV_COLUMN.match(reason)
         if number is not None and int(number[1]) < len(columns):
             reason = f"column {brief(columns[int(number[1])])}: {reason[number.end() :]}"
-        raise (TableError if remedy else DataFormatError)(f"{place}: cannot be read ({reason}){remedy}.") from error
+        raise DataFormatError(f"{place}: cannot be read ({reason}){remedy}") from error

@@ -14,13 +14,12 @@ from sparserank.data.letor.side_files import continue_numbers, warn_of_unused
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MEDIAN, ZERO, MissingPolicy, holds_missing, is_missing
 from sparserank.data.query_ids import concatenated_ids, query_codes
-from sparserank.data.reading import UNJUDGED, Reading, choices, missing_value, no_rows, unjudged_label
+from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, unjudged_label
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import BATCH_ROWS, Table
-from sparserank.data.tables.refusal import telling_all
 from sparserank.data.tables.roles import Roles, is_number, may_be_category, may_be_kept, roles_of
 from sparserank.data.tables.survey import ROWS
-from sparserank.errors import DataError, DataWarning, TableError
+from sparserank.errors import DataError, DataWarning
 from sparserank.options import option
 from sparserank.text import brief, listed
 
@@ -46,9 +45,7 @@ class TableRows(Stream):
         self.error = tables[0].error
         counts = [t.n_rows for t in tables]
         self.n_rows = None if None in counts else sum(n for n in counts if n is not None)
-        self._wanted = None if like is None else list(like.names)
-        with telling_all(self._tables, reading, self._wanted):
-            self._roles = self._roles_of_all(others=like is not None)
+        self._roles = self._roles_of_all(None if like is None else like.names, others=like is not None)
         for table, roles in zip(tables, self._roles, strict=True):
             if table.queries is not None and roles.qid is not None:
                 warn_of_unused(table.queries, table.place)
@@ -59,8 +56,7 @@ class TableRows(Stream):
         }
         self._as_text = len(kinds) > 1  # query ids: an id may be a number in one table and text in another
         if self._roles[0].categories:
-            with telling_all(self._tables, reading, self._wanted):
-                levels = self._levels(self._roles[0].categories)
+            levels = self._levels(self._roles[0].categories)
             self._roles = [roles.with_levels(levels) for roles in self._roles]
             if not self._roles[0].features:
                 raise self.error(f"{self.places[0]} has no feature column.")
@@ -76,9 +72,8 @@ class TableRows(Stream):
             self.feature_names = first.features if self.feature_names is None else self.feature_names
             self._has_width(len(first.features))
 
-    def _roles_of_all(self, *, others: bool) -> list[Roles]:
-        wanted = self._wanted
-        all_roles = []
+    def _roles_of_all(self, wanted: Sequence[str] | None, *, others: bool) -> list[Roles]:
+        all_roles: list[Roles] = []
         for table in self._tables:
             roles = roles_of(table, self._reading, wanted=wanted, others=others)
             all_roles.append(roles)
@@ -94,7 +89,7 @@ class TableRows(Stream):
                     f"{table.place}: column {brief(min(odd))} is text here or in {self.places[0]}, and numbers in the "
                     "other; convert one of them."
                 )
-            wanted = None if first.packed else list(first.features)  # lists have no feature names to match
+            wanted = None if first.packed else first.features  # lists have no feature names to match
         return all_roles
 
     def _keep(self, like: RankingDataset | None) -> None:
@@ -187,10 +182,10 @@ class TableRows(Stream):
             if pa.types.is_dictionary(schema.field(name).type) or not texts:
                 continue
             if holds_numbers(texts):
-                raise TableError(
-                    f"{self.places[0]}: column {brief(name)} is not numeric, but half or more of its values are "
-                    f"numbers; correct it, leave it out with {option('ignore_columns', [name])}, or declare it with "
-                    f"{option('categories', [name])}."
+                raise self._tables[0].unusable(
+                    f"column {brief(name)} is not numeric, but half or more of its values are numbers; correct it, "
+                    f"leave it out with {option('ignore_columns', [name])}, or declare it with "
+                    f"{option('categories', [name])}"
                 )
             if len(texts) > MAX_DISTINCT * sum(map(len, held.chunks)):
                 found.append(name)
@@ -208,9 +203,8 @@ class TableRows(Stream):
             next(self.pieces())
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
-        with telling_all(self._tables, self._reading, self._wanted):
-            for f in range(start.file, len(self._tables)):
-                yield from self._of_table(f, start.block if f == start.file else 0)
+        for f in range(start.file, len(self._tables)):
+            yield from self._of_table(f, start.block if f == start.file else 0)
 
     def _of_table(self, f: int, skip: int) -> Iterator[RowBlock]:
         table = self._tables[f]
@@ -276,6 +270,5 @@ def set_missing(batch: RowBlock, table: Table, roles: Roles, policy: MissingPoli
         row, j = (int(i) for i in np.argwhere(bad)[0])
         column = roles.features[j] if roles.features else f"{roles.packed}[{j}]"
         what = "null or NaN" if np.isnan(batch.X[row, j]) else str(batch.X[row, j])
-        first = missing_value(f"row {at + row}, column {brief(column)}", what)
-        raise TableError(f"{table.place}: {first}", first=first.removesuffix(f"; {choices()}."))
+        raise table.error(missing_value(f"{table.place}: row {at + row}, column {brief(column)}", what))
     batch.X[bad] = np.nan
