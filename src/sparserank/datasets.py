@@ -105,11 +105,8 @@ def make_ranking(
     (100, ['signal', 'signal'])
     """
     check_arguments(make_ranking, locals(), **COUNTS, n_informative=Count(), n_redundant=Count(0), n_grades=Count(2))
-    if n_informative < 1 or n_informative + n_redundant > n_features or n_queries < 1 or n_grades < 2:
-        raise DataError(
-            "make_ranking needs n_informative >= 1, n_informative + n_redundant <= n_features, n_queries >= 1, "
-            "n_grades >= 2."
-        )
+    if n_informative + n_redundant > n_features:
+        raise DataError("make_ranking needs n_informative + n_redundant <= n_features.")
     sizes_given = [docs_per_query] if isinstance(docs_per_query, int | np.integer) else list(docs_per_query)
     if len(sizes_given) not in (1, 2):
         raise DataError(
@@ -201,10 +198,8 @@ def make_curved_ranking(
     (100, 12)
     """
     check_arguments(make_curved_ranking, locals(), **COUNTS, docs_per_query=Count(2), n_curved=Count())
-    if not 1 <= n_curved <= n_features or n_queries < 1 or docs_per_query < 2:
-        raise DataError(
-            "make_curved_ranking needs 1 <= n_curved <= n_features, n_queries >= 1 and docs_per_query >= 2."
-        )
+    if n_curved > n_features:
+        raise DataError("make_curved_ranking needs n_curved <= n_features.")
     rng = np.random.default_rng(random_state)
     n = n_queries * docs_per_query
     query = np.repeat(np.arange(n_queries), docs_per_query)

@@ -15,7 +15,6 @@ from sparserank.losses.levels import pair_totals, relevance_levels
 from sparserank.metrics import Metric
 from sparserank.shards import _pass_kernels as kernels
 from sparserank.shards._pass_kernels import ListFacts
-from sparserank.shards.coordinates import Coordinates, coordinates_of
 from sparserank.shards.measuring import Columns, measure
 from sparserank.shards.moments import alike, coarse_unit, moment_sums
 from sparserank.shards.pair_norms import lists_between, pair_norms
@@ -44,12 +43,22 @@ class ShardFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class _Weighting:
-    """scale (K, n_queries) of each pair of a query, 0: the query is left out; coordinates: the map of coefficients to
-    columns; useful: for each k, the queries that have pairs and a scale > 0."""
+    """scale (K, n_queries) of each pair of a query, 0: the query is left out; inverse (K, n_columns): the factors of
+    the columns, to which coefficients refer, or None; useful: for each k, the queries that have pairs and a
+    scale > 0."""
 
     scale: np.ndarray
-    coordinates: Coordinates
+    inverse: np.ndarray | None
     useful: tuple[np.ndarray, ...]
+
+    def times(self, W: np.ndarray, ks: Sequence[int]) -> np.ndarray:
+        """W (m, n_columns) times the factors, row i under weighting ks[i]: of coefficients, the weights of columns; of
+        gradients by columns, those by coefficients."""
+        return W if self.inverse is None else W * self.inverse[list(ks)]
+
+    def on(self, k: int, columns: np.ndarray) -> np.ndarray | None:
+        """The factors of some columns, as `Rows.differences` takes them."""
+        return None if self.inverse is None else np.asarray(self.inverse[k][columns])
 
 
 @dataclass(frozen=True)
@@ -122,12 +131,11 @@ class Shard:
         return self._facts
 
     def set_weights(self, key: str, maps: np.ndarray | None, scale: np.ndarray) -> None:
-        """Set coordinates (`coordinates_of`) and scale (K, n_queries) under a key of the caller's."""
+        """Set column factors (K, n_columns), or None, and scale (K, n_queries) under a key of the caller's."""
         counts = (self._facts.pair_weight > 0) & (self._lists.n_levels > 1)
         useful = tuple(np.flatnonzero((row > 0) & counts) for row in scale)
-        self._weightings[key] = _Weighting(
-            read_only(np.where(counts, scale, 0.0)), coordinates_of(None if maps is None else read_only(maps)), useful
-        )
+        inverse = None if maps is None else read_only(maps)
+        self._weightings[key] = _Weighting(read_only(np.where(counts, scale, 0.0)), inverse, useful)
         self._orders.update({(key, k): [] for k in range(len(scale))})
 
     def forget(self, key: str) -> None:
@@ -161,7 +169,7 @@ class Shard:
         m = len(W)
         d = self.rows.n_columns
         weighting = self._weightings[key]
-        raw = weighting.coordinates.raw(W, ks)
+        raw = weighting.times(W, ks)
         lent = {k: self._borrowed(key, k) for k in dict.fromkeys(ks)}  # once, even if k is repeated
         orders = lent[ks[0]][None, :] if m == 1 else np.array([lent[k] for k in ks])
         keep = self.loss.dual_sweep is not None or (m == 1 and key in self._asks_for_scores)
@@ -190,7 +198,7 @@ class Shard:
             if keep:  # copies if there are several: a view would keep the array of all alive
                 scored = [_Scored(W[i].copy(), scores[i] if m == 1 else scores[i].copy()) for i in range(m)]
                 self._last.update(((key, k), here) for k, here in zip(ks, scored, strict=True))
-            return (totals[:, 0], totals[:, 1], weighting.coordinates.pulled_back(gradient, ks)), scored
+            return (totals[:, 0], totals[:, 1], weighting.times(gradient, ks)), scored
 
         return Pass(share, n_blocks, finish)
 
@@ -209,7 +217,7 @@ class Shard:
 
     def _raw(self, w: np.ndarray, key: str, k: int) -> np.ndarray:
         """w for the raw columns, (1, n_columns)."""
-        return np.array(self._weightings[key].coordinates.raw(w[None, :], [k]), dtype=np.float64)
+        return np.array(self._weightings[key].times(w[None, :], [k]), dtype=np.float64)
 
     def _scored_at(self, w: np.ndarray, key: str, k: int) -> _Scored:
         """Scores at w, from the last pass if they are there; callers must not change them."""
@@ -228,7 +236,7 @@ class Shard:
         weighting = self._weightings[key]
         K = len(weighting.scale)
         d = self.rows.n_columns
-        inverse = weighting.coordinates.raw(np.ones((K, d)), range(K))
+        inverse = weighting.times(np.ones((K, d)), range(K))
         units = coarse_unit(inverse)
         out = np.zeros((3, K, d))
         for ks in alike(units):  # nearly always one group, with unit 1
@@ -281,7 +289,7 @@ class Shard:
         share = float((scale * self._facts.pair_weight)[queries].sum())
         if c == 0 or len(queries) == 0:
             return np.zeros((c, c)), share
-        inverse = weighting.coordinates.on(k, columns)
+        inverse = weighting.on(k, columns)
         block_bytes = min(HESSIAN_BLOCK_BYTES, max(self.rows.nbytes / 16, MIN_HESSIAN_BLOCK_BYTES))
         per_block = max(int(block_bytes // (8 * c)), 1)
         block_of = np.cumsum(self._facts.n_docs[queries]) // per_block
@@ -334,7 +342,7 @@ class Shard:
         parts = self.executor.map(block, len(self._blocks) - 1)
         self._give_back(key, k, order)
         product = sum(parts, start=np.zeros(self.rows.n_columns))
-        return weighting.coordinates.pulled_back(product[None, :], [k])[0]
+        return weighting.times(product[None, :], [k])[0]
 
     def line(self, w: np.ndarray, v: np.ndarray, mus: Sequence[float], key: str, k: int) -> np.ndarray:
         """(len(mus), 3): f, df/dmu, d2f/dmu2 at w + mu v, each for one sweep of the scores; X is read once, for X v."""
@@ -412,7 +420,7 @@ class Shard:
         documents = documents_of(self.query_ptr, queries)
         Z = np.zeros((len(documents), 0))
         if len(columns) and len(queries):
-            inverse = self._weightings[key].coordinates.on(k, columns)
+            inverse = self._weightings[key].on(k, columns)
             Z = self.rows.differences(self.query_ptr, queries, columns, inverse).astype(np.float64, copy=False)
         ids = None if self.docid is None else np.asarray(self.docid[documents])
         known = (self.rows.columns(documents, columns) != 0).any(axis=1) if present else None

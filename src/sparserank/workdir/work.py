@@ -47,10 +47,7 @@ class Work(Generic[T]):
         in_memory: bool = True,
         progress: Progress | None = None,
     ) -> None:
-        self._kinds = dict(kinds)
-        self._keeper = keeper
-        self._n_workers = n_workers
-        self._in_memory = in_memory
+        self._kinds, self._keeper, self._n_workers, self._in_memory = dict(kinds), keeper, n_workers, in_memory
         self._progress = progress or (lambda done, n, what, left: None)
         self.done: set[str] = set()
         self.results: dict[str, T] = {}
@@ -143,8 +140,7 @@ class TimeLeft:
         efforts: Mapping[str, float] | None = None,
         later: LaterWork | None = None,
     ) -> None:
-        self._unfinished = Counter(kinds)
-        self._n_workers = n_workers
+        self._unfinished, self._n_workers = Counter(kinds), n_workers
         self._efforts = dict.fromkeys(kinds, 1.0) | dict(efforts or {})
         self._later = LaterWork(0.0) if later is None else later
         self._took: dict[str, tuple[int, float]] = {}  # {kind: (number of finished pieces, their total seconds)}
@@ -169,8 +165,7 @@ class TimeLeft:
 
     def seconds(self) -> float | None:
         """The estimate; None if no piece is finished yet."""
-        later = self._later
-        unit = self._later.unit
+        later, unit = self._later, self._later.unit
         if unit is None:
             return None
         # Seconds of a piece of each kind, divided among the workers.
