@@ -51,8 +51,8 @@ class Bins:
     @property
     def used_columns(self) -> np.ndarray:
         """(n_columns,) bool: columns of an edge; a feature has fewer edges than columns."""
-        found: np.ndarray = np.arange(self.m) < np.array([len(e) for e in self.edges])[:, None]
-        return found.ravel()
+        counts = np.array([len(e) for e in self.edges])
+        return np.ravel(np.arange(self.m) < counts[:, None])
 
     def scaling(self, method: str) -> str:
         """Scaling of columns: none, because edges refer to the values."""
@@ -64,7 +64,8 @@ class Bins:
         for j in np.flatnonzero(jumps.any(axis=1)).tolist():
             at = np.flatnonzero(jumps[j])
             values = np.concatenate([[0.0], np.cumsum(jumps[j, at])])
-            out[j] = StepFunction(self.edges[j][at], values - 0.5 * (values.min() + values.max()))
+            middle = 0.5 * (values.min() + values.max())
+            out[j] = StepFunction(self.edges[j][at], values - middle)
         return out
 
     def rows(self, X: Any) -> StepRows | list[StepRows]:
@@ -84,8 +85,9 @@ class Bins:
         bins = np.zeros((n, d), dtype=np.uint8)
         for lo in range(0, n, ROWS_AT_ONCE):
             part = as_dense(X[lo : lo + ROWS_AT_ONCE])
+            out = bins[lo : lo + len(part)]
             for j, edges in enumerate(self.edges):
-                bins[lo : lo + len(part), j] = np.searchsorted(edges, part[:, j], side="left")
+                out[:, j] = np.searchsorted(edges, part[:, j], side="left")
         return StepRows(bins, raw.bytes_until())
 
 

@@ -42,4 +42,5 @@ class StepFunction:
         last = float(self.edges[-1])
         beyond = BEYOND * (last - first) or abs(first) or high - low
         ends = max(min(low, first), first - beyond), min(max(high, last), last + beyond)
-        return np.concatenate([ends[:1], np.repeat(self.edges, 2), ends[1:]]), np.repeat(self.values, 2)
+        x = np.concatenate([ends[:1], np.repeat(self.edges, 2), ends[1:]])
+        return x, np.repeat(self.values, 2)

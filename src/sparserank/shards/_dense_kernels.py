@@ -99,5 +99,7 @@ def differences(X, query_ptr, queries, columns, inverse, out):
         for i in range(lo, hi):
             for c in range(len(columns)):
                 j = columns[c]
-                out[at + i - lo, c] = (np.float64(X[i, j]) - np.float64(X[lo, j])) * inverse[c]
+                here = np.float64(X[i, j])
+                first = np.float64(X[lo, j])
+                out[at + i - lo, c] = (here - first) * inverse[c]
         at += hi - lo

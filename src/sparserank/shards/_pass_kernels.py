@@ -121,7 +121,16 @@ def full_pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradien
                 s = S[k, : hi - lo]
                 g = G[k, : hi - lo]
                 scale = scales[k, q]
-                loss, squares = sweep(s, levels[lo:hi], n_levels[q], table, dw, orders[k, lo:hi], g, work)
+                loss, squares = sweep(
+                    s,
+                    levels[lo:hi],
+                    n_levels[q],
+                    table,
+                    dw,
+                    orders[k, lo:hi],
+                    g,
+                    work,
+                )
                 totals[k, 0] += scale * loss
                 totals[k, 1] += scale * squares
                 for i in range(hi - lo):
@@ -157,9 +166,27 @@ def line_pass(scores, direction, mu, lists, scale, queries, order):
         for i in range(m):
             s[i] = scores[lo + i] + mu * t[i, 0]
         dw = rows_of(doc_weight, lo, hi)
-        loss, _ = sweep(s, levels[lo:hi], n_levels[q], table, dw, order[lo:hi], g, work)
+        loss, _ = sweep(
+            s,
+            levels[lo:hi],
+            n_levels[q],
+            table,
+            dw,
+            order[lo:hi],
+            g,
+            work,
+        )
         value += scale[q] * loss
-        hessian_sweep(s, levels[lo:hi], n_levels[q], table, dw, order[lo:hi], t, b)
+        hessian_sweep(
+            s,
+            levels[lo:hi],
+            n_levels[q],
+            table,
+            dw,
+            order[lo:hi],
+            t,
+            b,
+        )
         for i in range(m):
             slope += scale[q] * g[i] * t[i, 0]
             curvature += scale[q] * b[i, 0] * t[i, 0]
@@ -174,7 +201,17 @@ def dual_pass(s, scores, lists, scale, queries, order):
         lo = query_ptr[q]
         hi = query_ptr[q + 1]
         dw = rows_of(doc_weight, lo, hi)
-        total += scale[q] * dual_sweep(scores[lo:hi], levels[lo:hi], n_levels[q], table, dw, order[lo:hi], s)
+        own = scores[lo:hi]
+        dual = dual_sweep(
+            own,
+            levels[lo:hi],
+            n_levels[q],
+            table,
+            dw,
+            order[lo:hi],
+            s,
+        )
+        total += scale[q] * dual
     return total
 
 
@@ -205,7 +242,16 @@ def weighted_columns(scores, Z, lists, scale, queries, order, out):
             dw = rows_of(doc_weight, lo, hi)
             s = scores[at : at + hi - lo]
             Zq = Z[at : at + hi - lo]
-            hessian_sweep(s, levels[lo:hi], n_levels[q], table, dw, order[lo:hi], Zq, own)
+            hessian_sweep(
+                s,
+                levels[lo:hi],
+                n_levels[q],
+                table,
+                dw,
+                order[lo:hi],
+                Zq,
+                own,
+            )
             for i in range(hi - lo):
                 for f in range(own.shape[1]):
                     own[i, f] *= scale[q]

@@ -47,7 +47,9 @@ def moments(X, at, query_ptr, used, unit, around, first, last, low, high, sums, 
             mean[j] /= m
         for i in range(lo, hi):
             for j in range(d):
-                x = (unit[j] * np.float64(X[i, j]) - unit[j] * np.float64(X[lo, j])) - mean[j]
+                here = unit[j] * np.float64(X[i, j])
+                first = unit[j] * np.float64(X[lo, j])
+                x = (here - first) - mean[j]
                 square[j] += x * x
         for j in range(d):
             mean[j] += unit[j] * np.float64(X[lo, j])
@@ -68,7 +70,10 @@ def sums_before(values, is_first, out):
     other segments cost no precision."""
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
-            out[i, j] = 0.0 if is_first[i] else out[i - 1, j] + values[i - 1, j]
+            if is_first[i]:
+                out[i, j] = 0.0
+            else:
+                out[i, j] = out[i - 1, j] + values[i - 1, j]
 
 
 @kernel
@@ -108,7 +113,8 @@ def dense_sums(X, lists, weight, of_document, unit, of_query, largest, offset):
                 for j in range(d):
                     v = (X[i, j] - around[j]) * unit[j]
                     size = abs(v)
-                    largest[q, j] = size if size > largest[q, j] or size != size else largest[q, j]
+                    if size > largest[q, j] or size != size:  # NaN stays
+                        largest[q, j] = size
                     of_query[q, j] += c * v * v
                     s[j] += v
                     if doc_weight is not None:

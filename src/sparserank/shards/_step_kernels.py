@@ -204,7 +204,18 @@ def pair_gradients(s, gains, order, discount, ideal, cutoff, doc_weight, g, h, w
     near = NEAR if S[0] > S[n - 1] else 1.0
     total = 0.0
     for a in range(min(n, cutoff + BELOW) if unit > 0.0 else 0):
-        _pairs_with(a, n, S, E, gain, weight, discount, near, slope, curvature)
+        _pairs_with(
+            a,
+            n,
+            S,
+            E,
+            gain,
+            weight,
+            discount,
+            near,
+            slope,
+            curvature,
+        )
         own_slope = 0.0
         own_curvature = 0.0
         for b in range(np.uint64(a + 1), np.uint64(n)):
@@ -266,7 +277,18 @@ def bin_sums(bins, features, used, height, gains, ideal, doc_weight, query_ptr, 
         factor = scale[q]
         if dw is not None:  # in the normalisation they count relative to their mean
             factor *= dw.mean()
-        pair_gradients(s, gains[first:last], order[:n], discount, ideal[q], cutoff, dw, g, h, work)
+        pair_gradients(
+            s,
+            gains[first:last],
+            order[:n],
+            discount,
+            ideal[q],
+            cutoff,
+            dw,
+            g,
+            h,
+            work,
+        )
         for i in range(n):
             rows[n_rows + i] = first + i
             g[i] *= factor

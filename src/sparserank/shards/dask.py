@@ -83,7 +83,11 @@ def _in_stores(X: Any) -> bool:
 
 
 def shards_on(
-    client: Any, data: RankingDataset, relevance: np.ndarray, loss: PairwiseLoss, shape: Any = None
+    client: Any,
+    data: RankingDataset,
+    relevance: np.ndarray,
+    loss: PairwiseLoss,
+    shape: Any = None,
 ) -> DaskShards:
     """The shards of `placed` data with these labels (n_docs,) on the workers of a dask.distributed Client. shape: how
     values become columns (a `bins.Shape`), by default one column each.
@@ -93,7 +97,8 @@ def shards_on(
     """
     X = data.X
     manifests = {folder: read_manifest(Path(folder)) for folder in {s.folder for s in X.sources}}
-    held = [map_shard(Path(s.folder), manifests[s.folder]["shards"][s.number], X.shape[1]) for s in X.sources]
+    entries = [manifests[s.folder]["shards"][s.number] for s in X.sources]
+    held = [map_shard(Path(s.folder), entry, X.shape[1]) for s, entry in zip(X.sources, entries, strict=True)]
     labels = np.concatenate([np.asarray(h["label"], dtype=np.float64) for h in held])
     weights = np.concatenate([np.asarray(h.get("weight", np.ones(len(h["label"])))) for h in held])
     if not np.array_equal(weights, np.ones(data.n_docs) if data.doc_weight is None else data.doc_weight):
@@ -130,7 +135,13 @@ def connect(address: str) -> Any:
 class LoadedShard:
     """A shard on a worker; it is pickled as the arguments that load it."""
 
-    def __init__(self, source: Source, loss: PairwiseLoss, shape: Any, relevance: np.ndarray | None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        loss: PairwiseLoss,
+        shape: Any,
+        relevance: np.ndarray | None,
+    ) -> None:
         self._made_of = (source, loss, shape, relevance)
         folder, number, identity = source
         manifest = read_manifest(Path(folder))
@@ -238,7 +249,13 @@ class DaskShards:
         labels = [None] * len(shards) if relevance is None else np.split(relevance, ends[:-1])
         self._futures = [
             client.submit(
-                LoadedShard, sources[k], loss, shape, labels[k], workers=[self._homes[g]], allow_other_workers=True
+                LoadedShard,
+                sources[k],
+                loss,
+                shape,
+                labels[k],
+                workers=[self._homes[g]],
+                allow_other_workers=True,
             )
             for g, group in enumerate(self._groups)
             for k in group
@@ -348,7 +365,8 @@ def packed(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.size >= LEAST:
         at = np.flatnonzero(value)
         if len(at) <= MAX_FILLED * value.size:
-            return _Parcel(value.shape, at.astype(np.int32 if value.size < 2**31 else np.int64), value.ravel()[at])
+            kind = np.int32 if value.size < 2**31 else np.int64
+            return _Parcel(value.shape, at.astype(kind), value.ravel()[at])
         return value
     if type(value) in (tuple, list):
         return type(value)(packed(v) for v in value)

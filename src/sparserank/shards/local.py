@@ -88,7 +88,18 @@ def make_shards(
         hi = int(query_ptr[b])
         weight = None if doc_weight is None else doc_weight[lo:hi]
         ids, hits = (None if values is None else values[lo:hi] for values in (docid, returned))
-        shards.append(Shard(own, relevance[lo:hi], query_ptr[a : b + 1] - lo, loss, weight, executor, ids, hits))
+        shards.append(
+            Shard(
+                own,
+                relevance[lo:hi],
+                query_ptr[a : b + 1] - lo,
+                loss,
+                weight,
+                executor,
+                ids,
+                hits,
+            )
+        )
     return LocalShards(shards, loss)
 
 
@@ -104,7 +115,9 @@ def _cut(rows: Rows, query_ptr: np.ndarray) -> list[tuple[Rows, int, int]]:
     cuts[-1:] = [len(query_ptr) - 1]  # queries without documents at the end
     if len(cuts) <= 2:
         return [(rows, 0, len(query_ptr) - 1)]
-    return [(rows.part(int(query_ptr[a]), int(query_ptr[b])), a, b) for a, b in pairwise(cuts)]
+    places = query_ptr[cuts].tolist()
+    parts = [rows.part(lo, hi) for lo, hi in pairwise(places)]
+    return list(zip(parts, cuts[:-1], cuts[1:], strict=True))
 
 
 def as_rows(X: Any) -> Rows | list[Rows]:

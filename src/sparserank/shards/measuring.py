@@ -68,7 +68,8 @@ def measure(
         sizes = query_ptr[queries + 1] - query_ptr[queries]
         cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // per_chunk)) + 1
         edges = [0, *cuts.tolist(), len(queries)]
-        chunks += [(g, queries[a:b], slice(a, b)) for a, b in pairwise(edges) if b > a]
+        places = [slice(a, b) for a, b in pairwise(edges) if b > a]
+        chunks += [(g, queries[place], place) for place in places]
 
     def one(c: int) -> None:
         g, queries, place = chunks[c]
@@ -84,7 +85,13 @@ def measure(
                 if metric.convention not in ranked:
                     kept = known.setdefault(metric.convention, {})
                     ranked[metric.convention] = rank_lists(
-                        scores[:, i], judged, ptr, metric.convention, ids, kept, returned=found
+                        scores[:, i],
+                        judged,
+                        ptr,
+                        metric.convention,
+                        ids,
+                        kept,
+                        returned=found,
                     )
                 out[g][m, i, place] = metric.compute(ranked[metric.convention])
 
@@ -99,7 +106,10 @@ def _as_products_want(models: sp.csr_array, rows: Rows) -> np.ndarray | sp.csr_a
 
 
 def _scores(
-    rows: Rows, models: np.ndarray | sp.csr_array | Columns, documents: np.ndarray, of_clauses: bool
+    rows: Rows,
+    models: np.ndarray | sp.csr_array | Columns,
+    documents: np.ndarray,
+    of_clauses: bool,
 ) -> np.ndarray:
     """(len(documents), n_models) scores."""
     if isinstance(models, Columns):

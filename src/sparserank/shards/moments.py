@@ -111,7 +111,12 @@ def local_sums(rows: Rows | Sequence[Rows], query_ptr: np.ndarray) -> MomentSums
 
 
 def moment_sums(
-    rows: Rows, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, around: np.ndarray, executor: BlockExecutor
+    rows: Rows,
+    query_ptr: np.ndarray,
+    used: np.ndarray,
+    unit: np.ndarray,
+    around: np.ndarray,
+    executor: BlockExecutor,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(low, high (K, d), infinite without documents; sums (3, K, d) of the values, the squares within queries and the
     squares between queries)."""
@@ -132,7 +137,12 @@ def moment_sums(
 
 
 def _dense_parts(
-    rows: Rows, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, around: np.ndarray, executor: BlockExecutor
+    rows: Rows,
+    query_ptr: np.ndarray,
+    used: np.ndarray,
+    unit: np.ndarray,
+    around: np.ndarray,
+    executor: BlockExecutor,
 ) -> Iterator[np.ndarray]:
     """(5, K, d) of each block of queries: low, high, the sums of values, the squares within queries and between."""
     # fixed types: the kernel is compiled for each
@@ -146,13 +156,28 @@ def _dense_parts(
         part[1] = -np.inf
         lo = query_ptr[blocks[b]]
         hi = query_ptr[blocks[b + 1]]
-        add_moments(rows.query_block(lo, hi), lo, query_ptr, used, unit, around, blocks[b], blocks[b + 1], *part)
+        add_moments(
+            rows.query_block(lo, hi),
+            lo,
+            query_ptr,
+            used,
+            unit,
+            around,
+            blocks[b],
+            blocks[b + 1],
+            *part,
+        )
         return part
 
     return executor.few_at_once(block, len(blocks) - 1)
 
 
-def _sparse_parts(rows: Rows, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray) -> Iterator[np.ndarray]:
+def _sparse_parts(
+    rows: Rows,
+    query_ptr: np.ndarray,
+    used: np.ndarray,
+    unit: np.ndarray,
+) -> Iterator[np.ndarray]:
     """The same for CSR, without dense rows. Cancellation leaves errors up to the square root of rounding."""
     X = rows.query_block(0, rows.n_docs)
     for first, last in pairwise(query_pieces(X, query_ptr)):
@@ -164,7 +189,8 @@ def _sparse_parts(rows: Rows, query_ptr: np.ndarray, used: np.ndarray, unit: np.
 
 def _of_piece(X: sp.csr_matrix, query_ptr: np.ndarray, used: np.ndarray) -> np.ndarray:
     sizes = np.diff(query_ptr)
-    members = sp.csr_matrix((np.ones(X.shape[0]), np.arange(X.shape[0]), query_ptr), shape=(len(sizes), X.shape[0]))
+    n = X.shape[0]
+    members = sp.csr_matrix((np.ones(n), np.arange(n), query_ptr), shape=(len(sizes), n))
     of_query = sp.csr_matrix(members @ X)
     squares = sp.csr_matrix(members @ X.multiply(X))
     means = sp.csr_matrix(of_query.multiply(of_query).multiply(1.0 / np.maximum(sizes, 1)[:, None]))

@@ -40,7 +40,11 @@ class Rows:
     arrays: tuple[np.ndarray, ...]
 
     def differences(
-        self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: np.ndarray | None
+        self,
+        query_ptr: np.ndarray,
+        queries: np.ndarray,
+        columns: np.ndarray,
+        inverse: np.ndarray | None,
     ) -> np.ndarray:
         """(documents of the queries, len(columns)) float32 or float64, C-ordered: features times inverse
         (len(columns),), up to a shift that is the same for all documents of a query."""
@@ -103,7 +107,8 @@ def in_parts(rows: Rows | Sequence[Rows], query_ptr: np.ndarray) -> list[tuple[R
     parts = [rows] if isinstance(rows, Rows) else list(rows)
     ends = np.searchsorted(query_ptr, np.cumsum([p.n_docs for p in parts]), side="left")
     ends[-1:] = len(query_ptr) - 1  # queries without documents at the end
-    return [(p, int(a), int(b)) for p, a, b in zip(parts, [0, *ends[:-1]], ends, strict=True)]
+    ends = ends.tolist()
+    return list(zip(parts, [0, *ends[:-1]], ends, strict=True))
 
 
 def row_bytes(rows: Rows) -> float:

@@ -134,7 +134,10 @@ def prepared(data: RankingDataset, method: str) -> RankingDataset:
 
 
 def fit_scalings(
-    data: RankingDataset, method: str, used: np.ndarray, sums_of: MomentSums | None = None
+    data: RankingDataset,
+    method: str,
+    used: np.ndarray,
+    sums_of: MomentSums | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(centers, scales), each (K, n_features), learned from K sets of queries of `prepared` data, used (K, n_queries)
     bool; sums_of: computes the sums of the features, default in this process.
@@ -161,7 +164,10 @@ def fit_scalings(
 
 
 def _fit_spread(
-    data: RankingDataset, method: str, used: np.ndarray, sums_of: MomentSums
+    data: RankingDataset,
+    method: str,
+    used: np.ndarray,
+    sums_of: MomentSums,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(center, spread, largest size), each (K, n_features). Columns near the ends of the number range are first
     multiplied by a power of two, which changes no digit, so that their squares do not overflow."""
@@ -170,7 +176,8 @@ def _fit_spread(
     found = feature_moments(sums_of, sizes, used, d)
     size = found.size
     extreme = (size > 0) & ~((size > 1e-100) & (size < 1e100))
-    unit = np.where(extreme, np.ldexp(1.0, -np.clip(np.frexp(size)[1], -1021, 1022)), 1.0)
+    exponent = np.clip(np.frexp(size)[1], -1021, 1022)
+    unit = np.where(extreme, np.ldexp(1.0, -exponent), 1.0)
     if extreme.any():
         found = feature_moments(sums_of, sizes, used, d, unit=unit)
     if method == "within-query-std":

@@ -171,7 +171,7 @@ class Shard:
         weighting = self._weightings[key]
         raw = weighting.times(W, ks)
         lent = {k: self._borrowed(key, k) for k in dict.fromkeys(ks)}  # once, even if k is repeated
-        orders = lent[ks[0]][None, :] if m == 1 else np.array([lent[k] for k in ks])
+        orders = np.stack([lent[k] for k in ks]) if m > 1 else lent[ks[0]][None, :]
         keep = self.loss.dual_sweep is not None or (m == 1 and key in self._asks_for_scores)
         scores = np.empty((m, self.rows.n_docs) if keep else (0, 0))
         gradients = np.zeros((n_blocks, m, d))
@@ -182,7 +182,19 @@ class Shard:
         )
 
         def share(start: int, step: int) -> None:
-            run(self.rows.arrays, raw, self._lists, scales, self._blocks, start, step, orders, scores, gradients, sums)
+            run(
+                self.rows.arrays,
+                raw,
+                self._lists,
+                scales,
+                self._blocks,
+                start,
+                step,
+                orders,
+                scores,
+                gradients,
+                sums,
+            )
 
         def finish() -> tuple[Sums, list[_Scored]]:
             totals = np.zeros((m, 2))
@@ -196,7 +208,8 @@ class Shard:
                 self._give_back(key, k, lent[k])
             scored = []
             if keep:  # copies if there are several: a view would keep the array of all alive
-                scored = [_Scored(W[i].copy(), scores[i] if m == 1 else scores[i].copy()) for i in range(m)]
+                own = scores if m == 1 else [row.copy() for row in scores]
+                scored = [_Scored(w.copy(), s) for w, s in zip(W, own, strict=True)]
                 self._last.update(((key, k), here) for k, here in zip(ks, scored, strict=True))
             return (totals[:, 0], totals[:, 1], weighting.times(gradient, ks)), scored
 
@@ -277,7 +290,13 @@ class Shard:
         return [self._hessian(w, columns, key, k, turn, step) for w, columns, k, turn, step in asks]
 
     def _hessian(
-        self, w: np.ndarray, columns: np.ndarray, key: str, k: int, turn: int, step: int
+        self,
+        w: np.ndarray,
+        columns: np.ndarray,
+        key: str,
+        k: int,
+        turn: int,
+        step: int,
     ) -> tuple[np.ndarray, float]:
         weighting = self._weightings[key]
         useful = weighting.useful[k]
@@ -302,7 +321,15 @@ class Shard:
             members = queries[starts[b] : starts[b + 1]]
             Z = read_only(self.rows.differences(self.query_ptr, members, columns, inverse))
             out = np.empty(Z.shape)
-            run(self._scores_of(point, members, len(Z)), Z, self._lists, scale, members, order, out)
+            run(
+                self._scores_of(point, members, len(Z)),
+                Z,
+                self._lists,
+                scale,
+                members,
+                order,
+                out,
+            )
             with one_blas_thread():
                 return np.asarray(Z.T @ out, dtype=np.float64)
 
@@ -319,7 +346,13 @@ class Shard:
         run(self.rows.arrays, point, self.query_ptr, queries, ALONE, out)
         return out[0]
 
-    def hessian_matvec(self, w: np.ndarray, v: np.ndarray, key: str, k: int) -> np.ndarray:
+    def hessian_matvec(
+        self,
+        w: np.ndarray,
+        v: np.ndarray,
+        key: str,
+        k: int,
+    ) -> np.ndarray:
         """Generalised Hessian at w times v (n_columns,), without forming the Hessian."""
         weighting = self._weightings[key]
         point = self._raw(w, key, k)
@@ -335,7 +368,15 @@ class Shard:
             out = np.empty((hi - lo, 1))
             part = np.zeros((1, self.rows.n_columns))
             scores = self._scores_of(point, queries, int(hi - lo))
-            run(scores, z[lo:hi], self._lists, weighting.scale[k], queries, order, out)
+            run(
+                scores,
+                z[lo:hi],
+                self._lists,
+                weighting.scale[k],
+                queries,
+                order,
+                out,
+            )
             self.rows.transposed(self.rows.arrays, lo, hi, out.T, ALONE, part)
             return part[0]
 
@@ -344,7 +385,14 @@ class Shard:
         product = sum(parts, start=np.zeros(self.rows.n_columns))
         return weighting.times(product[None, :], [k])[0]
 
-    def line(self, w: np.ndarray, v: np.ndarray, mus: Sequence[float], key: str, k: int) -> np.ndarray:
+    def line(
+        self,
+        w: np.ndarray,
+        v: np.ndarray,
+        mus: Sequence[float],
+        key: str,
+        k: int,
+    ) -> np.ndarray:
         """(len(mus), 3): f, df/dmu, d2f/dmu2 at w + mu v, each for one sweep of the scores; X is read once, for X v."""
         here = self._scored_at(w, key, k)
         weighting = self._weightings[key]
@@ -353,11 +401,30 @@ class Shard:
         run = kernels.bind(kernels.line_pass, sweep=self._sweep, hessian_sweep=self._hessian_sweep)
         scale = weighting.scale[k]
         queries = weighting.useful[k]
-        found = np.array([run(here.scores, direction, mu, self._lists, scale, queries, order) for mu in mus])
+        found = np.array(
+            [
+                run(
+                    here.scores,
+                    direction,
+                    mu,
+                    self._lists,
+                    scale,
+                    queries,
+                    order,
+                )
+                for mu in mus
+            ]
+        )
         self._give_back(key, k, order)
         return found
 
-    def dual_sums(self, w: np.ndarray, s: float, key: str, k: int) -> float:
+    def dual_sums(
+        self,
+        w: np.ndarray,
+        s: float,
+        key: str,
+        k: int,
+    ) -> float:
         """sum_p v_p phi*(s phi'_p) at w, phi* the conjugate of the loss: one sweep of the scores."""
         here = self._scored_at(w, key, k)
         weighting = self._weightings[key]
@@ -395,7 +462,11 @@ class Shard:
     # -- boosting -----------------------------------------------------------------------------------------------------
 
     def bin_sums(
-        self, key: str, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int]], by_query: bool, seeds: np.ndarray
+        self,
+        key: str,
+        asks: Sequence[tuple[np.ndarray, np.ndarray, int, int]],
+        by_query: bool,
+        seeds: np.ndarray,
     ) -> list[np.ndarray]:
         """For each (w, features, k, cutoff): (len(features), BINS, 3) sums by bin of the gradients, curvatures and
         numbers of documents, over the queries whose seed, of (len(asks), n_queries) uint64, is not 0.
@@ -411,7 +482,12 @@ class Shard:
     # -- metrics of models --------------------------------------------------------------------------------------------
 
     def gathered(
-        self, columns: np.ndarray, key: str, k: int, present: bool, taken: np.ndarray
+        self,
+        columns: np.ndarray,
+        key: str,
+        k: int,
+        present: bool,
+        taken: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
         """For the documents of the queries in `taken` (n_queries,) bool: the factors of the coefficients (n, c), up to
         a shift per query; relevance; ids; if `present` (unscaled rows only), whether any of these columns is

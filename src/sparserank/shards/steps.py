@@ -40,7 +40,11 @@ class StepRows(Rows):
         return self.arrays[0]
 
     def differences(
-        self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: np.ndarray | None
+        self,
+        query_ptr: np.ndarray,
+        queries: np.ndarray,
+        columns: np.ndarray,
+        inverse: np.ndarray | None,
     ) -> np.ndarray:
         return self.columns(documents_of(query_ptr, queries), columns)
 
@@ -78,11 +82,22 @@ class StepRows(Rows):
             out = np.zeros(len(features) * kernels.BINS * kernels.SUMS)
             gains, ideal = gains_of[cutoff]
             place = scale, seeds[a], cutoff, cuts[b], cuts[b + 1]
-            kernels.bin_sums(self.bins, features, *models[a], gains, ideal, lists.doc_weight, ptr, *place, out)
+            kernels.bin_sums(
+                self.bins,
+                features,
+                *models[a],
+                gains,
+                ideal,
+                lists.doc_weight,
+                ptr,
+                *place,
+                out,
+            )
             return out.reshape(len(features), kernels.BINS, kernels.SUMS)[..., :3]
 
         parts = executor.map(block, len(asks) * n_blocks)
-        return [sum(parts[i + 1 : i + n_blocks], start=parts[i]) for i in range(0, len(parts), n_blocks)]
+        of_asks = [parts[i : i + n_blocks] for i in range(0, len(parts), n_blocks)]
+        return [sum(own[1:], start=own[0]) for own in of_asks]
 
     def _gains(self, relevance: np.ndarray, ptr: np.ndarray, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
         """(n_docs,) gains and (n_queries,) ideal DCG at the cut-off (`write_gains`); those of the last one are kept."""
@@ -98,7 +113,8 @@ class StepRows(Rows):
         return self._until
 
     def part(self, lo: int, hi: int) -> StepRows:
-        return StepRows(self.bins[lo:hi], self._until[lo : hi + 1] - self._until[lo])
+        until = self._until[lo : hi + 1]
+        return StepRows(self.bins[lo:hi], until - until[0])
 
 
 def step_heights(w: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
