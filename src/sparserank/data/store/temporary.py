@@ -62,7 +62,7 @@ def in_temporary_store(stream: Stream) -> RankingDataset:
         plan = {"version": VERSION, "files": [["the data"]], "shard_bytes": SHARD_BYTES}
         with WorkDirectory(folder, "store") as held:
             work = Conversion(held, plan, stream)
-            work.finish(work.run(None))
+            work.finish(work.run())
         data = open_store(folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
