@@ -62,7 +62,11 @@ if TYPE_CHECKING:
     from pyarrow import dataset as ds
     from pyarrow import parquet as pq
 else:
-    pa, pc, pq = _Module("pyarrow"), _Module("pyarrow.compute"), _Module("pyarrow.parquet")
-    csv, ds, types = _Module("pyarrow.csv"), _Module("pyarrow.dataset"), _Module("pyarrow.types")
+    pa = _Module("pyarrow")
+    pc = _Module("pyarrow.compute")
+    pq = _Module("pyarrow.parquet")
+    csv = _Module("pyarrow.csv")
+    ds = _Module("pyarrow.dataset")
+    types = _Module("pyarrow.types")
 
 __all__ = ["csv", "ds", "frame_of", "has_arrow", "pa", "pc", "pq", "require_arrow", "types"]

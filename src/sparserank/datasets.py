@@ -105,17 +105,15 @@ def make_ranking(
     (100, ['signal', 'signal'])
     """
     check_arguments(make_ranking, locals(), **COUNTS, n_informative=Count(), n_redundant=Count(0), n_grades=Count(2))
-    if n_informative < 1 or n_informative + n_redundant > n_features or n_queries < 1 or n_grades < 2:
-        raise DataError(
-            "make_ranking needs n_informative >= 1, n_informative + n_redundant <= n_features, n_queries >= 1, "
-            "n_grades >= 2."
-        )
+    if n_informative + n_redundant > n_features:
+        raise DataError("make_ranking needs n_informative + n_redundant <= n_features.")
     sizes_given = [docs_per_query] if isinstance(docs_per_query, int | np.integer) else list(docs_per_query)
     if len(sizes_given) not in (1, 2):
         raise DataError(
             f"docs_per_query must be a number, or the smallest and the largest; got {brief(docs_per_query)}."
         )
-    shortest, longest = sizes_given[0], sizes_given[-1]
+    shortest = sizes_given[0]
+    longest = sizes_given[-1]
     shares = 0.5 ** np.arange(1, n_grades + 1) if grade_shares is None else np.array(grade_shares, dtype=float)
     if len(shares) != n_grades or (shares <= 0).any() or not 1 <= shortest <= longest:
         raise DataError("grade_shares must contain n_grades positive shares, and docs_per_query numbers >= 1.")
@@ -124,7 +122,8 @@ def make_ranking(
     query = np.repeat(np.arange(n_queries), sizes)
     X = rng.standard_normal((len(query), n_features))
     place = rng.permutation(n_features)
-    support, redundant = place[:n_informative], place[n_informative : n_informative + n_redundant]
+    support = place[:n_informative]
+    redundant = place[n_informative : n_informative + n_redundant]
     for k, j in enumerate(redundant):
         X[:, j] = 0.9 * X[:, support[k % n_informative]] + np.sqrt(1 - 0.81) * X[:, j]
     coef = np.zeros(n_features)
@@ -135,7 +134,8 @@ def make_ranking(
     relevance = np.searchsorted(cuts, score, side="right")
     X += query_spread * rng.standard_normal((n_queries, n_features))[query]
     role = np.full(n_features, "noise", dtype=object)
-    role[support], role[redundant] = "signal", "copy"
+    role[support] = "signal"
+    role[redundant] = "copy"
     data = RankingDataset(
         X,
         relevance,
@@ -198,20 +198,21 @@ def make_curved_ranking(
     (100, 12)
     """
     check_arguments(make_curved_ranking, locals(), **COUNTS, docs_per_query=Count(2), n_curved=Count())
-    if not 1 <= n_curved <= n_features or n_queries < 1 or docs_per_query < 2:
-        raise DataError(
-            "make_curved_ranking needs 1 <= n_curved <= n_features, n_queries >= 1 and docs_per_query >= 2."
-        )
+    if n_curved > n_features:
+        raise DataError("make_curved_ranking needs n_curved <= n_features.")
     rng = np.random.default_rng(random_state)
     n = n_queries * docs_per_query
     query = np.repeat(np.arange(n_queries), docs_per_query)
     z = rng.standard_normal((n, n_features)) + 0.3 * rng.standard_normal((n_queries, n_features))[query]
     support = np.sort(rng.permutation(n_features)[:n_curved])
-    role, coef, clean = np.full(n_features, "noise", dtype=object), np.zeros(n_features), np.zeros(n)
+    role = np.full(n_features, "noise", dtype=object)
+    coef = np.zeros(n_features)
+    clean = np.zeros(n)
     for k, j in enumerate(support):
         centre = rng.uniform(-0.5, 0.5)
         kind = ("rise", "hump", "fall", "hump")[k % 4]
-        role[j], coef[j] = kind, -1.0 if kind == "fall" else 1.0
+        role[j] = kind
+        coef[j] = -1.0 if kind == "fall" else 1.0
         if kind == "hump":
             curve = 2.0 * np.exp(-2.0 * (z[:, j] - centre) ** 2) - 1.0
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 
@@ -27,19 +26,7 @@ class DataError(SparserankError, ValueError):
 
 
 class TableError(DataFormatError, DataError):
-    """Columns of a table that cannot be used as they are; the message names all problems.
-
-    problems   the message without the remedy
-    options    fields of `Reading` that would read the table; None: no options would
-    call       the call that would succeed, "" if there is none
-    first      the place of the first value that cannot be used, if it is known
-    """
-
-    def __init__(
-        self, problems: str, options: Mapping[str, Any] | None = None, *, call: str = "", first: str = ""
-    ) -> None:
-        super().__init__(f"{problems}; {call}." if call else problems if problems.endswith(".") else f"{problems}.")
-        self.problems, self.options, self.call, self.first = problems, options, call, first
+    """Columns of a table that cannot be used as they are; the message names the command that shows the columns."""
 
 
 class ParameterError(DataError):
@@ -52,7 +39,9 @@ class ParameterError(DataError):
         goes_on = message[:1].islower() or message.startswith("'")
         before = "" if message.startswith("unknown ") else parameter + (" " if goes_on else ": ")
         super().__init__(f"{owner}: {before}{message}" if owner else before + message)
-        self.parameter, self.message, self.owner = parameter, message, owner
+        self.parameter = parameter
+        self.message = message
+        self.owner = owner
 
     def __reduce__(self) -> tuple[Any, ...]:  # for pickling in worker processes
         return _parameter_error, (self.parameter, self.message, self.owner)

@@ -111,7 +111,8 @@ def _after_fork() -> None:
     global _blas_lock, _blas_users
     _pool.cache_clear()
     # After a fork, only the thread that forked exists, so it is the only possible user.
-    _blas_lock, _blas_users = Lock(), int(getattr(_depth, "value", 0) > 0)
+    _blas_lock = Lock()
+    _blas_users = int(getattr(_depth, "value", 0) > 0)
 
 
 if hasattr(os, "register_at_fork"):

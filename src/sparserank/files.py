@@ -65,7 +65,8 @@ def read_bounded(path: StrPath, max_bytes: int) -> bytes:
 
 
 def _whole(file: IO[bytes], max_bytes: int) -> bytes:
-    parts, n_read = [], 0
+    parts = []
+    n_read = 0
     size = os.fstat(file.fileno()).st_size
     while max(size, n_read) <= max_bytes and (part := file.read(2**20)):
         parts.append(part)

@@ -16,7 +16,8 @@ else:
         forked child may inherit locked. Two threads may both compute the value; of the equal results, one stays."""
 
         def __init__(self, function: Callable[[Any], T]) -> None:
-            self.function, self.__doc__ = function, function.__doc__
+            self.function = function
+            self.__doc__ = function.__doc__
 
         def __set_name__(self, owner: type, name: str) -> None:
             self.name = name

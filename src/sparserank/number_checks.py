@@ -12,7 +12,9 @@ import numpy as np
 from sparserank.errors import DataError, ParameterError
 from sparserank.text import brief
 
-SMALLEST, LARGEST = 1e-100, 1e100  # sums and products of their squares stay well within the range of float64
+# sums and products of their squares stay well within the range of float64
+SMALLEST = 1e-100
+LARGEST = 1e100
 LARGEST_OFFSET = 1e9  # an offset this many times a feature's deviations leaves them seven digits in a score
 
 
@@ -126,7 +128,8 @@ def refuse_extreme(
     j = int(bad[0])
     name = names[j] if names is not None else f"f{j + 1}"
     unit = 1.0 if scale is None else float(scale[j])
-    varies_by, offset = deviations[j] * unit, offsets[j] * unit
+    varies_by = deviations[j] * unit
+    offset = offsets[j] * unit
     if extreme[j]:
         divided = "" if scale is None else f", {deviations[j]:.3g} after its scaling"
         raise DataError(

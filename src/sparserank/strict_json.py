@@ -21,8 +21,11 @@ MAX_DIGITS = 300  # of an integer; the largest float has more
 
 # Types of values in a file, with the words for them in messages.
 Kind = tuple[str, tuple[type, ...]]
-INTEGER, NUMBER, TEXT = ("an integer", (int,)), ("a number", (int, float)), ("a string", (str,))
-LIST, OBJECT = ("a list", (list,)), ("an object", (dict,))
+INTEGER = ("an integer", (int,))
+NUMBER = ("a number", (int, float))
+TEXT = ("a string", (str,))
+LIST = ("a list", (list,))
+OBJECT = ("an object", (dict,))
 
 _TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

@@ -11,7 +11,9 @@ import scipy.sparse as sp
 from sparserank.errors import DataError
 from sparserank.text import brief
 
-NONE, LOG, ASINH = "none", "log", "asinh"
+NONE = "none"
+LOG = "log"
+ASINH = "asinh"
 KINDS = (NONE, LOG, ASINH)
 AUTO = "auto"  # for selections: try several, and decide out of fold
 STEPS = "steps"  # of values in bins, for boosted steps only

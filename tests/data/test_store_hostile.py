@@ -15,7 +15,7 @@ from sparserank.data.store import convert as converting
 from sparserank.data.store.convert import convert
 from sparserank.data.store.opening import MANIFEST, PROGRESS, open_store
 from sparserank.data.write_files import write_file
-from sparserank.errors import SparserankError
+from sparserank.errors import DataWarning, SparserankError
 from tests.support.command_line import Cli
 
 
@@ -105,15 +105,19 @@ def interrupted(text: Path, out: Path) -> None:
 
 def test_damage_between_two_starts_is_found(tmp_path: Path) -> None:
     text = write(tmp_path / "a.txt", lines(0, 50))
+    whole = convert([text], tmp_path / "whole", shard_bytes=300)
     interrupted(text, tmp_path / "s")
     shard = tmp_path / "s/00000-X.npy"
     shard.write_bytes(shard.read_bytes()[:-4] + b"\0\0\x80\x7f")
-    with pytest.raises(SparserankError, match=r"00000-X\.npy: is missing or was changed; convert again with restart"):
-        convert([text], tmp_path / "s", shard_bytes=300)
+    with pytest.warns(DataWarning, match=r"a damaged piece \(00000-X\.npy was changed\); it will be computed again"):
+        again = convert([text], tmp_path / "s", shard_bytes=300)
+    assert again["identity"] == whole["identity"]
     for damage in ("[]", "{}", '{"plan": 1}', "{"):
-        (tmp_path / "s" / PROGRESS).write_text(damage)
-        with pytest.raises(SparserankError, match=r"progress\.json: is damaged; convert again with restart=True"):
-            convert([text], tmp_path / "s", shard_bytes=300)
+        interrupted(text, tmp_path / f"s{damage}")
+        (tmp_path / f"s{damage}" / PROGRESS).write_text(damage)
+        with pytest.warns(DataWarning, match=r"a damaged piece \(progress\.json does not match its checksum\)"):
+            again = convert([text], tmp_path / f"s{damage}", shard_bytes=300)
+        assert again["identity"] == whole["identity"]
     convert([text], tmp_path / "s", shard_bytes=300, restart=True)
     state = json.loads((tmp_path / "s" / MANIFEST).read_text())
     for change in ({"shards": []}, {"n_docs": 7}):

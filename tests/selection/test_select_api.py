@@ -241,8 +241,8 @@ def test_a_parameter_that_does_not_fit_the_others_or_the_data_is_named(options: 
 @pytest.mark.parametrize(
     ("train", "options", "sentence"),
     [
-        (frame(TRAIN, "grade"), {}, "train: has no column 'label' ('grade' could be it"),
-        (frame(TRAIN, qid="query"), {}, "train: has no column 'qid' ('query' could be it"),
+        (frame(TRAIN, "grade"), {}, "train: has no column 'label'; it has "),
+        (frame(TRAIN, qid="query"), {}, "train: has no column 'qid'; it has "),
         (frame(TRAIN).assign(url=pd.Timestamp("2026-01-02")), {}, "column 'url' is not numeric"),
         (frame(TRAIN)[["label", "qid"]], {}, "has no feature column"),
         (np.array(TRAIN.X), {}, "train must be a path"),

@@ -51,8 +51,8 @@ class Bins:
     @property
     def used_columns(self) -> np.ndarray:
         """(n_columns,) bool: columns of an edge; a feature has fewer edges than columns."""
-        found: np.ndarray = np.arange(self.m) < np.array([len(e) for e in self.edges])[:, None]
-        return found.ravel()
+        counts = np.array([len(e) for e in self.edges])
+        return np.ravel(np.arange(self.m) < counts[:, None])
 
     def scaling(self, method: str) -> str:
         """Scaling of columns: none, because edges refer to the values."""
@@ -64,7 +64,8 @@ class Bins:
         for j in np.flatnonzero(jumps.any(axis=1)).tolist():
             at = np.flatnonzero(jumps[j])
             values = np.concatenate([[0.0], np.cumsum(jumps[j, at])])
-            out[j] = StepFunction(self.edges[j][at], values - 0.5 * (values.min() + values.max()))
+            middle = 0.5 * (values.min() + values.max())
+            out[j] = StepFunction(self.edges[j][at], values - middle)
         return out
 
     def rows(self, X: Any) -> StepRows | list[StepRows]:
@@ -84,8 +85,9 @@ class Bins:
         bins = np.zeros((n, d), dtype=np.uint8)
         for lo in range(0, n, ROWS_AT_ONCE):
             part = as_dense(X[lo : lo + ROWS_AT_ONCE])
+            out = bins[lo : lo + len(part)]
             for j, edges in enumerate(self.edges):
-                bins[lo : lo + len(part), j] = np.searchsorted(edges, part[:, j], side="left")
+                out[:, j] = np.searchsorted(edges, part[:, j], side="left")
         return StepRows(bins, raw.bytes_until())
 
 
@@ -106,8 +108,10 @@ def edges_of(values: np.ndarray) -> np.ndarray:
         single = distinct
     # Values that are equal in single precision are one value, from the lowest to the highest of them.
     first = np.flatnonzero(np.diff(single, prepend=np.nan) != 0)
-    highest, counts = distinct[np.append(first[1:], len(distinct)) - 1], np.add.reduceat(counts, first)
-    distinct, single = distinct[first], single[first]
+    highest = distinct[np.append(first[1:], len(distinct)) - 1]
+    counts = np.add.reduceat(counts, first)
+    distinct = distinct[first]
+    single = single[first]
     last = np.arange(len(distinct) - 1)  # the last value of each bin
     if len(distinct) > BINS:
         frequent = counts * BINS > len(values)
@@ -118,7 +122,8 @@ def edges_of(values: np.ndarray) -> np.ndarray:
         last = np.unique(np.concatenate([cuts, alone, alone - 1]))
         last = last[(last >= 0) & (last < len(distinct) - 1)][: BINS - 1]
     middle = 0.5 * highest[last] + 0.5 * distinct[last + 1]
-    below, above = single[last], single[last + 1]
+    below = single[last]
+    above = single[last + 1]
     middle = np.where((below <= middle) & (middle < above), middle, 0.5 * below + 0.5 * above)
     return np.where((below <= middle) & (middle < above), middle, below)
 

@@ -38,7 +38,9 @@ class StepFunction:
     def outline(self, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
         """The corners, for plots of values from low to high: two at each edge. Long tails are cut off, because they
         would hide the steps."""
-        first, last = float(self.edges[0]), float(self.edges[-1])
+        first = float(self.edges[0])
+        last = float(self.edges[-1])
         beyond = BEYOND * (last - first) or abs(first) or high - low
         ends = max(min(low, first), first - beyond), min(max(high, last), last + beyond)
-        return np.concatenate([ends[:1], np.repeat(self.edges, 2), ends[1:]]), np.repeat(self.values, 2)
+        x = np.concatenate([ends[:1], np.repeat(self.edges, 2), ends[1:]])
+        return x, np.repeat(self.values, 2)

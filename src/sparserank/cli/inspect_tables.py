@@ -95,7 +95,6 @@ def _facts(
     from sparserank.cli.data_facts import facts_of, suspicious
     from sparserank.data.missing import KEEP
     from sparserank.data.read_files import read_files
-    from sparserank.data.tables.guess import leave_out
     from sparserank.errors import SparserankError
 
     small = 8 * found.n_rows * len(told.features) <= IN_MEMORY
@@ -108,7 +107,7 @@ def _facts(
         suspects = suspicious(data, remedy) if small else {}
         columns = data.sources
         absent = {*told.features}.difference(columns) if small else set()
-        leave_out(told, {*suspects, *absent}, found, reading)
+        told.leave_out({*suspects, *absent})
         kept = [j for j, column in enumerate(columns) if column not in told.left_out]
         data = data.take_features(kept) if len(kept) < len(columns) else data
         facts, rows = facts_of(files, data, features=small, told=[*suspects.values()])

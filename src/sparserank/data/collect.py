@@ -35,18 +35,22 @@ def collect(stream: Stream) -> RankingDataset:
     held = stream.held()
     if held is not None:
         return held
-    features, queries = _Features(stream.n_rows), _Queries()
+    features = _Features(stream.n_rows)
+    queries = _Queries()
     rest: list[RowBlock] = []
     for piece in stream.weighted_pieces():
         features.add(piece.X)
         queries.add(piece)
         rest.append(piece._replace(**APART))
-    X, qid = features.whole(stream), queries.of_rows(stream)
+    X = features.whole(stream)
+    qid = queries.of_rows(stream)
     rows = judged(one_below_the_other(rest, {})._replace(X=X, qid=qid), stream.unjudged)
     if len(rows.label) == 0:
         raise stream.error(nothing_left(stream.places[0]))
-    keeps, lacks = stream.policy is not None and stream.policy.keeps, holds_missing(stored_values(rows.X))
-    filling, filled = stream.filling(rows.X) if lacks or not stream.flags else None, None
+    keeps = stream.policy is not None and stream.policy.keeps
+    lacks = holds_missing(stored_values(rows.X))
+    filling = stream.filling(rows.X) if lacks or not stream.flags else None
+    filled = None
     if filling is not None and not keeps and lacks:
         filled = missing_cells(rows.X)
         filling.fill(rows.X, query_codes(rows.qid))
@@ -80,7 +84,8 @@ def _flagged(stream: Stream, X: np.ndarray, filling: Filling | None, filled: np.
     names = checked_names(stream.feature_names, X.shape[1], stream.text_base)
     filled = np.zeros(X.shape, dtype=bool) if filled is None else filled
     fill_values = np.nan if filling is None else filling.values
-    share, asked = filled.mean(axis=0), np.isin(names, [d.source for d in stream.also])
+    share = filled.mean(axis=0)
+    asked = np.isin(names, [d.source for d in stream.also])
     often = np.flatnonzero((share > MIN_MISSING) | asked) if stream.feature_names else np.flatnonzero([])
     flags = [Derived(names[j], None) for j in often.tolist()]
     twice = next((f for f in flags if f.name in names), None)
@@ -114,7 +119,8 @@ class _Features:
     """Accumulates X; if the number of rows is known, dense pieces are written directly into the final array."""
 
     def __init__(self, n_rows: int | None) -> None:
-        self._n_rows, self._at = n_rows, 0
+        self._n_rows = n_rows
+        self._at = 0
         self._X: np.ndarray | None = None
         self._parts: list[Any] = []
 

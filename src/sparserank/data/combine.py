@@ -64,7 +64,8 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     qids = [np.asarray(d.qid) for d in datasets]
     if not join_queries and sum(d.n_queries for d in datasets) > len({str(q) for d in datasets for q in d.query_ids}):
         qids = [np.char.add(f"{k}:", q.astype(str)) for k, q in enumerate(qids, start=1)]
-    first, sizes = datasets[0], [d.n_docs for d in datasets]
+    first = datasets[0]
+    sizes = [d.n_docs for d in datasets]
     # Tables of other columns cannot be joined.
     same = all(d.kept_columns == first.kept_columns for d in datasets)
     lost: dict[str, Any] = {} if same else {"table": None, "kept_columns": {}}
@@ -73,7 +74,8 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
         for name, absent in ROWS.items()
         if name not in lost
     }
-    relevance, qid = np.concatenate([d.relevance for d in datasets]), concatenated_ids(qids)
+    relevance = np.concatenate([d.relevance for d in datasets])
+    qid = concatenated_ids(qids)
     return replace(first, X=X, relevance=relevance, qid=qid, keep_missing=False, **rows, **lost)
 
 
@@ -102,7 +104,8 @@ def aligned(data: RankingDataset, like: RankingDataset, place: str) -> RankingDa
         DataError   a feature is missing by name; without names, the number of features differs; stored features are in
                     a different order
     """
-    held, wanted = data.names, like.names
+    held = data.names
+    wanted = like.names
     if held == wanted:
         return data
     nameless = numbered(held, data.index_base), numbered(wanted, like.index_base)

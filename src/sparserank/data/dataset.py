@@ -165,7 +165,8 @@ class RankingDataset:
                     "store."
                 )
         if order is not None:
-            X, columns = X[order], {name: None if c is None else c[order] for name, c in columns.items()}
+            X = X[order]
+            columns = {name: None if c is None else c[order] for name, c in columns.items()}
         self._set({"X": X, "feature_names": names, "fill_values": fill_values, **columns})
         self._set({"query_ptr": query_ptr, "query_ids": query_ids})
         self._set({"row_index": np.arange(n_docs) if order is None else order})
@@ -332,12 +333,16 @@ class RankingDataset:
 
     def single_valued_features(self) -> np.ndarray:
         """(n_features,) bool: features that have a single value in all documents, or are missing in all."""
-        low, high = np.full(self.n_features, np.inf), np.full(self.n_features, -np.inf)
-        missing, known = np.zeros(self.n_features, dtype=bool), np.zeros(self.n_features, dtype=bool)
+        low = np.full(self.n_features, np.inf)
+        high = np.full(self.n_features, -np.inf)
+        missing = np.zeros(self.n_features, dtype=bool)
+        known = np.zeros(self.n_features, dtype=bool)
         for X in getattr(self.X, "parts", (self.X,)):
             own = extremes(X)
-            low, high = np.fmin(low, own[0]), np.fmax(high, own[1])
-            missing, known = missing | own[2], known | ~np.isnan(own[0])
+            low = np.fmin(low, own[0])
+            high = np.fmax(high, own[1])
+            missing = missing | own[2]
+            known = known | ~np.isnan(own[0])
         return ~((high > low) | (missing & known))
 
     def constant_features(self) -> np.ndarray:

@@ -16,7 +16,9 @@ from sparserank.text import brief, listed
 if TYPE_CHECKING:
     from sparserank.arrow import pa
 
-MIN_SHARE, MIN_QUERIES = 0.01, 20  # a level is frequent if it has this share of the rows, or is in so many queries
+# a level is frequent if it has this share of the rows, or is in so many queries
+MIN_SHARE = 0.01
+MIN_QUERIES = 20
 MAX_LEVELS = 30  # of a category; the others count as one, which has no feature
 MAX_DISTINCT = 0.5  # text with a larger share of distinct values is an id or a title
 MISSING = "NULL"  # a missing value, where levels are listed

@@ -43,7 +43,8 @@ from sparserank.requests.responses import (
 )
 from sparserank.text import brief, listed
 
-SOLR, ELASTIC = "[features]", "_ltrlog"
+SOLR = "[features]"
+ELASTIC = "_ltrlog"
 NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?i:nan|[-+]?inf(?:inity)?)|null)"
 LISTED = {  # names may contain what separates the pairs
     "=": re.compile(rf"(.+?)={NUMBER}(?:,|$)", re.DOTALL),
@@ -83,10 +84,13 @@ class LogTable(Table):
         features = [(name, pa.float64()) for name in names]
         schema = pa.schema([("qid", pa.string()), ("label", pa.float64()), ("docid", pa.string()), *features])
         super().__init__(path, schema, None)
-        self._at, self._others, self._scored = {name: j for j, name in enumerate(names)}, others, scored
+        self._at = {name: j for j, name in enumerate(names)}
+        self._others = others
+        self._scored = scored
 
     def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
-        asked, entries = pa.schema([self.schema.field(name) for name in names]), self._known_entries()
+        asked = pa.schema([self.schema.field(name) for name in names])
+        entries = self._known_entries()
         while some := list(islice(entries, BATCH_ROWS)):
             X = np.zeros((len(some), len(self._at)))
             for row, entry in zip(X, some, strict=True):
@@ -136,7 +140,8 @@ def _entries(path: str, scored: Scored | None, left_out: set[str]) -> Iterator[t
         DataFormatError   no query is judged, or a line is malformed
     """
     known: dict[tuple[str, str], int] = {}
-    form, fields = "", frozenset[str]()
+    form = ""
+    fields = frozenset[str]()
     for number, content in _objects(path):
         place = f"{path}:{number}"
         if form not in ("", own := form_of(content)):
@@ -161,7 +166,8 @@ def _entries(path: str, scored: Scored | None, left_out: set[str]) -> Iterator[t
             if not scored.counts(entry[0]):
                 left_out.add(entry[0])
                 continue
-            pair, values = (entry[0], entry[2]), hash(tuple(entry[3].items()))
+            pair = (entry[0], entry[2])
+            values = hash(tuple(entry[3].items()))
             if pair not in known:  # pages may overlap
                 known[pair] = values
                 yield number, entry

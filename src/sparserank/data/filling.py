@@ -156,7 +156,8 @@ def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = N
     held = sum(p.nnz if sp.issparse(p) else p.shape[0] * len(columns) for p in parts)
     step = max(-(-held // SAMPLE_VALUES), 1)
     # Every step-th row, counted across the parts.
-    blocks, at = [], 0
+    blocks = []
+    at = 0
     for part in parts:
         spread = slice(-at % step, None, step)
         block = part[spread][:, columns]
@@ -173,7 +174,8 @@ def _lowest_and_sample(
     """((n_features,) smallest known values, infinite where none is known; the columns in evenly spaced rows)."""
     low = np.full(n_features, np.inf)
     kept: list[Any] = []
-    at, step = 0, 1
+    at = 0
+    step = 1
     for X in blocks:
         n = X.shape[0]
         if n == 0:
@@ -183,7 +185,8 @@ def _lowest_and_sample(
         at += n
         # If the sample becomes too large, keep every second row of it, and take half as many from now on.
         while sum(b.shape[0] for b in kept) * max(len(columns), 1) > sample_values:
-            kept, step = [below(kept)[::2]], 2 * step
+            kept = [below(kept)[::2]]
+            step = 2 * step
     sample = below(kept)
     return low, by_columns(sample)
 

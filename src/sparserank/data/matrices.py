@@ -141,7 +141,8 @@ def within_queries(product: Callable[[Any, Any], np.ndarray], X: Any, Y: Any, pt
     sizes = np.diff(ptr)
     of_query = sp.csr_array((np.ones(X.shape[0]), np.arange(X.shape[0]), ptr), shape=(len(sizes), X.shape[0]))
     if sp.issparse(X):  # sum over documents of (x - mean)(y - mean) = sum of xy - sum of x times sum of y / size
-        weighed, sums = sp.csr_array(sp.diags_array(1.0 / sizes) @ (of_query @ X)), sp.csr_array(of_query @ Y)
+        weighed = sp.csr_array(sp.diags_array(1.0 / sizes) @ (of_query @ X))
+        sums = sp.csr_array(of_query @ Y)
         return product(X, Y) - product(weighed, sums)
     X, Y = (V - np.repeat((of_query @ V) / sizes[:, None], sizes, axis=0) for V in (X, Y))
     return product(X, Y)

@@ -12,7 +12,11 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.text import brief
 
-ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN = "error", "zero", "min", "median", "query-min"
+ERROR = "error"
+ZERO = "zero"
+MINIMUM = "min"
+MEDIAN = "median"
+QUERY_MIN = "query-min"
 WORDS = (ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN)
 LEARNED = (MINIMUM, MEDIAN)
 KEPT = "keep"  # used only by KEEP; not an option for users

@@ -238,7 +238,8 @@ def read_sources(
     """Call `as_datasets` with the options of a job that does not use weight files beside the data; warn of these."""
     parts = as_datasets(sources, **_arguments(options), to_store=to_store)
     for name, source in sources.items():
-        files, part = weight_files(source), parts[name]
+        files = weight_files(source)
+        part = parts[name]
         if files and part is not None and options.get("doc_weight") is None:
             warnings.warn(f"{', '.join(map(str, files))}: weights are not used here.", DataWarning, stacklevel=4)
             parts[name] = replace(part, doc_weight=None)
@@ -264,7 +265,8 @@ def _of_arrays(name: str, X: Any, y: Any, qid: Any, options: Reading, docid: Any
     fields: dict[str, Any] = {"keep_missing": policy is not None}
     if policy is not None and not policy.keeps:
         X, qid = without_qid(X, qid)
-        names, numbers = names_of(X), with_nan(X)
+        names = names_of(X)
+        numbers = with_nan(X)
         ids = np.zeros(numbers.shape[0], dtype=np.int64) if qid is None else as_query_ids(qid, numbers.shape[0])
         X, filling = fill_matrix(policy, numbers, query_codes(ids), names, index_base=options.index_base)
         fields = {"feature_names": names, "fill_values": filling.values, "filled": missing_cells(numbers)}

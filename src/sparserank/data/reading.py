@@ -146,7 +146,9 @@ def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:
 
 def learned_from(reading: Reading, first: RankingDataset) -> Reading:
     """The options for later data sets: nothing is learned from them, replacements are those of the first data set."""
-    names, values, derived = first.names, first.fill_values, first.derived or {}
+    names = first.names
+    values = first.fill_values
+    derived = first.derived or {}
     return replace(
         reading,
         missing=taught(reading.policy, values, names, reading.index_base),

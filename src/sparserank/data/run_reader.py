@@ -42,7 +42,10 @@ TO_RUN = (
     f"write a line '{RUN}' for each hit, for example: jq -r '.qid as $q | .response.hits.hits | to_entries[] | "
     '"\\($q) Q0 \\(.value._id) \\(.key + 1) \\(.value._score) run"\''
 )
-JUDGMENTS, EITHER, TABLE = "judgments", "run or judgments", "table"  # kinds of files, besides "run"
+# kinds of files, besides "run"
+JUDGMENTS = "judgments"
+EITHER = "run or judgments"
+TABLE = "table"
 
 
 class Asked(NamedTuple):
@@ -112,10 +115,16 @@ class Entries:
     """
 
     def __init__(self, layout: Layout, place: str, unit: str, queries: Mapping[str, int], documents: Ids) -> None:
-        self.layout, self.place, self.unit = layout, place, unit
-        self.queries, self.documents = queries, documents
-        self._query, self._document, self._at = array("q"), array("q"), array("q")
-        self._value, self._rank = array("d"), array("d")
+        self.layout = layout
+        self.place = place
+        self.unit = unit
+        self.queries = queries
+        self.documents = documents
+        self._query = array("q")
+        self._document = array("q")
+        self._at = array("q")
+        self._value = array("d")
+        self._rank = array("d")
         self.n_other = self.n_ungraded = 0
 
     def add(self, at: int, qid: str, docno: str, value: float, rank: float = 0.0) -> None:
@@ -140,7 +149,8 @@ class Entries:
         same = np.flatnonzero((np.diff(query[order]) == 0) & (np.diff(document[order]) == 0))
         if len(same):
             first, second = order[same[np.argmin(at[order[same + 1]])] + np.arange(2)]
-            qid, docno = list(self.queries)[query[first]], list(self.documents)[document[first]]
+            qid = list(self.queries)[query[first]]
+            docno = list(self.documents)[document[first]]
             raise DataFormatError(
                 f"{self.place}:{at[second]}: document {brief(docno)} of query {brief(qid)} is already on {self.unit} "
                 f"{at[first]}; list each document once per query."
@@ -150,7 +160,8 @@ class Entries:
     def values(self) -> dict[tuple[str, str], float]:
         """{(query id, document id): value}; raises as `columns`."""
         query, document, _, value, _ = self.columns()
-        qids, docnos = list(self.queries), list(self.documents)
+        qids = list(self.queries)
+        docnos = list(self.documents)
         entries = zip(query.tolist(), document.tolist(), value.tolist(), strict=True)
         return {(qids[q], docnos[d]): v for q, d, v in entries}
 
@@ -201,7 +212,8 @@ def run_of(source: Any, name: str, asked: Asked = USUAL) -> Run:
     if rank.any():  # keep those of equal scores: a dictionary of all would be as large as the run
         order = np.lexsort((score, query))
         equal = (np.diff(query[order]) == 0) & (np.diff(score[order]) <= ROUNDING * np.abs(score[order[1:]]))
-        keys, first = list(run), np.flatnonzero(equal)
+        keys = list(run)
+        first = np.flatnonzero(equal)
         run.ranks = {keys[i]: float(rank[i]) for i in order[np.union1d(first, first + 1)].tolist()}
     return run
 
@@ -316,7 +328,8 @@ def holds(path: StrPath) -> str:
     if RATED.match(head):
         return JUDGMENTS
     first = first_line(head)
-    table, kind = _kind_of_table(Path(path), head, OF_RUNS), kind_of_line(first)
+    table = _kind_of_table(Path(path), head, OF_RUNS)
+    kind = kind_of_line(first)
     if table == "csv" and kind == JUDGMENTS and plain(first.split()[-1].decode("utf-8", "replace")) in SCORES:
         return EITHER  # BEIR calls grades scores
     if table == "parquet" or (table == "csv" and kind == "" and {*b",\t"} & {*first}):
@@ -326,7 +339,8 @@ def holds(path: StrPath) -> str:
 
 def kind_of_columns(names: Sequence[str]) -> str:
     """JUDGMENTS or EITHER for the names of columns of judgments or of a run, and of nothing else; otherwise TABLE."""
-    grade, score = called(names, JUDGED), called(names, SCORES)
+    grade = called(names, JUDGED)
+    score = called(names, SCORES)
     has_ids = called(names, QUERIES) is not None and called(names, DOCUMENTS) is not None
     if not has_ids or not usual_names.OF_RUNS.issuperset(map(plain, names)) or (grade is None) == (score is None):
         return TABLE
@@ -383,7 +397,8 @@ def _unzipped(content: bytes) -> bytes:
 
 
 def _of_mapping(entries: Entries, content: Any) -> Entries:
-    place, layout = entries.place, entries.layout
+    place = entries.place
+    layout = entries.layout
     for at, (qid, docno, value) in enumerate(_keyed_values(content, f"{place}: {layout.verb} {layout.json}"), start=1):
         if value is None and not layout.of_runs:
             entries.n_ungraded += 1
@@ -420,7 +435,8 @@ def _keyed_values(content: Any, must: str) -> Iterator[tuple[Any, Any, Any]]:
         qid = called(query, QUERIES) or called(query, ("id",))
         for rating in query[RATINGS]:
             names = rating if isinstance(rating, Mapping) else ()
-            docno, grade = called(names, DOCUMENTS), called(names, JUDGED)
+            docno = called(names, DOCUMENTS)
+            grade = called(names, JUDGED)
             if qid is None or docno is None or grade is None:
                 raise DataError(f"{must}; a list of ratings lacks a query, a document id or a rating: {brief(query)}.")
             yield query[qid], rating[docno], rating[grade]
@@ -437,14 +453,16 @@ def _rated(content: Any) -> Iterator[Mapping]:
 
 
 def _of_table(table: Table, layout: Layout, queries: Mapping[str, int], documents: Ids) -> Entries:
-    names, asked = table.schema.names, layout.asked
+    names = table.schema.names
+    asked = layout.asked
     if layout.of_runs:  # the names are those of judgments
         asked = Asked(*(name if name in names else None for name in asked))._replace(label=None)
     qid = _column(table, layout, QUERIES, "qid", asked.qid)
     docno = _column(table, layout, DOCUMENTS, "docid", asked.docid)
     number = _column(table, layout, layout.numbers, "label", asked.label)
     rank = called(names, ("rank",)) if layout.of_runs else None
-    entries, row = Entries(layout, table.place, "row", queries, documents), 0
+    entries = Entries(layout, table.place, "row", queries, documents)
+    row = 0
     for batch in table.record_batches([qid, docno, number, *([] if rank is None else [rank])], ROWS_AT_ONCE):
         ids = [document_texts(batch.column(c)) for c in (qid, docno)]
         values = _numbers(batch, number, entries, row)
@@ -487,7 +505,8 @@ def _numbers(batch: Any, column: str, entries: Entries, row: int) -> np.ndarray:
     from sparserank.arrow import pa
 
     held = batch.column(column)
-    texts, is_text = document_texts(held), may_be_category(held.type)
+    texts = document_texts(held)
+    is_text = may_be_category(held.type)
     try:
         values = np.array(list(map(number_in, texts))) if is_text else held.cast(pa.float64()).to_numpy(False)
     except pa.ArrowException as error:

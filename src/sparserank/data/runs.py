@@ -184,7 +184,8 @@ def run_lines(run: Run, tag: str = "sparserank") -> Iterator[str]:
 def _lines(qid: Any, entries: Iterable[tuple[Any, float]], tag: str) -> Iterator[str]:
     """The lines of a query, whose documents and scores are in the order of their ranks; equal scores, which differ in
     rounding at most, have equal ranks."""
-    rank, last = 0, math.inf
+    rank = 0
+    last = math.inf
     for place, (docno, score) in enumerate(entries, start=1):
         rank = rank if math.isclose(score, last, rel_tol=ROUNDING) else place
         last = score

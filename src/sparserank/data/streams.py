@@ -187,7 +187,8 @@ class Stream:
         if self.policy is None:
             return None
         blocks, most = ([X], np.inf) if X is not None else ((block.X for block in self.blocks()), SAMPLE_VALUES)
-        names, base = self.known_names, self.index_base
+        names = self.known_names
+        base = self.index_base
         return learn_filling(
             self.policy, blocks, self.n_features, self.dtype, names, index_base=base, sample_values=most
         )

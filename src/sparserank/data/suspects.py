@@ -22,7 +22,10 @@ PERFECT = 0.99  # a feature is reported if it alone orders this share of preferr
 # with pairs, plus one for each doubling of the features: one data set in a million has a report by chance
 MIN_QUERIES = 20
 MIN_ROWS = 50  # with fewer, nothing is reported: by chance, counts may all differ, and a flag may equal the labels
-MAX_QUERIES, MAX_PAIRS, PAIRS_OF_QUERY = 200, 10_000, 50  # limits of the sample
+# limits of the sample
+MAX_QUERIES = 200
+MAX_PAIRS = 10_000
+PAIRS_OF_QUERY = 50
 MAX_VALUES = 1 << 23  # limit of the values in the sampled rows; 2 ** 24 for the sampled pairs
 MIN_OTHERS = 10  # rows with other than the most common value that agree with a label: fewer may agree by chance
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # words of a name, split at capitals and at non-letters
@@ -113,7 +116,8 @@ def _sample(data: RankingDataset) -> RankingDataset | None:
     """Evenly spread queries with preferred pairs; None: there are none, or too few rows for a conclusion."""
     if data.n_docs < MIN_ROWS:
         return None
-    starts, sizes = data.query_ptr[:-1], data.sizes
+    starts = data.query_ptr[:-1]
+    sizes = data.sizes
     y = np.asarray(data.relevance)
     varied = np.flatnonzero(np.maximum.reduceat(y, starts) > np.minimum.reduceat(y, starts))
     if len(varied) == 0:
@@ -135,7 +139,8 @@ def _where(X: Any, accepts: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
 
 def _functions_of_label(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int, str]]:
     labels, of_row = np.unique(np.asarray(sample.relevance), return_inverse=True)
-    X, columns = sample.X, np.arange(sample.n_features)
+    X = sample.X
+    columns = np.arange(sample.n_features)
     if sp.issparse(X):  # for each label, a column must store a value in all rows or none
         held = X.data != 0
         at = np.repeat(of_row, np.diff(X.indptr))[held] * X.shape[1] + X.indices[held]
@@ -144,7 +149,8 @@ def _functions_of_label(data: RankingDataset, sample: RankingDataset) -> Iterato
         columns = np.flatnonzero(all_or_none.all(axis=0) & (stored > 0).any(axis=0))
         X = X[:, columns].toarray()
     for j in columns[_one_value_each(X, of_row)].tolist():
-        values, y = column(data.X, j), np.asarray(data.relevance)
+        values = column(data.X, j)
+        y = np.asarray(data.relevance)
         if not _one_value_each(values[:, None], np.unique(y, return_inverse=True)[1])[0]:
             continue
         same = bool((values == y.astype(data.X.dtype)).all())
@@ -194,7 +200,8 @@ def _perfect(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int
     better, worse = _pairs(sample, min(MAX_PAIRS, max((MAX_VALUES * 2) // d, 1000)))
     right = _ordered(sample.X, better, worse)
     for j in np.flatnonzero(np.maximum(right, 1.0 - right) >= PERFECT).tolist():
-        share, order = max(right[j], 1.0 - right[j]), "" if right[j] >= 0.5 else ", in descending order"
+        share = max(right[j], 1.0 - right[j])
+        order = "" if right[j] >= 0.5 else ", in descending order"
         reason = (
             f"alone orders {math.floor(1000 * share) / 10:g}% of {len(better)} preferred pairs correctly{order} "
             f"(reported if at least {PERFECT:.0%}); leave it out if it was derived from the labels, or if it is "
@@ -224,7 +231,8 @@ def _pairs(sample: RankingDataset, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _ordered(X: Any, better: np.ndarray, worse: np.ndarray) -> np.ndarray:
     """(n_features,) share of the pairs that each feature orders correctly; ties count half."""
-    n, d = len(better), X.shape[1]
+    n = len(better)
+    d = X.shape[1]
     if sp.issparse(X):
         difference = (X[better] - X[worse]).tocsr()
         sign = np.sign(difference.data)
@@ -232,6 +240,7 @@ def _ordered(X: Any, better: np.ndarray, worse: np.ndarray) -> np.ndarray:
     else:
         balance = np.zeros(d)
         for at in range(0, n, 1000):
-            a, b = X[better[at : at + 1000]], X[worse[at : at + 1000]]
+            a = X[better[at : at + 1000]]
+            b = X[worse[at : at + 1000]]
             balance += (a > b).sum(axis=0) - (a < b).sum(axis=0, dtype=np.int64)
     return np.asarray(0.5 + 0.5 * balance / max(n, 1))

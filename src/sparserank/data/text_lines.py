@@ -69,7 +69,8 @@ def line_blocks(path: StrPath, size: int, expected: str, longest: int = MAX_LINE
         DataFormatError                 it is binary, or a line is longer than `longest` bytes
     """
     with open(path, "rb") as raw:
-        stream, mark = unzipped(raw), codecs.BOM_UTF8
+        stream = unzipped(raw)
+        mark = codecs.BOM_UTF8
         rest: list[bytes] = []
         while block := stream.read(size):
             if b"\0" in block:
@@ -77,7 +78,8 @@ def line_blocks(path: StrPath, size: int, expected: str, longest: int = MAX_LINE
             cut = block.rfind(b"\n") + 1
             if cut:
                 yield b"".join([*rest, block[:cut]]).removeprefix(mark)
-                rest, mark = [], b""
+                rest = []
+                mark = b""
             rest.append(block[cut:])
             if not cut and sum(map(len, rest)) > longest:
                 raise DataFormatError(f"{path}: a line is longer than {longest >> 20} MB; expected {expected}.")

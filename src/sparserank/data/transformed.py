@@ -26,7 +26,8 @@ def fit_transform(data: RankingDataset, kind: str) -> Transform:
     """
     if kind not in KINDS:
         raise DataError(f"transform must be one of {', '.join(KINDS)}; got {brief(kind)}.")
-    kinds, constants = [kind] * data.n_features, np.ones(data.n_features)
+    kinds = [kind] * data.n_features
+    constants = np.ones(data.n_features)
     if kind == NONE:
         return Transform(tuple(kinds), constants)
     X = by_columns(data.X[sample_rows(data)[0]])

@@ -13,7 +13,8 @@ from sparserank.errors import DataFormatError
 from sparserank.files import StrPath
 from sparserank.text import brief
 
-RUN, QRELS = "qid Q0 docno rank score tag", "qid 0 docno rel"
+RUN = "qid Q0 docno rank score tag"
+QRELS = "qid 0 docno rel"
 MAX_ENTRY_BYTES = 1 << 20  # longest line of a run or of judgments
 _FIELD = re.compile(r"[^ \t]+")
 
@@ -40,7 +41,8 @@ def judgment_entries(path: StrPath) -> Iterator[tuple[int, list[str]]]:
     Raises
         DataFormatError   a line has another number of fields; the message names file and line
     """
-    count, layout = 0, QRELS
+    count = 0
+    layout = QRELS
     for line, text, fields in _lines_of_fields(path, QRELS):
         if count == 0:
             count, layout = (3, "qid docno rel") if len(fields) == 3 else (4, QRELS)

@@ -15,21 +15,25 @@ def varying_dense(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
     starts = query_ptr[:-1][np.diff(query_ptr) > 0]
     if len(starts) == 0:
         return np.zeros(X.shape[1], dtype=bool)
-    low, high = np.minimum.reduceat(X, starts, axis=0), np.maximum.reduceat(X, starts, axis=0)
+    low = np.minimum.reduceat(X, starts, axis=0)
+    high = np.maximum.reduceat(X, starts, axis=0)
     return np.asarray(differ(low, high).any(axis=0))
 
 
 def varying_sparse(X: sp.csr_matrix, query_ptr: np.ndarray) -> np.ndarray:
     """Features that take at least two values within some query; a document that does not store a feature has 0."""
-    varying, sizes = np.zeros(X.shape[1], dtype=bool), np.diff(query_ptr)
+    varying = np.zeros(X.shape[1], dtype=bool)
+    sizes = np.diff(query_ptr)
     query = np.repeat(np.repeat(np.arange(len(sizes)), sizes), np.diff(X.indptr))
     key = query * X.shape[1] + X.indices
     order = np.argsort(key, kind="stable")
     starts = np.flatnonzero(np.diff(key[order], prepend=-1))
     if len(starts):
-        low, high = np.minimum.reduceat(X.data[order], starts), np.maximum.reduceat(X.data[order], starts)
+        low = np.minimum.reduceat(X.data[order], starts)
+        high = np.maximum.reduceat(X.data[order], starts)
         some = np.diff(np.append(starts, len(key))) < sizes[query[order[starts]]]
-        low, high = np.where(some, np.minimum(low, 0.0), low), np.where(some, np.maximum(high, 0.0), high)
+        low = np.where(some, np.minimum(low, 0.0), low)
+        high = np.where(some, np.maximum(high, 0.0), high)
         varying[X.indices[order[starts[differ(low, high)]]]] = True
     return varying
 
@@ -50,7 +54,8 @@ def extremes(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def differ(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Whether the smallest and largest values of features differ by more than the rounding error of their
     computation."""
-    low, high = low.astype(np.float64), high.astype(np.float64)
+    low = low.astype(np.float64)
+    high = high.astype(np.float64)
     with np.errstate(over="ignore"):  # an infinite difference counts
         return np.asarray(high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high)))
 

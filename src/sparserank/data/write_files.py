@@ -22,8 +22,13 @@ from sparserank.errors import DataError, DataWarning, RunDirectoryError
 from sparserank.files import StrPath, atomic_write, refuse_inputs
 from sparserank.options import option
 
-TEXT, PARQUET = (".txt", ".letor", ".svm", ".dat"), (".parquet", ".pq")
-QID, LABEL, DOCUMENT, WEIGHT = "qid", "label", "docno", "weight"  # columns of a Parquet file besides the features
+TEXT = (".txt", ".letor", ".svm", ".dat")
+PARQUET = (".parquet", ".pq")
+# columns of a Parquet file besides the features
+QID = "qid"
+LABEL = "label"
+DOCUMENT = "docno"
+WEIGHT = "weight"
 Progress = Callable[[int, str], None]
 
 
@@ -65,14 +70,16 @@ def write_file(
     stream.look()
     base = reading.index_base if stream.text_base is None else stream.text_base
     is_text = Path(out).suffix.lower() in TEXT
-    n, weighted = 0, False
+    n = 0
+    weighted = False
     with _to_text(out, base) if is_text else _to_parquet(out, stream) as write:
         filling = stream.filling()
         for block in stream.blocks():
             if filling is not None:
                 filling.fill(block.X, query_codes(block.qid))
             write(block)
-            n, weighted = n + len(block.label), weighted or block.weight is not None
+            n = n + len(block.label)
+            weighted = weighted or block.weight is not None
             if progress is not None:
                 progress(n, "written")
     if weighted and is_text:

@@ -45,7 +45,8 @@ def scores(arrays, lo, hi, W, which, out):
             for j in range(len(w)):
                 here += X[i, j] * w[j]
                 there += X[other, j] * w[j]
-            out[k, i - lo], out[k, other - lo] = here, there
+            out[k, i - lo] = here
+            out[k, other - lo] = there
 
 
 @kernel(fastmath={"contract"})
@@ -57,13 +58,20 @@ def transposed(arrays, lo, hi, G, which, out):
     for first in range(lo, hi, ROWS_IN_CACHE):
         last = min(first + ROWS_IN_CACHE, hi)
         for k in which:
-            g, total = G[k], out[k]
+            g = G[k]
+            total = out[k]
             i = first
             while i < last:
                 a = i - lo
                 if i + 8 <= last:
-                    g0, g1, g2, g3 = g[a], g[a + 1], g[a + 2], g[a + 3]
-                    g4, g5, g6, g7 = g[a + 4], g[a + 5], g[a + 6], g[a + 7]
+                    g0 = g[a]
+                    g1 = g[a + 1]
+                    g2 = g[a + 2]
+                    g3 = g[a + 3]
+                    g4 = g[a + 4]
+                    g5 = g[a + 5]
+                    g6 = g[a + 6]
+                    g7 = g[a + 7]
                     all_first = g0 != 0.0 and g1 != 0.0 and g2 != 0.0 and g3 != 0.0
                     if all_first and g4 != 0.0 and g5 != 0.0 and g6 != 0.0 and g7 != 0.0:
                         for j in range(d):
@@ -86,9 +94,12 @@ def differences(X, query_ptr, queries, columns, inverse, out):
     """
     at = 0
     for q in queries:
-        lo, hi = query_ptr[q], query_ptr[q + 1]
+        lo = query_ptr[q]
+        hi = query_ptr[q + 1]
         for i in range(lo, hi):
             for c in range(len(columns)):
                 j = columns[c]
-                out[at + i - lo, c] = (np.float64(X[i, j]) - np.float64(X[lo, j])) * inverse[c]
+                here = np.float64(X[i, j])
+                first = np.float64(X[lo, j])
+                out[at + i - lo, c] = (here - first) * inverse[c]
         at += hi - lo

@@ -11,7 +11,9 @@ from numba.extending import intrinsic
 
 LINE_BYTES = 64  # size of a cache line
 _BITS = ir.IntType(32)
-_READ, _KEEP, _DATA = ir.Constant(_BITS, 0), ir.Constant(_BITS, 3), ir.Constant(_BITS, 1)
+_READ = ir.Constant(_BITS, 0)
+_KEEP = ir.Constant(_BITS, 3)
+_DATA = ir.Constant(_BITS, 1)
 
 
 def _address(context, builder, kind, array, indices):

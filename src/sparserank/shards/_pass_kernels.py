@@ -50,7 +50,8 @@ def bind(template: Callable, **functions: Any) -> Callable:
     """
     module = "_".join(f.__module__.rpartition(".")[2] for f in functions.values())
     bound = FunctionType(template.__code__, {**template.__globals__, **functions}, template.__name__)
-    bound.__module__, bound.__qualname__ = template.__module__, f"{template.__name__}{module}"
+    bound.__module__ = template.__module__
+    bound.__qualname__ = f"{template.__name__}{module}"
     package = __name__.partition(".")[0]
     ours = all(f.__module__.partition(".")[0] == package for f in functions.values())
     return kernel(bound) if ours else njit(nogil=True)(bound)
@@ -90,10 +91,12 @@ def full_pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradien
         longest = max(longest, query_ptr[q + 1] - query_ptr[q])
     m, d = W.shape
     counted = np.empty(m, dtype=np.int64)
-    S, G = np.empty((m, longest)), np.empty((m, longest))
+    S = np.empty((m, longest))
+    G = np.empty((m, longest))
     work = _scratch(longest, table)
     apart = m * d <= APART
-    totals, total = np.empty((m, 2)), np.empty((m if apart else 0, d))
+    totals = np.empty((m, 2))
+    total = np.empty((m if apart else 0, d))
     for b in range(start, len(blocks) - 1, step):
         gradient = total if apart else gradients[b]
         _copy(None, totals)
@@ -107,15 +110,27 @@ def full_pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradien
                     counted[n] = k
                     n += 1
             which = counted[:n]
-            lo, hi = query_ptr[q], query_ptr[q + 1]
+            lo = query_ptr[q]
+            hi = query_ptr[q + 1]
             dw = rows_of(doc_weight, lo, hi)
             for k in which:
                 for i in range(lo, hi, LINE_BYTES // 4):  # needed after the scores
                     prefetch(orders, k, i)
             row_scores(rows, lo, hi, W, which, S)
             for k in which:
-                s, g, scale = S[k, : hi - lo], G[k, : hi - lo], scales[k, q]
-                loss, squares = sweep(s, levels[lo:hi], n_levels[q], table, dw, orders[k, lo:hi], g, work)
+                s = S[k, : hi - lo]
+                g = G[k, : hi - lo]
+                scale = scales[k, q]
+                loss, squares = sweep(
+                    s,
+                    levels[lo:hi],
+                    n_levels[q],
+                    table,
+                    dw,
+                    orders[k, lo:hi],
+                    g,
+                    work,
+                )
                 totals[k, 0] += scale * loss
                 totals[k, 1] += scale * squares
                 for i in range(hi - lo):
@@ -141,16 +156,37 @@ def line_pass(scores, direction, mu, lists, scale, queries, order):
     work = _scratch(longest, table)
     value = slope = curvature = 0.0
     for q in queries:
-        lo, hi = query_ptr[q], query_ptr[q + 1]
+        lo = query_ptr[q]
+        hi = query_ptr[q + 1]
         m = hi - lo
         t = direction[lo:hi]
-        s, g, b = moved[:m], gradient[:m], bent[:m]
+        s = moved[:m]
+        g = gradient[:m]
+        b = bent[:m]
         for i in range(m):
             s[i] = scores[lo + i] + mu * t[i, 0]
         dw = rows_of(doc_weight, lo, hi)
-        loss, _ = sweep(s, levels[lo:hi], n_levels[q], table, dw, order[lo:hi], g, work)
+        loss, _ = sweep(
+            s,
+            levels[lo:hi],
+            n_levels[q],
+            table,
+            dw,
+            order[lo:hi],
+            g,
+            work,
+        )
         value += scale[q] * loss
-        hessian_sweep(s, levels[lo:hi], n_levels[q], table, dw, order[lo:hi], t, b)
+        hessian_sweep(
+            s,
+            levels[lo:hi],
+            n_levels[q],
+            table,
+            dw,
+            order[lo:hi],
+            t,
+            b,
+        )
         for i in range(m):
             slope += scale[q] * g[i] * t[i, 0]
             curvature += scale[q] * b[i, 0] * t[i, 0]
@@ -162,9 +198,20 @@ def dual_pass(s, scores, lists, scale, queries, order):
     query_ptr, levels, n_levels, table, doc_weight = lists
     total = 0.0
     for q in queries:
-        lo, hi = query_ptr[q], query_ptr[q + 1]
+        lo = query_ptr[q]
+        hi = query_ptr[q + 1]
         dw = rows_of(doc_weight, lo, hi)
-        total += scale[q] * dual_sweep(scores[lo:hi], levels[lo:hi], n_levels[q], table, dw, order[lo:hi], s)
+        own = scores[lo:hi]
+        dual = dual_sweep(
+            own,
+            levels[lo:hi],
+            n_levels[q],
+            table,
+            dw,
+            order[lo:hi],
+            s,
+        )
+        total += scale[q] * dual
     return total
 
 
@@ -172,7 +219,8 @@ def query_scores(rows, W, query_ptr, queries, which, out):
     """out[k] = X W[k] for k of `which` and the documents of the given queries, in their order."""
     at = 0
     for q in queries:
-        lo, hi = query_ptr[q], query_ptr[q + 1]
+        lo = query_ptr[q]
+        hi = query_ptr[q + 1]
         row_scores(rows, lo, hi, W, which, out[:, at : at + hi - lo])
         at += hi - lo
 
@@ -183,7 +231,8 @@ def weighted_columns(scores, Z, lists, scale, queries, order, out):
     query_ptr, levels, n_levels, table, doc_weight = lists
     at = 0
     for q in queries:
-        lo, hi = query_ptr[q], query_ptr[q + 1]
+        lo = query_ptr[q]
+        hi = query_ptr[q + 1]
         own = out[at : at + hi - lo]
         if scale[q] == 0.0 or n_levels[q] < 2:
             for i in range(hi - lo):
@@ -191,8 +240,18 @@ def weighted_columns(scores, Z, lists, scale, queries, order, out):
                     own[i, f] = 0.0
         else:
             dw = rows_of(doc_weight, lo, hi)
-            s, Zq = scores[at : at + hi - lo], Z[at : at + hi - lo]
-            hessian_sweep(s, levels[lo:hi], n_levels[q], table, dw, order[lo:hi], Zq, own)
+            s = scores[at : at + hi - lo]
+            Zq = Z[at : at + hi - lo]
+            hessian_sweep(
+                s,
+                levels[lo:hi],
+                n_levels[q],
+                table,
+                dw,
+                order[lo:hi],
+                Zq,
+                own,
+            )
             for i in range(hi - lo):
                 for f in range(own.shape[1]):
                     own[i, f] *= scale[q]

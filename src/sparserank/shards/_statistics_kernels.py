@@ -22,14 +22,18 @@ def moments(X, at, query_ptr, used, unit, around, first, last, low, high, sums, 
     d = X.shape[1]
     of_query = np.empty((4, d))
     for q in range(first, last):
-        lo, hi = query_ptr[q] - at, query_ptr[q + 1] - at
+        lo = query_ptr[q] - at
+        hi = query_ptr[q + 1] - at
         m = hi - lo
         any_used = False
         for k in range(used.shape[0]):
             any_used = any_used or used[k, q]
         if m == 0 or not any_used:
             continue
-        least, most, mean, square = of_query[0], of_query[1], of_query[2], of_query[3]
+        least = of_query[0]
+        most = of_query[1]
+        mean = of_query[2]
+        square = of_query[3]
         for j in range(d):
             least[j] = most[j] = unit[j] * np.float64(X[lo, j])
             mean[j] = square[j] = 0.0
@@ -43,7 +47,9 @@ def moments(X, at, query_ptr, used, unit, around, first, last, low, high, sums, 
             mean[j] /= m
         for i in range(lo, hi):
             for j in range(d):
-                x = (unit[j] * np.float64(X[i, j]) - unit[j] * np.float64(X[lo, j])) - mean[j]
+                here = unit[j] * np.float64(X[i, j])
+                first = unit[j] * np.float64(X[lo, j])
+                x = (here - first) - mean[j]
                 square[j] += x * x
         for j in range(d):
             mean[j] += unit[j] * np.float64(X[lo, j])
@@ -64,7 +70,10 @@ def sums_before(values, is_first, out):
     other segments cost no precision."""
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
-            out[i, j] = 0.0 if is_first[i] else out[i - 1, j] + values[i - 1, j]
+            if is_first[i]:
+                out[i, j] = 0.0
+            else:
+                out[i, j] = out[i - 1, j] + values[i - 1, j]
 
 
 @kernel
@@ -76,10 +85,15 @@ def dense_sums(X, lists, weight, of_document, unit, of_query, largest, offset):
     weight, of_document (n_docs,): weights of a document, and of all its pairs. NaN in X stays NaN.
     """
     query_ptr, levels, n_levels, table, doc_weight = lists
-    d, K = X.shape[1], table.shape[0]
-    S, U, around, present = np.zeros((K, d)), np.zeros((K, d)), np.empty(d), np.zeros(K, dtype=np.bool_)
+    d = X.shape[1]
+    K = table.shape[0]
+    S = np.zeros((K, d))
+    U = np.zeros((K, d))
+    around = np.empty(d)
+    present = np.zeros(K, dtype=np.bool_)
     for q in range(len(n_levels)):
-        lo, hi = query_ptr[q], query_ptr[q + 1]
+        lo = query_ptr[q]
+        hi = query_ptr[q + 1]
         if lo == hi:
             continue
         first = lo
@@ -93,11 +107,14 @@ def dense_sums(X, lists, weight, of_document, unit, of_query, largest, offset):
             present[levels[i]] = True
             c = of_document[i]
             if c > 0.0:
-                s, u, w = S[levels[i]], U[levels[i]], weight[i]
+                s = S[levels[i]]
+                u = U[levels[i]]
+                w = weight[i]
                 for j in range(d):
                     v = (X[i, j] - around[j]) * unit[j]
                     size = abs(v)
-                    largest[q, j] = size if size > largest[q, j] or size != size else largest[q, j]
+                    if size > largest[q, j] or size != size:  # NaN stays
+                        largest[q, j] = size
                     of_query[q, j] += c * v * v
                     s[j] += v
                     if doc_weight is not None:

@@ -36,7 +36,8 @@ def heights(w, m, used, out):
         for b in range(m):
             any_weight |= w[j * m + b] != 0.0
         if any_weight:
-            used[n], out[n, 0] = j, 0.0
+            used[n] = j
+            out[n, 0] = 0.0
             for b in range(m):
                 out[n, b + 1] = out[n, b] + w[j * m + b]
             n += 1
@@ -49,7 +50,8 @@ def scores(arrays, lo, hi, W, which, out):
     (bins,) = arrays
     d = bins.shape[1]
     m = W.shape[1] // d
-    used, height = np.empty(d, dtype=np.int64), np.empty((d, m + 1))
+    used = np.empty(d, dtype=np.int64)
+    height = np.empty((d, m + 1))
     for k in which:
         n = heights(W[k], m, used, height)
         for i in range(lo, hi):
@@ -84,7 +86,8 @@ def model_scores(bins, rows, w, out):
     """out[i] = the steps of row rows[i] times w."""
     d = bins.shape[1]
     m = len(w) // d
-    used, height = np.empty(d, dtype=np.int64), np.empty((d, m + 1))
+    used = np.empty(d, dtype=np.int64)
+    height = np.empty((d, m + 1))
     n = heights(w, m, used, height)
     for i in range(len(rows)):
         total = 0.0
@@ -99,10 +102,12 @@ def write_gains(relevance, query_ptr, cutoff, gains, ideal):
     cut-off of the ideal ranking of each query, both divided by 2^(largest y of the query), so that neither overflows.
     """
     for q in range(len(query_ptr) - 1):
-        lo, hi = query_ptr[q], query_ptr[q + 1]
+        lo = query_ptr[q]
+        hi = query_ptr[q + 1]
         lowest = largest = 0.0
         for i in range(lo, hi):
-            lowest, largest = min(lowest, relevance[i]), max(largest, relevance[i])
+            lowest = min(lowest, relevance[i])
+            largest = max(largest, relevance[i])
         for i in range(lo, hi):
             gains[i] = 2.0 ** (relevance[i] - largest) - 2.0 ** (lowest - largest)
         best = np.sort(gains[lo:hi])[::-1]
@@ -134,7 +139,8 @@ def ranking(scores, seed, order):
         order[i], order[j] = order[j], order[i]
     if n <= MAX_INSERTED:  # insertion: faster for short lists
         for a in range(1, n):
-            i, b = order[a], a
+            i = order[a]
+            b = a
             while b > 0 and scores[order[b - 1]] < scores[i]:
                 order[b] = order[b - 1]
                 b -= 1
@@ -153,10 +159,15 @@ def ranking(scores, seed, order):
 def _pairs_with(a, n, S, E, gain, weight, discount, near, slope, curvature):
     """Write slope and curvature of each pair of rank a and a rank below it. Documents of equal gain have slope 0. The
     loop has no branch and no sum, so that it runs on vectors."""
-    score, e, own, w, d = S[a], E[a], gain[a], weight[a], discount[a]
+    score = S[a]
+    e = E[a]
+    own = gain[a]
+    w = weight[a]
+    d = discount[a]
     for b in range(np.uint64(a + 1), np.uint64(n)):
         ahead = own - gain[b]
-        both, apart = e + E[b], near + (score - S[b])
+        both = e + E[b]
+        apart = near + (score - S[b])
         inverse = 1.0 / (both * apart)
         # The probability of the wrong order, 1 / (1 + e^(s_i - s_j)), is E_j / (E_i + E_j).
         numerator = w * E[b] if ahead > 0.0 else weight[b] * e
@@ -173,19 +184,40 @@ def pair_gradients(s, gains, order, discount, ideal, cutoff, doc_weight, g, h, w
     documents are relative to their mean. work (8, n) is scratch.
     """
     n = len(s)
-    S, E, gain, weight = work[0], work[1], work[2], work[3]
-    slope, curvature, G, H = work[4], work[5], work[6], work[7]
+    S = work[0]
+    E = work[1]
+    gain = work[2]
+    weight = work[3]
+    slope = work[4]
+    curvature = work[5]
+    G = work[6]
+    H = work[7]
     unit = 1.0 if doc_weight is None else doc_weight.mean()
     for a in range(n):
         i = order[a]
-        S[a], E[a] = s[i], math.exp(max(s[i] - s[order[0]], MIN_EXPONENT))
-        gain[a], weight[a] = gains[i], 1.0 if doc_weight is None else doc_weight[i]
-        G[a], H[a] = 0.0, 0.0
+        S[a] = s[i]
+        E[a] = math.exp(max(s[i] - s[order[0]], MIN_EXPONENT))
+        gain[a] = gains[i]
+        weight[a] = 1.0 if doc_weight is None else doc_weight[i]
+        G[a] = 0.0
+        H[a] = 0.0
     near = NEAR if S[0] > S[n - 1] else 1.0
     total = 0.0
     for a in range(min(n, cutoff + BELOW) if unit > 0.0 else 0):
-        _pairs_with(a, n, S, E, gain, weight, discount, near, slope, curvature)
-        own_slope, own_curvature = 0.0, 0.0
+        _pairs_with(
+            a,
+            n,
+            S,
+            E,
+            gain,
+            weight,
+            discount,
+            near,
+            slope,
+            curvature,
+        )
+        own_slope = 0.0
+        own_curvature = 0.0
         for b in range(np.uint64(a + 1), np.uint64(n)):
             G[b] += slope[b]
             H[b] += curvature[b]
@@ -198,7 +230,8 @@ def pair_gradients(s, gains, order, discount, ideal, cutoff, doc_weight, g, h, w
     total *= 2.0 / (ideal * unit) if total > 0.0 else 1.0
     factor = math.log1p(total) / math.log(2.0) / total / (ideal * unit) if total > 0.0 else 0.0
     for a in range(n):
-        g[order[a]], h[order[a]] = factor * G[a], factor * H[a]
+        g[order[a]] = factor * G[a]
+        h[order[a]] = factor * H[a]
 
 
 @kernel
@@ -217,26 +250,45 @@ def bin_sums(bins, features, used, height, gains, ideal, doc_weight, query_ptr, 
     for r in range(longest):
         discount[r] = 1.0 / math.log2(2.0 + r)
     order = np.empty(longest, dtype=np.int64)
-    S, work = np.empty(longest), np.empty((8, longest))
+    S = np.empty(longest)
+    work = np.empty((8, longest))
     # Gradients and curvatures of all documents of the queries that count.
-    n_rows, most = 0, query_ptr[hi] - query_ptr[lo]
-    rows, G, H = np.empty(most, dtype=np.int64), np.empty(most), np.empty(most)
+    n_rows = 0
+    most = query_ptr[hi] - query_ptr[lo]
+    rows = np.empty(most, dtype=np.int64)
+    G = np.empty(most)
+    H = np.empty(most)
     for q in range(lo, hi):
-        first, last = query_ptr[q], query_ptr[q + 1]
+        first = query_ptr[q]
+        last = query_ptr[q + 1]
         n = last - first
         if scale[q] == 0.0 or seeds[q] == 0 or ideal[q] == 0.0 or n < 2:
             continue
-        s, g, h = S[:n], G[n_rows : n_rows + n], H[n_rows : n_rows + n]
+        s = S[:n]
+        g = G[n_rows : n_rows + n]
+        h = H[n_rows : n_rows + n]
         for i in range(n):
             total = 0.0
             for u in range(len(used)):
                 total += height[u, bins[first + i, used[u]]]
             s[i] = total
         ranking(s, seeds[q], order[:n])
-        dw, factor = None if doc_weight is None else doc_weight[first:last], scale[q]
+        dw = None if doc_weight is None else doc_weight[first:last]
+        factor = scale[q]
         if dw is not None:  # in the normalisation they count relative to their mean
             factor *= dw.mean()
-        pair_gradients(s, gains[first:last], order[:n], discount, ideal[q], cutoff, dw, g, h, work)
+        pair_gradients(
+            s,
+            gains[first:last],
+            order[:n],
+            discount,
+            ideal[q],
+            cutoff,
+            dw,
+            g,
+            h,
+            work,
+        )
         for i in range(n):
             rows[n_rows + i] = first + i
             g[i] *= factor
@@ -246,7 +298,8 @@ def bin_sums(bins, features, used, height, gains, ideal, doc_weight, query_ptr, 
     for begin in range(0, len(features), FEATURES_AT_ONCE):
         some = features[begin : begin + FEATURES_AT_ONCE]
         for r in range(n_rows):
-            i, at = rows[r], np.uint64(begin * BINS * SUMS)
+            i = rows[r]
+            at = np.uint64(begin * BINS * SUMS)
             values = G[r], H[r], 1.0, 0.0
             for u in range(len(some)):
                 b = np.uint64(bins[i, some[u]])

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.data.matrices import bytes_until
 from sparserank.shards import _csr_kernels
 from sparserank.shards.rows import Rows, documents_of, read_only
 
@@ -26,7 +27,11 @@ class CsrRows(Rows):
         self.nbytes = X.data.nbytes + X.indices.nbytes
 
     def differences(
-        self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: np.ndarray | None
+        self,
+        query_ptr: np.ndarray,
+        queries: np.ndarray,
+        columns: np.ndarray,
+        inverse: np.ndarray | None,
     ) -> np.ndarray:
         Z = self.X[documents_of(query_ptr, queries)][:, columns].toarray().astype(np.float64, copy=False)
         return np.ascontiguousarray(Z if inverse is None else Z * inverse)
@@ -42,13 +47,14 @@ class CsrRows(Rows):
         return np.asarray(self.X[rows][:, columns].toarray(), dtype=np.float64)
 
     def bytes_until(self) -> np.ndarray:
-        return np.asarray(self.X.indptr.astype(np.int64) * (self.X.data.itemsize + self.X.indices.itemsize))
+        return bytes_until(self.X)
 
     def part(self, lo: int, hi: int) -> CsrRows:
         return CsrRows(self._between(lo, hi))
 
     def _between(self, lo: int, hi: int) -> sp.csr_matrix:
-        first, last = int(self.X.indptr[lo]), int(self.X.indptr[hi])
+        first = int(self.X.indptr[lo])
+        last = int(self.X.indptr[hi])
         X = sp.csr_matrix((hi - lo, self.n_columns), dtype=self.X.dtype)
         X.data = self.X.data[first:last]  # the constructor would copy small views
         X.indices = self.X.indices[first:last]

@@ -83,7 +83,11 @@ def _in_stores(X: Any) -> bool:
 
 
 def shards_on(
-    client: Any, data: RankingDataset, relevance: np.ndarray, loss: PairwiseLoss, shape: Any = None
+    client: Any,
+    data: RankingDataset,
+    relevance: np.ndarray,
+    loss: PairwiseLoss,
+    shape: Any = None,
 ) -> DaskShards:
     """The shards of `placed` data with these labels (n_docs,) on the workers of a dask.distributed Client. shape: how
     values become columns (a `bins.Shape`), by default one column each.
@@ -93,7 +97,8 @@ def shards_on(
     """
     X = data.X
     manifests = {folder: read_manifest(Path(folder)) for folder in {s.folder for s in X.sources}}
-    held = [map_shard(Path(s.folder), manifests[s.folder]["shards"][s.number], X.shape[1]) for s in X.sources]
+    entries = [manifests[s.folder]["shards"][s.number] for s in X.sources]
+    held = [map_shard(Path(s.folder), entry, X.shape[1]) for s, entry in zip(X.sources, entries, strict=True)]
     labels = np.concatenate([np.asarray(h["label"], dtype=np.float64) for h in held])
     weights = np.concatenate([np.asarray(h.get("weight", np.ones(len(h["label"])))) for h in held])
     if not np.array_equal(weights, np.ones(data.n_docs) if data.doc_weight is None else data.doc_weight):
@@ -130,7 +135,13 @@ def connect(address: str) -> Any:
 class LoadedShard:
     """A shard on a worker; it is pickled as the arguments that load it."""
 
-    def __init__(self, source: Source, loss: PairwiseLoss, shape: Any, relevance: np.ndarray | None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        loss: PairwiseLoss,
+        shape: Any,
+        relevance: np.ndarray | None,
+    ) -> None:
         self._made_of = (source, loss, shape, relevance)
         folder, number, identity = source
         manifest = read_manifest(Path(folder))
@@ -178,7 +189,8 @@ def _on_worker(
 ) -> list[Any]:
     """Run one call on the shards of a group, where they are."""
     results = []
-    small, telling = unpacked(small), unpacked(telling)
+    small = unpacked(small)
+    telling = unpacked(telling)
     for i, (loaded, more) in enumerate(zip(shards, own, strict=True)):
         for old in forgotten:
             loaded.shard.forget(old)
@@ -217,10 +229,12 @@ class DaskShards:
         shape: Any = None,
         relevance: np.ndarray | None = None,
     ) -> None:
-        self.client, self.loss = client, loss
+        self.client = client
+        self.loss = loss
         self.column_blocks: tuple[tuple[int, ...], ...] | None = None
         self._features = X  # keeps a temporary store alive
-        self.n_docs, self.n_columns = X.shape[0], X.shape[1] * (1 if shape is None else shape.m)
+        self.n_docs = X.shape[0]
+        self.n_columns = X.shape[1] * (1 if shape is None else shape.m)
         workers = sorted(client.nthreads())
         if not workers:
             raise DataError("the cluster has no workers; start some and try again.")
@@ -235,7 +249,13 @@ class DaskShards:
         labels = [None] * len(shards) if relevance is None else np.split(relevance, ends[:-1])
         self._futures = [
             client.submit(
-                LoadedShard, sources[k], loss, shape, labels[k], workers=[self._homes[g]], allow_other_workers=True
+                LoadedShard,
+                sources[k],
+                loss,
+                shape,
+                labels[k],
+                workers=[self._homes[g]],
+                allow_other_workers=True,
             )
             for g, group in enumerate(self._groups)
             for k in group
@@ -303,7 +323,8 @@ class DaskShards:
         tasks = {}
         method, small, per_query, key = asked
         small = packed(small)
-        forgotten, self._forgotten = self._forgotten, []
+        forgotten = self._forgotten
+        self._forgotten = []
         for g in groups:
             members = self._groups[g]
             own = [() if per_query is None else (self._of(per_query, k),) for k in members]
@@ -344,7 +365,8 @@ def packed(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.size >= LEAST:
         at = np.flatnonzero(value)
         if len(at) <= MAX_FILLED * value.size:
-            return _Parcel(value.shape, at.astype(np.int32 if value.size < 2**31 else np.int64), value.ravel()[at])
+            kind = np.int32 if value.size < 2**31 else np.int64
+            return _Parcel(value.shape, at.astype(kind), value.ravel()[at])
         return value
     if type(value) in (tuple, list):
         return type(value)(packed(v) for v in value)

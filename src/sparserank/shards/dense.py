@@ -29,7 +29,11 @@ class DenseRows(Rows):
         self.nbytes = X.itemsize * X.size
 
     def differences(
-        self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: np.ndarray | None
+        self,
+        query_ptr: np.ndarray,
+        queries: np.ndarray,
+        columns: np.ndarray,
+        inverse: np.ndarray | None,
     ) -> np.ndarray:
         n = int((query_ptr[queries + 1] - query_ptr[queries]).sum())
         factor = np.ones(len(columns)) if inverse is None else inverse

@@ -46,10 +46,12 @@ class LocalShards:
     """`Shards` in this process; threads work on all passes together."""
 
     def __init__(self, shards: Sequence[Shard], loss: PairwiseLoss) -> None:
-        self.shards, self.loss = list(shards), loss
+        self.shards = list(shards)
+        self.loss = loss
         self.n_docs = sum(s.rows.n_docs for s in self.shards)
         self.n_queries = sum(len(s.query_ptr) - 1 for s in self.shards)
-        self.n_columns, self.column_blocks = self.shards[0].rows.n_columns, self.shards[0].rows.column_blocks
+        self.n_columns = self.shards[0].rows.n_columns
+        self.column_blocks = self.shards[0].rows.column_blocks
 
     def call(self, method: str, *small: Any, per_query: np.ndarray | None = None) -> list[Any]:
         if method == "value_and_gradient" and len(self.shards) > 1:  # one hand-over to the threads for many shards
@@ -82,23 +84,40 @@ def make_shards(
     executor = BlockExecutor(n_threads)
     shards = []
     for own, a, b in in_parts(rows, query_ptr) if isinstance(rows, Sequence) else _cut(rows, query_ptr):
-        lo, hi = int(query_ptr[a]), int(query_ptr[b])
+        lo = int(query_ptr[a])
+        hi = int(query_ptr[b])
         weight = None if doc_weight is None else doc_weight[lo:hi]
         ids, hits = (None if values is None else values[lo:hi] for values in (docid, returned))
-        shards.append(Shard(own, relevance[lo:hi], query_ptr[a : b + 1] - lo, loss, weight, executor, ids, hits))
+        shards.append(
+            Shard(
+                own,
+                relevance[lo:hi],
+                query_ptr[a : b + 1] - lo,
+                loss,
+                weight,
+                executor,
+                ids,
+                hits,
+            )
+        )
     return LocalShards(shards, loss)
 
 
 def _cut(rows: Rows, query_ptr: np.ndarray) -> list[tuple[Rows, int, int]]:
     """(rows, first query, last query + 1) of each shard."""
-    until, n, at, cuts = rows.bytes_until(), rows.n_docs, 0, [0]
+    until = rows.bytes_until()
+    n = rows.n_docs
+    at = 0
+    cuts = [0]
     while at < n:
         at = shard_end(query_ptr[1:], until, at, SHARD_BYTES)
         cuts.append(int(np.searchsorted(query_ptr, at)))
     cuts[-1:] = [len(query_ptr) - 1]  # queries without documents at the end
     if len(cuts) <= 2:
         return [(rows, 0, len(query_ptr) - 1)]
-    return [(rows.part(int(query_ptr[a]), int(query_ptr[b])), a, b) for a, b in pairwise(cuts)]
+    places = query_ptr[cuts].tolist()
+    parts = [rows.part(lo, hi) for lo, hi in pairwise(places)]
+    return list(zip(parts, cuts[:-1], cuts[1:], strict=True))
 
 
 def as_rows(X: Any) -> Rows | list[Rows]:

@@ -58,15 +58,18 @@ def measure(
     relevance, query_ptr, docid, returned = lists
     of_clauses = any(m.convention.of_clauses for m in metrics)
     models = [m if isinstance(m, Columns) else _as_products_want(m, rows) for m in models]
-    out, chunks = [], []
+    out = []
+    chunks = []
     for g, coefs in enumerate(models):
-        queries, n_models = np.flatnonzero(assigned == g), coefs.shape[0]
+        queries = np.flatnonzero(assigned == g)
+        n_models = coefs.shape[0]
         out.append(np.empty((len(metrics), n_models, len(queries))))
         per_chunk = max(CHUNK_BYTES // (8 * (rows.n_columns if rows.is_dense else 64) + 16 * max(n_models, 1)), 1)
         sizes = query_ptr[queries + 1] - query_ptr[queries]
         cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // per_chunk)) + 1
         edges = [0, *cuts.tolist(), len(queries)]
-        chunks += [(g, queries[a:b], slice(a, b)) for a, b in pairwise(edges) if b > a]
+        places = [slice(a, b) for a, b in pairwise(edges) if b > a]
+        chunks += [(g, queries[place], place) for place in places]
 
     def one(c: int) -> None:
         g, queries, place = chunks[c]
@@ -82,7 +85,13 @@ def measure(
                 if metric.convention not in ranked:
                     kept = known.setdefault(metric.convention, {})
                     ranked[metric.convention] = rank_lists(
-                        scores[:, i], judged, ptr, metric.convention, ids, kept, returned=found
+                        scores[:, i],
+                        judged,
+                        ptr,
+                        metric.convention,
+                        ids,
+                        kept,
+                        returned=found,
                     )
                 out[g][m, i, place] = metric.compute(ranked[metric.convention])
 
@@ -97,7 +106,10 @@ def _as_products_want(models: sp.csr_array, rows: Rows) -> np.ndarray | sp.csr_a
 
 
 def _scores(
-    rows: Rows, models: np.ndarray | sp.csr_array | Columns, documents: np.ndarray, of_clauses: bool
+    rows: Rows,
+    models: np.ndarray | sp.csr_array | Columns,
+    documents: np.ndarray,
+    of_clauses: bool,
 ) -> np.ndarray:
     """(len(documents), n_models) scores."""
     if isinstance(models, Columns):
@@ -130,7 +142,8 @@ def grades_of(scores: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
     starts = np.repeat(query_ptr[:-1], sizes)
     order = np.lexsort((scores, starts))
     # In order of score within each query, each document has as many below it as the first of its ties.
-    ordered, place = scores[order], np.arange(len(scores))
+    ordered = scores[order]
+    place = np.arange(len(scores))
     begins = (place == starts) | (ordered != np.roll(ordered, 1))
     first = np.maximum.accumulate(np.where(begins, place, 0))
     lower = (first - starts) / np.maximum(np.repeat(sizes, sizes) - 1, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -72,22 +72,28 @@ def feature_moments(
     around   (K, n_columns) points near the means, about which `between` keeps its digits; None for sparse rows, which
              stay around 0
     """
-    K, d = len(used), n_columns
+    K = len(used)
+    d = n_columns
     units = np.ones((K, d)) if unit is None else unit
     around = np.zeros((K, d)) if around is None else around
     out = Moments(used @ sizes, *(np.zeros((K, d)) for _ in range(5)))
     for ks in alike(units):  # nearly always one group, with unit 1
-        low, high, sums = np.full((len(ks), d), np.inf), np.full((len(ks), d), -np.inf), np.zeros((3, len(ks), d))
+        low = np.full((len(ks), d), np.inf)
+        high = np.full((len(ks), d), -np.inf)
+        sums = np.zeros((3, len(ks), d))
         with np.errstate(over="ignore", invalid="ignore"):  # extreme features are read again in other units
             for part in sums_of(used[ks], units[ks[0]], around[ks]):
-                low, high = np.minimum(low, part[0]), np.maximum(high, part[1])
+                low = np.minimum(low, part[0])
+                high = np.maximum(high, part[1])
                 sums += part[2]
             n = np.maximum(out.n_docs[ks], 1)[:, None]
             mean = sums[0] / n
             out.between[ks] = np.maximum(sums[2] - n * mean * mean, 0.0)
         seen = np.isfinite(low) | np.isfinite(high)
-        out.low[ks], out.high[ks] = np.where(seen, low, 0.0), np.where(seen, high, 0.0)
-        out.mean[ks], out.within[ks] = mean + around[ks], sums[1]
+        out.low[ks] = np.where(seen, low, 0.0)
+        out.high[ks] = np.where(seen, high, 0.0)
+        out.mean[ks] = mean + around[ks]
+        out.within[ks] = sums[1]
     return out
 
 
@@ -105,86 +111,100 @@ def local_sums(rows: Rows | Sequence[Rows], query_ptr: np.ndarray) -> MomentSums
 
 
 def moment_sums(
-    rows: Rows, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, around: np.ndarray, executor: BlockExecutor
+    rows: Rows,
+    query_ptr: np.ndarray,
+    used: np.ndarray,
+    unit: np.ndarray,
+    around: np.ndarray,
+    executor: BlockExecutor,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(low, high (K, d), infinite without documents; sums (3, K, d) of the values, the squares within queries and the
     squares between queries)."""
     shape = (len(used), rows.n_columns)
-    low, high, sums = np.full(shape, np.inf), np.full(shape, -np.inf), np.zeros((3, *shape))
+    low = np.full(shape, np.inf)
+    high = np.full(shape, -np.inf)
+    sums = np.zeros((3, *shape))
     with np.errstate(over="ignore", invalid="ignore"):
-        add = _add_dense if rows.is_dense else _add_sparse
-        add(rows, query_ptr, used, unit, around, executor, low, high, sums)
+        if rows.is_dense:
+            parts = _dense_parts(rows, query_ptr, used, unit, around, executor)
+        else:
+            parts = _sparse_parts(rows, query_ptr, used, unit)
+        for part in parts:
+            np.minimum(low, part[0], out=low)
+            np.maximum(high, part[1], out=high)
+            sums += part[2:]
     return low, high, sums
 
 
-def _add_dense(
+def _dense_parts(
     rows: Rows,
     query_ptr: np.ndarray,
     used: np.ndarray,
     unit: np.ndarray,
     around: np.ndarray,
     executor: BlockExecutor,
-    low: np.ndarray,
-    high: np.ndarray,
-    sums: np.ndarray,
-) -> None:
-    """Update low and high (K, d) with these rows, and add to sums (3, K, d) the values,
-    the squares within queries and those between."""
-    K, d = low.shape
-    query_ptr, used = read_only(query_ptr), np.array(used)  # fixed types: the kernel is compiled for each
-    blocks = split_queries(query_ptr, row_bytes(rows), minimum_bytes=16.0 * 8 * d)
+) -> Iterator[np.ndarray]:
+    """(5, K, d) of each block of queries: low, high, the sums of values, the squares within queries and between."""
+    # fixed types: the kernel is compiled for each
+    query_ptr = read_only(query_ptr)
+    used = np.array(used)
+    blocks = split_queries(query_ptr, row_bytes(rows), minimum_bytes=16.0 * 8 * rows.n_columns)
 
     def block(b: int) -> np.ndarray:
-        part = np.zeros((5, K, d))
-        part[0], part[1] = np.inf, -np.inf
-        lo, hi = query_ptr[blocks[b]], query_ptr[blocks[b + 1]]
-        add_moments(rows.query_block(lo, hi), lo, query_ptr, used, unit, around, blocks[b], blocks[b + 1], *part)
+        part = np.zeros((5, len(used), rows.n_columns))
+        part[0] = np.inf
+        part[1] = -np.inf
+        lo = query_ptr[blocks[b]]
+        hi = query_ptr[blocks[b + 1]]
+        add_moments(
+            rows.query_block(lo, hi),
+            lo,
+            query_ptr,
+            used,
+            unit,
+            around,
+            blocks[b],
+            blocks[b + 1],
+            *part,
+        )
         return part
 
-    for part in executor.few_at_once(block, len(blocks) - 1):
-        np.minimum(low, part[0], out=low)
-        np.maximum(high, part[1], out=high)
-        sums += part[2:]
+    return executor.few_at_once(block, len(blocks) - 1)
 
 
-def _add_sparse(
+def _sparse_parts(
     rows: Rows,
     query_ptr: np.ndarray,
     used: np.ndarray,
     unit: np.ndarray,
-    around: np.ndarray,
-    executor: BlockExecutor,
-    low: np.ndarray,
-    high: np.ndarray,
-    sums: np.ndarray,
-) -> None:
+) -> Iterator[np.ndarray]:
     """The same for CSR, without dense rows. Cancellation leaves errors up to the square root of rounding."""
     X = rows.query_block(0, rows.n_docs)
     for first, last in pairwise(query_pieces(X, query_ptr)):
         own = X[query_ptr[first] : query_ptr[last]]
-        _add_piece(own, query_ptr[first : last + 1] - query_ptr[first], used[:, first:last], unit, low, high, sums)
+        own = sp.csr_matrix((own.data * unit[own.indices], own.indices, own.indptr), shape=own.shape)
+        own_ptr = query_ptr[first : last + 1] - query_ptr[first]
+        yield _of_piece(own, own_ptr, used[:, first:last])
 
 
-def _add_piece(
-    X: sp.csr_matrix,
-    query_ptr: np.ndarray,
-    used: np.ndarray,
-    unit: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    sums: np.ndarray,
-) -> None:
-    X = sp.csr_matrix((X.data * unit[X.indices], X.indices, X.indptr), shape=X.shape)
+def _of_piece(X: sp.csr_matrix, query_ptr: np.ndarray, used: np.ndarray) -> np.ndarray:
     sizes = np.diff(query_ptr)
-    members = sp.csr_matrix((np.ones(X.shape[0]), np.arange(X.shape[0]), query_ptr), shape=(len(sizes), X.shape[0]))
+    n = X.shape[0]
+    members = sp.csr_matrix((np.ones(n), np.arange(n), query_ptr), shape=(len(sizes), n))
     of_query = sp.csr_matrix(members @ X)
     squares = sp.csr_matrix(members @ X.multiply(X))
     means = sp.csr_matrix(of_query.multiply(of_query).multiply(1.0 / np.maximum(sizes, 1)[:, None]))
     weights = used.astype(np.float64)
     of_means = weights @ means
-    sums += np.stack([weights @ of_query, np.maximum(weights @ squares - of_means, 0.0), of_means])
+    out = np.empty((5, len(used), X.shape[1]))
+    out[0] = np.inf
+    out[1] = -np.inf
+    out[2] = weights @ of_query
+    out[3] = np.maximum(weights @ squares - of_means, 0.0)
+    out[4] = of_means
     for k, row in enumerate(used):
         part = X if row.all() else X[np.repeat(row, sizes)]
         if part.shape[0]:
-            np.minimum(low[k], part.min(axis=0).toarray().ravel(), out=low[k])
-            np.maximum(high[k], part.max(axis=0).toarray().ravel(), out=high[k])
+            out[0, k] = part.min(axis=0).toarray().ravel()
+            out[1, k] = part.max(axis=0).toarray().ravel()
+    return out

@@ -32,14 +32,20 @@ class _Deviations(NamedTuple):
 
 def lists_between(lists: ListFacts, first: int, last: int) -> ListFacts:
     """The part of `lists` for the queries first .. last - 1."""
-    lo, hi = lists.query_ptr[first], lists.query_ptr[last]
+    lo = lists.query_ptr[first]
+    hi = lists.query_ptr[last]
     weight = None if lists.doc_weight is None else lists.doc_weight[lo:hi]
     return ListFacts(
         lists.query_ptr[first : last + 1] - lo, lists.levels[lo:hi], lists.n_levels[first:last], lists.table, weight
     )
 
 
-def pair_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray) -> np.ndarray:
+def pair_norms(
+    X: Any,
+    lists: ListFacts,
+    scales: np.ndarray,
+    unit: np.ndarray,
+) -> np.ndarray:
     """Pair norms of the columns of X (n_docs, d), dense or CSR, multiplied by unit (d,), for K weightings of the
     queries.
 
@@ -60,16 +66,32 @@ def pair_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray) -
     return out
 
 
-def _add_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray, out: np.ndarray) -> None:
+def _add_norms(
+    X: Any,
+    lists: ListFacts,
+    scales: np.ndarray,
+    unit: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """Add the queries of one piece to out (3, K, d), as described in `pair_norms`."""
-    n, n_queries = len(lists.levels), len(lists.n_levels)
+    n = len(lists.levels)
+    n_queries = len(lists.n_levels)
     weight = np.ones(n) if lists.doc_weight is None else lists.doc_weight
     groups = (_by_table if len(lists.table) else _by_rank)(lists, weight)
     # Dense rows with few levels have a compiled loop. Otherwise, sum_i c_i v_i^2 minus twice the cross terms of levels;
     # differences do not depend on the offset, but small deviations keep their digits.
     if len(lists.table) and not sp.issparse(X):
         of_query, largest, offset = np.zeros((3, n_queries, X.shape[1]))
-        dense_sums(X, lists, weight, groups.of_document, unit, of_query, largest, offset)
+        dense_sums(
+            X,
+            lists,
+            weight,
+            groups.of_document,
+            unit,
+            of_query,
+            largest,
+            offset,
+        )
     else:
         counted = groups.of_document > 0
         V, largest, offset = (_sparse_deviations if sp.issparse(X) else _dense_deviations)(
@@ -87,12 +109,18 @@ def _add_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray, o
                 out[i, k] = np.maximum(out[i, k], np.ravel(as_dense(most)))
 
 
-def _dense_deviations(X: np.ndarray, query_ptr: np.ndarray, counted: np.ndarray, unit: np.ndarray) -> _Deviations:
+def _dense_deviations(
+    X: np.ndarray,
+    query_ptr: np.ndarray,
+    counted: np.ndarray,
+    unit: np.ndarray,
+) -> _Deviations:
     """Deviations from the first document of each query that is in a pair. Documents in no pair get deviation 0."""
     sizes = np.diff(query_ptr)
     filled = np.flatnonzero(sizes > 0)
     offset, largest = (np.zeros((len(sizes), X.shape[1])) for _ in range(2))
-    first = np.minimum.reduceat(np.where(counted, np.arange(len(X)), len(X)), query_ptr[filled])
+    place = np.where(counted, np.arange(len(X)), len(X))
+    first = np.minimum.reduceat(place, query_ptr[filled])
     offset[filled] = X[np.where(first < len(X), first, query_ptr[filled])]
     values = X - np.repeat(offset, sizes, axis=0)
     values *= unit
@@ -101,10 +129,16 @@ def _dense_deviations(X: np.ndarray, query_ptr: np.ndarray, counted: np.ndarray,
     return _Deviations(values, largest, np.abs(offset * unit))
 
 
-def _sparse_deviations(X: sp.csr_matrix, query_ptr: np.ndarray, counted: np.ndarray, unit: np.ndarray) -> _Deviations:
+def _sparse_deviations(
+    X: sp.csr_matrix,
+    query_ptr: np.ndarray,
+    counted: np.ndarray,
+    unit: np.ndarray,
+) -> _Deviations:
     """Deviations from the first document if every document in a pair has an entry for the feature, and from 0
     otherwise, so that zeros stay zeros."""
-    n_queries, d = len(query_ptr) - 1, X.shape[1]
+    n_queries = len(query_ptr) - 1
+    d = X.shape[1]
     query_of = np.repeat(np.arange(n_queries), np.diff(query_ptr))
     # Sort the entries of documents in pairs by query, feature and document.
     entries = np.flatnonzero(np.repeat(counted, np.diff(X.indptr)))
@@ -117,8 +151,10 @@ def _sparse_deviations(X: sp.csr_matrix, query_ptr: np.ndarray, counted: np.ndar
     # A feature that all documents in pairs have is centred at the first of its entries; other features at 0.
     n_counted = np.bincount(query_of[counted], minlength=n_queries)
     centre = np.where(counts == n_counted[query], data[order[starts]] if len(starts) else 0.0, 0.0)
-    moved, values = np.empty(len(data)), np.zeros(X.nnz)
-    moved[order] = (data[order] - np.repeat(centre, counts)) * np.repeat(unit[column], counts)
+    moved = np.empty(len(data))
+    values = np.zeros(X.nnz)
+    centred = data[order] - np.repeat(centre, counts)
+    moved[order] = centred * np.repeat(unit[column], counts)
     values[entries] = moved
     size = np.maximum.reduceat(np.abs(moved[order]), starts) if len(starts) else np.zeros(0)
     # Assemble the statistics per query and feature as CSR matrices.
@@ -142,11 +178,14 @@ class _Groups(NamedTuple):
 def _by_table(lists: ListFacts, weight: np.ndarray) -> _Groups:
     """Sums for few levels, with a table of weights for pairs of levels."""
     query_ptr, levels, n_levels, table, doc_weight = lists
-    n_queries, n = len(n_levels), len(levels)
+    n_queries = len(n_levels)
+    n = len(levels)
     K = int(levels.max()) + 1
     # One group for each query and level.
     group = np.repeat(np.arange(n_queries) * K, np.diff(query_ptr)) + levels
-    count, weight_of = (np.bincount(group, w, minlength=n_queries * K).reshape(-1, K) for w in (None, weight))
+    n_groups = n_queries * K
+    count = np.bincount(group, minlength=n_groups).reshape(-1, K)
+    weight_of = np.bincount(group, weight, minlength=n_groups).reshape(-1, K)
     t = table[:K, :K]
     # c_i: as the upper document, its weight times the table over lower documents; as the lower one, the weights of the
     # upper documents times the table.
@@ -154,7 +193,8 @@ def _by_table(lists: ListFacts, weight: np.ndarray) -> _Groups:
 
     def cross(V: Any) -> Any:
         # Sum V over each group with a sparse indicator matrix, and multiply the sums of upper and lower levels.
-        order, ptr = np.argsort(group, kind="stable"), np.append(0, np.cumsum(count))
+        order = np.argsort(group, kind="stable")
+        ptr = np.append(0, np.cumsum(count))
         shape = (n_queries * K, n)
         S = sp.csr_matrix((np.ones(n), order, ptr), shape=shape) @ V
         U = S if doc_weight is None else sp.csr_matrix((weight[order], order, ptr), shape=shape) @ V
@@ -162,7 +202,8 @@ def _by_table(lists: ListFacts, weight: np.ndarray) -> _Groups:
         for a in range(1, K):
             for b in range(a):
                 if t[a, b] != 0.0:
-                    total = total + t[a, b] * times(U[a::K], S[b::K])
+                    product = times(U[a::K], S[b::K])
+                    total = total + t[a, b] * product
         return total
 
     return _Groups(of_document, cross)
@@ -172,13 +213,17 @@ def _by_rank(lists: ListFacts, weight: np.ndarray) -> _Groups:
     """Sums for any number of levels without a table: pairs have weight 1, times the document weight of their upper
     document. Running sums over the levels of a query replace the loop over pairs of levels."""
     query_ptr, levels, n_levels, _, doc_weight = lists
-    n_queries, n = len(n_levels), len(levels)
+    n_queries = len(n_levels)
+    n = len(levels)
     query = np.repeat(np.arange(n_queries), np.diff(query_ptr))
     # One group for each query and level that occurs, sorted by query and level.
     order = np.lexsort((levels, query))
-    is_new = (np.diff(query[order], prepend=-1) != 0) | (np.diff(levels[order], prepend=-1) != 0)
+    new_query = np.diff(query[order], prepend=-1) != 0
+    new_level = np.diff(levels[order], prepend=-1) != 0
+    is_new = new_query | new_level
     starts = np.flatnonzero(is_new)  # position in `order` of the first document of each group
-    group, of_group = np.cumsum(is_new) - 1, query[order[starts]]
+    group = np.cumsum(is_new) - 1
+    of_group = query[order[starts]]
     ptr = np.append(starts, n)
     members = sp.csr_matrix((np.ones(n), order, ptr), shape=(len(starts), n))
     weighted = sp.csr_matrix((weight[order], order, ptr), shape=(len(starts), n))

@@ -28,7 +28,11 @@ class Pass(NamedTuple):
 
 
 def run_passes(
-    shards: Sequence[Shard], executor: BlockExecutor, W: np.ndarray, key: str, ks: Sequence[int]
+    shards: Sequence[Shard],
+    executor: BlockExecutor,
+    W: np.ndarray,
+    key: str,
+    ks: Sequence[int],
 ) -> list[Sums]:
     """The sums of each shard at W (m, n), row i under weighting ks[i]. X is read once, or several times if not all rows
     fit in PASS_BYTES.

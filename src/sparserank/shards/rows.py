@@ -40,7 +40,11 @@ class Rows:
     arrays: tuple[np.ndarray, ...]
 
     def differences(
-        self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: np.ndarray | None
+        self,
+        query_ptr: np.ndarray,
+        queries: np.ndarray,
+        columns: np.ndarray,
+        inverse: np.ndarray | None,
     ) -> np.ndarray:
         """(documents of the queries, len(columns)) float32 or float64, C-ordered: features times inverse
         (len(columns),), up to a shift that is the same for all documents of a query."""
@@ -90,7 +94,8 @@ def scores_of(rows: Rows | Sequence[Rows], w: np.ndarray) -> np.ndarray:
 def transposed_times(rows: Rows | Sequence[Rows], g: np.ndarray) -> np.ndarray:
     """(n_columns,) X^T g, with g (n_docs,), for rows stacked one below the other."""
     parts = [rows] if isinstance(rows, Rows) else list(rows)
-    out, at = np.zeros((1, parts[0].n_columns)), 0
+    out = np.zeros((1, parts[0].n_columns))
+    at = 0
     for part in parts:
         part.transposed(part.arrays, 0, part.n_docs, g[None, at : at + part.n_docs], ALONE, out)
         at += part.n_docs
@@ -102,7 +107,8 @@ def in_parts(rows: Rows | Sequence[Rows], query_ptr: np.ndarray) -> list[tuple[R
     parts = [rows] if isinstance(rows, Rows) else list(rows)
     ends = np.searchsorted(query_ptr, np.cumsum([p.n_docs for p in parts]), side="left")
     ends[-1:] = len(query_ptr) - 1  # queries without documents at the end
-    return [(p, int(a), int(b)) for p, a, b in zip(parts, [0, *ends[:-1]], ends, strict=True)]
+    ends = ends.tolist()
+    return list(zip(parts, [0, *ends[:-1]], ends, strict=True))
 
 
 def row_bytes(rows: Rows) -> float:

@@ -18,7 +18,9 @@ from sparserank.shards import as_rows
 from sparserank.shards.moments import MomentSums, feature_moments, local_sums
 from sparserank.text import brief
 
-SMALLEST_SPREAD, LARGEST_SPREAD = 1e-290, 1e290  # a weight divided by its scale must not overflow
+# a weight divided by its scale must not overflow
+SMALLEST_SPREAD = 1e-290
+LARGEST_SPREAD = 1e290
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,10 @@ def prepared(data: RankingDataset, method: str) -> RankingDataset:
 
 
 def fit_scalings(
-    data: RankingDataset, method: str, used: np.ndarray, sums_of: MomentSums | None = None
+    data: RankingDataset,
+    method: str,
+    used: np.ndarray,
+    sums_of: MomentSums | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(centers, scales), each (K, n_features), learned from K sets of queries of `prepared` data, used (K, n_queries)
     bool; sums_of: computes the sums of the features, default in this process.
@@ -159,24 +164,32 @@ def fit_scalings(
 
 
 def _fit_spread(
-    data: RankingDataset, method: str, used: np.ndarray, sums_of: MomentSums
+    data: RankingDataset,
+    method: str,
+    used: np.ndarray,
+    sums_of: MomentSums,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(center, spread, largest size), each (K, n_features). Columns near the ends of the number range are first
     multiplied by a power of two, which changes no digit, so that their squares do not overflow."""
-    sizes, d = data.sizes, data.n_features
+    sizes = data.sizes
+    d = data.n_features
     found = feature_moments(sums_of, sizes, used, d)
     size = found.size
     extreme = (size > 0) & ~((size > 1e-100) & (size < 1e100))
-    unit = np.where(extreme, np.ldexp(1.0, -np.clip(np.frexp(size)[1], -1021, 1022)), 1.0)
+    exponent = np.clip(np.frexp(size)[1], -1021, 1022)
+    unit = np.where(extreme, np.ldexp(1.0, -exponent), 1.0)
     if extreme.any():
         found = feature_moments(sums_of, sizes, used, d, unit=unit)
     if method == "within-query-std":
-        center, spread = np.zeros_like(size), np.sqrt(found.within / np.maximum(found.n_docs, 1)[:, None])
+        center = np.zeros_like(size)
+        spread = np.sqrt(found.within / np.maximum(found.n_docs, 1)[:, None])
     elif method == "min-max":
-        center, spread = found.low, found.high - found.low
+        center = found.low
+        spread = found.high - found.low
     else:
         found = feature_moments(sums_of, sizes, used, d, unit=unit, around=None if data.is_sparse else found.mean)
-        center, spread = found.mean, np.sqrt((found.within + found.between) / np.maximum(found.n_docs, 1)[:, None])
+        center = found.mean
+        spread = np.sqrt((found.within + found.between) / np.maximum(found.n_docs, 1)[:, None])
     with np.errstate(over="ignore"):
         return center / unit, spread / unit, size
 
@@ -187,7 +200,8 @@ def _signed_log(X: Any) -> Any:
 
 def _query_min_max(X: Any, query_ptr: np.ndarray) -> np.ndarray:
     dense = as_dense(X)
-    starts, sizes = query_ptr[:-1], np.diff(query_ptr)
+    starts = query_ptr[:-1]
+    sizes = np.diff(query_ptr)
     low = np.repeat(np.minimum.reduceat(dense, starts, axis=0), sizes, axis=0)
     high = np.repeat(np.maximum.reduceat(dense, starts, axis=0), sizes, axis=0)
     span = high - low

@@ -15,7 +15,6 @@ from sparserank.losses.levels import pair_totals, relevance_levels
 from sparserank.metrics import Metric
 from sparserank.shards import _pass_kernels as kernels
 from sparserank.shards._pass_kernels import ListFacts
-from sparserank.shards.coordinates import Coordinates, coordinates_of
 from sparserank.shards.measuring import Columns, measure
 from sparserank.shards.moments import alike, coarse_unit, moment_sums
 from sparserank.shards.pair_norms import lists_between, pair_norms
@@ -44,12 +43,22 @@ class ShardFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class _Weighting:
-    """scale (K, n_queries) of each pair of a query, 0: the query is left out; coordinates: the map of coefficients to
-    columns; useful: for each k, the queries that have pairs and a scale > 0."""
+    """scale (K, n_queries) of each pair of a query, 0: the query is left out; inverse (K, n_columns): the factors of
+    the columns, to which coefficients refer, or None; useful: for each k, the queries that have pairs and a
+    scale > 0."""
 
     scale: np.ndarray
-    coordinates: Coordinates
+    inverse: np.ndarray | None
     useful: tuple[np.ndarray, ...]
+
+    def times(self, W: np.ndarray, ks: Sequence[int]) -> np.ndarray:
+        """W (m, n_columns) times the factors, row i under weighting ks[i]: of coefficients, the weights of columns; of
+        gradients by columns, those by coefficients."""
+        return W if self.inverse is None else W * self.inverse[list(ks)]
+
+    def on(self, k: int, columns: np.ndarray) -> np.ndarray | None:
+        """The factors of some columns, as `Rows.differences` takes them."""
+        return None if self.inverse is None else np.asarray(self.inverse[k][columns])
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,11 @@ class Shard:
         docid: Any = None,
         returned: Any = None,
     ) -> None:
-        self.rows, self.loss, self.relevance, self.docid, self.returned = rows, loss, relevance, docid, returned
+        self.rows = rows
+        self.loss = loss
+        self.relevance = relevance
+        self.docid = docid
+        self.returned = returned
         self.query_ptr = read_only(query_ptr.astype(np.int64, copy=False))
         lv = loss.levels(relevance, self.query_ptr)
         self._sweep, self._hessian_sweep = loss.sweeps(lv)
@@ -118,12 +131,11 @@ class Shard:
         return self._facts
 
     def set_weights(self, key: str, maps: np.ndarray | None, scale: np.ndarray) -> None:
-        """Set coordinates (`coordinates_of`) and scale (K, n_queries) under a key of the caller's."""
+        """Set column factors (K, n_columns), or None, and scale (K, n_queries) under a key of the caller's."""
         counts = (self._facts.pair_weight > 0) & (self._lists.n_levels > 1)
         useful = tuple(np.flatnonzero((row > 0) & counts) for row in scale)
-        self._weightings[key] = _Weighting(
-            read_only(np.where(counts, scale, 0.0)), coordinates_of(None if maps is None else read_only(maps)), useful
-        )
+        inverse = None if maps is None else read_only(maps)
+        self._weightings[key] = _Weighting(read_only(np.where(counts, scale, 0.0)), inverse, useful)
         self._orders.update({(key, k): [] for k in range(len(scale))})
 
     def forget(self, key: str) -> None:
@@ -153,24 +165,40 @@ class Shard:
 
     def begin(self, W: np.ndarray, key: str, ks: Sequence[int]) -> Pass:
         """Start a pass at W (m, n), row i under weighting ks[i]."""
-        n_blocks, m, d = len(self._blocks) - 1, len(W), self.rows.n_columns
+        n_blocks = len(self._blocks) - 1
+        m = len(W)
+        d = self.rows.n_columns
         weighting = self._weightings[key]
-        raw = weighting.coordinates.raw(W, ks)
+        raw = weighting.times(W, ks)
         lent = {k: self._borrowed(key, k) for k in dict.fromkeys(ks)}  # once, even if k is repeated
-        orders = lent[ks[0]][None, :] if m == 1 else np.array([lent[k] for k in ks])
+        orders = np.stack([lent[k] for k in ks]) if m > 1 else lent[ks[0]][None, :]
         keep = self.loss.dual_sweep is not None or (m == 1 and key in self._asks_for_scores)
         scores = np.empty((m, self.rows.n_docs) if keep else (0, 0))
-        gradients, sums = np.zeros((n_blocks, m, d)), np.zeros((n_blocks, m, 2))
+        gradients = np.zeros((n_blocks, m, d))
+        sums = np.zeros((n_blocks, m, 2))
         scales = weighting.scale[list(ks)]
         run = kernels.bind(
             kernels.full_pass, row_scores=self.rows.scores, row_transposed=self.rows.transposed, sweep=self._sweep
         )
 
         def share(start: int, step: int) -> None:
-            run(self.rows.arrays, raw, self._lists, scales, self._blocks, start, step, orders, scores, gradients, sums)
+            run(
+                self.rows.arrays,
+                raw,
+                self._lists,
+                scales,
+                self._blocks,
+                start,
+                step,
+                orders,
+                scores,
+                gradients,
+                sums,
+            )
 
         def finish() -> tuple[Sums, list[_Scored]]:
-            totals, gradient = np.zeros((m, 2)), np.zeros((m, d))
+            totals = np.zeros((m, 2))
+            gradient = np.zeros((m, d))
             for b in range(n_blocks):  # in block order, whatever the number of threads
                 totals += sums[b]
                 gradient += gradients[b]
@@ -180,9 +208,10 @@ class Shard:
                 self._give_back(key, k, lent[k])
             scored = []
             if keep:  # copies if there are several: a view would keep the array of all alive
-                scored = [_Scored(W[i].copy(), scores[i] if m == 1 else scores[i].copy()) for i in range(m)]
+                own = scores if m == 1 else [row.copy() for row in scores]
+                scored = [_Scored(w.copy(), s) for w, s in zip(W, own, strict=True)]
                 self._last.update(((key, k), here) for k, here in zip(ks, scored, strict=True))
-            return (totals[:, 0], totals[:, 1], weighting.coordinates.pulled_back(gradient, ks)), scored
+            return (totals[:, 0], totals[:, 1], weighting.times(gradient, ks)), scored
 
         return Pass(share, n_blocks, finish)
 
@@ -201,7 +230,7 @@ class Shard:
 
     def _raw(self, w: np.ndarray, key: str, k: int) -> np.ndarray:
         """w for the raw columns, (1, n_columns)."""
-        return np.array(self._weightings[key].coordinates.raw(w[None, :], [k]), dtype=np.float64)
+        return np.array(self._weightings[key].times(w[None, :], [k]), dtype=np.float64)
 
     def _scored_at(self, w: np.ndarray, key: str, k: int) -> _Scored:
         """Scores at w, from the last pass if they are there; callers must not change them."""
@@ -218,8 +247,9 @@ class Shard:
         """(sum over pairs of v_p (x_ia - x_ja)^2, largest |deviation| within a query, largest |offset| of deviations),
         each (K, n_columns); one read of X."""
         weighting = self._weightings[key]
-        K, d = len(weighting.scale), self.rows.n_columns
-        inverse = weighting.coordinates.raw(np.ones((K, d)), range(K))
+        K = len(weighting.scale)
+        d = self.rows.n_columns
+        inverse = weighting.times(np.ones((K, d)), range(K))
         units = coarse_unit(inverse)
         out = np.zeros((3, K, d))
         for ks in alike(units):  # nearly always one group, with unit 1
@@ -237,7 +267,8 @@ class Shard:
         blocks = self._split(8.0) if written_out else self._blocks
 
         def block(b: int) -> np.ndarray:
-            first, last = blocks[b], blocks[b + 1]
+            first = blocks[b]
+            last = blocks[b + 1]
             X = self.rows.query_block(self.query_ptr[first], self.query_ptr[last])
             with one_blas_thread():
                 return pair_norms(X, lists_between(self._lists, first, last), scale[:, first:last], unit)
@@ -259,29 +290,46 @@ class Shard:
         return [self._hessian(w, columns, key, k, turn, step) for w, columns, k, turn, step in asks]
 
     def _hessian(
-        self, w: np.ndarray, columns: np.ndarray, key: str, k: int, turn: int, step: int
+        self,
+        w: np.ndarray,
+        columns: np.ndarray,
+        key: str,
+        k: int,
+        turn: int,
+        step: int,
     ) -> tuple[np.ndarray, float]:
         weighting = self._weightings[key]
         useful = weighting.useful[k]
         # Contiguous, writable copies: for other kinds of arrays, the kernels would be compiled again.
-        queries, columns = np.array(useful[turn % max(min(step, len(useful)), 1) :: step]), np.array(columns)
-        c, scale = len(columns), weighting.scale[k]
+        queries = np.array(useful[turn % max(min(step, len(useful)), 1) :: step])
+        columns = np.array(columns)
+        c = len(columns)
+        scale = weighting.scale[k]
         share = float((scale * self._facts.pair_weight)[queries].sum())
         if c == 0 or len(queries) == 0:
             return np.zeros((c, c)), share
-        inverse = weighting.coordinates.on(k, columns)
+        inverse = weighting.on(k, columns)
         block_bytes = min(HESSIAN_BLOCK_BYTES, max(self.rows.nbytes / 16, MIN_HESSIAN_BLOCK_BYTES))
         per_block = max(int(block_bytes // (8 * c)), 1)
         block_of = np.cumsum(self._facts.n_docs[queries]) // per_block
         starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(queries)]])
         run = kernels.bind(kernels.weighted_columns, hessian_sweep=self._hessian_sweep)
-        point, order = self._raw(w, key, k), self._borrowed(key, k)
+        point = self._raw(w, key, k)
+        order = self._borrowed(key, k)
 
         def block(b: int) -> np.ndarray:
             members = queries[starts[b] : starts[b + 1]]
             Z = read_only(self.rows.differences(self.query_ptr, members, columns, inverse))
             out = np.empty(Z.shape)
-            run(self._scores_of(point, members, len(Z)), Z, self._lists, scale, members, order, out)
+            run(
+                self._scores_of(point, members, len(Z)),
+                Z,
+                self._lists,
+                scale,
+                members,
+                order,
+                out,
+            )
             with one_blas_thread():
                 return np.asarray(Z.T @ out, dtype=np.float64)
 
@@ -298,39 +346,89 @@ class Shard:
         run(self.rows.arrays, point, self.query_ptr, queries, ALONE, out)
         return out[0]
 
-    def hessian_matvec(self, w: np.ndarray, v: np.ndarray, key: str, k: int) -> np.ndarray:
+    def hessian_matvec(
+        self,
+        w: np.ndarray,
+        v: np.ndarray,
+        key: str,
+        k: int,
+    ) -> np.ndarray:
         """Generalised Hessian at w times v (n_columns,), without forming the Hessian."""
-        weighting, point, order = self._weightings[key], self._raw(w, key, k), self._borrowed(key, k)
-        z, ptr = self._times(v, key, k), self.query_ptr
+        weighting = self._weightings[key]
+        point = self._raw(w, key, k)
+        order = self._borrowed(key, k)
+        z = self._times(v, key, k)
+        ptr = self.query_ptr
         run = kernels.bind(kernels.weighted_columns, hessian_sweep=self._hessian_sweep)
 
         def block(b: int) -> np.ndarray:
             queries = np.arange(self._blocks[b], self._blocks[b + 1])
-            lo, hi = ptr[self._blocks[b]], ptr[self._blocks[b + 1]]
-            out, part = np.empty((hi - lo, 1)), np.zeros((1, self.rows.n_columns))
+            lo = ptr[self._blocks[b]]
+            hi = ptr[self._blocks[b + 1]]
+            out = np.empty((hi - lo, 1))
+            part = np.zeros((1, self.rows.n_columns))
             scores = self._scores_of(point, queries, int(hi - lo))
-            run(scores, z[lo:hi], self._lists, weighting.scale[k], queries, order, out)
+            run(
+                scores,
+                z[lo:hi],
+                self._lists,
+                weighting.scale[k],
+                queries,
+                order,
+                out,
+            )
             self.rows.transposed(self.rows.arrays, lo, hi, out.T, ALONE, part)
             return part[0]
 
         parts = self.executor.map(block, len(self._blocks) - 1)
         self._give_back(key, k, order)
         product = sum(parts, start=np.zeros(self.rows.n_columns))
-        return weighting.coordinates.pulled_back(product[None, :], [k])[0]
+        return weighting.times(product[None, :], [k])[0]
 
-    def line(self, w: np.ndarray, v: np.ndarray, mus: Sequence[float], key: str, k: int) -> np.ndarray:
+    def line(
+        self,
+        w: np.ndarray,
+        v: np.ndarray,
+        mus: Sequence[float],
+        key: str,
+        k: int,
+    ) -> np.ndarray:
         """(len(mus), 3): f, df/dmu, d2f/dmu2 at w + mu v, each for one sweep of the scores; X is read once, for X v."""
-        here, weighting = self._scored_at(w, key, k), self._weightings[key]
-        direction, order = self._times(v, key, k), self._borrowed(key, k)
+        here = self._scored_at(w, key, k)
+        weighting = self._weightings[key]
+        direction = self._times(v, key, k)
+        order = self._borrowed(key, k)
         run = kernels.bind(kernels.line_pass, sweep=self._sweep, hessian_sweep=self._hessian_sweep)
-        scale, queries = weighting.scale[k], weighting.useful[k]
-        found = np.array([run(here.scores, direction, mu, self._lists, scale, queries, order) for mu in mus])
+        scale = weighting.scale[k]
+        queries = weighting.useful[k]
+        found = np.array(
+            [
+                run(
+                    here.scores,
+                    direction,
+                    mu,
+                    self._lists,
+                    scale,
+                    queries,
+                    order,
+                )
+                for mu in mus
+            ]
+        )
         self._give_back(key, k, order)
         return found
 
-    def dual_sums(self, w: np.ndarray, s: float, key: str, k: int) -> float:
+    def dual_sums(
+        self,
+        w: np.ndarray,
+        s: float,
+        key: str,
+        k: int,
+    ) -> float:
         """sum_p v_p phi*(s phi'_p) at w, phi* the conjugate of the loss: one sweep of the scores."""
-        here, weighting, order = self._scored_at(w, key, k), self._weightings[key], self._borrowed(key, k)
+        here = self._scored_at(w, key, k)
+        weighting = self._weightings[key]
+        order = self._borrowed(key, k)
         run = kernels.bind(kernels.dual_pass, dual_sweep=self.loss.dual_sweep)
         total = float(run(s, here.scores, self._lists, weighting.scale[k], weighting.useful[k], order))
         self._give_back(key, k, order)
@@ -352,7 +450,8 @@ class Shard:
         out = np.empty((1, self.rows.n_docs))
 
         def block(b: int) -> None:
-            lo, hi = ptr[self._blocks[b]], ptr[self._blocks[b + 1]]
+            lo = ptr[self._blocks[b]]
+            hi = ptr[self._blocks[b + 1]]
             self.rows.scores(self.rows.arrays, lo, hi, raw, ALONE, out[:, lo:hi])
 
         self.executor.map(block, len(self._blocks) - 1)
@@ -363,7 +462,11 @@ class Shard:
     # -- boosting -----------------------------------------------------------------------------------------------------
 
     def bin_sums(
-        self, key: str, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int]], by_query: bool, seeds: np.ndarray
+        self,
+        key: str,
+        asks: Sequence[tuple[np.ndarray, np.ndarray, int, int]],
+        by_query: bool,
+        seeds: np.ndarray,
     ) -> list[np.ndarray]:
         """For each (w, features, k, cutoff): (len(features), BINS, 3) sums by bin of the gradients, curvatures and
         numbers of documents, over the queries whose seed, of (len(asks), n_queries) uint64, is not 0.
@@ -379,7 +482,12 @@ class Shard:
     # -- metrics of models --------------------------------------------------------------------------------------------
 
     def gathered(
-        self, columns: np.ndarray, key: str, k: int, present: bool, taken: np.ndarray
+        self,
+        columns: np.ndarray,
+        key: str,
+        k: int,
+        present: bool,
+        taken: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
         """For the documents of the queries in `taken` (n_queries,) bool: the factors of the coefficients (n, c), up to
         a shift per query; relevance; ids; if `present` (unscaled rows only), whether any of these columns is
@@ -388,7 +496,7 @@ class Shard:
         documents = documents_of(self.query_ptr, queries)
         Z = np.zeros((len(documents), 0))
         if len(columns) and len(queries):
-            inverse = self._weightings[key].coordinates.on(k, columns)
+            inverse = self._weightings[key].on(k, columns)
             Z = self.rows.differences(self.query_ptr, queries, columns, inverse).astype(np.float64, copy=False)
         ids = None if self.docid is None else np.asarray(self.docid[documents])
         known = (self.rows.columns(documents, columns) != 0).any(axis=1) if present else None

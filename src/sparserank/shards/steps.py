@@ -12,7 +12,9 @@ from sparserank.shards import _step_kernels as kernels
 from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards.rows import Rows, documents_of, read_only
 
-DOCS_OF_BLOCK, MAX_BLOCKS = 4_000, 8  # of a boosting round: small blocks cost more in overhead than in arithmetic
+# of a boosting round: small blocks cost more in overhead than in arithmetic
+DOCS_OF_BLOCK = 4_000
+MAX_BLOCKS = 8
 
 
 class StepRows(Rows):
@@ -26,17 +28,23 @@ class StepRows(Rows):
     is_dense = True
 
     def __init__(self, bins: np.ndarray, until: np.ndarray) -> None:
-        self.arrays, self._until = (read_only(bins),), until
+        self.arrays = (read_only(bins),)
+        self._until = until
         self._last_gains: tuple[int, np.ndarray, np.ndarray] | None = None
         self.n_docs, self.n_features = bins.shape
-        self.n_columns, self.nbytes = (kernels.BINS - 1) * self.n_features, bins.nbytes
+        self.n_columns = (kernels.BINS - 1) * self.n_features
+        self.nbytes = bins.nbytes
 
     @property
     def bins(self) -> np.ndarray:
         return self.arrays[0]
 
     def differences(
-        self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: np.ndarray | None
+        self,
+        query_ptr: np.ndarray,
+        queries: np.ndarray,
+        columns: np.ndarray,
+        inverse: np.ndarray | None,
     ) -> np.ndarray:
         return self.columns(documents_of(query_ptr, queries), columns)
 
@@ -74,17 +82,29 @@ class StepRows(Rows):
             out = np.zeros(len(features) * kernels.BINS * kernels.SUMS)
             gains, ideal = gains_of[cutoff]
             place = scale, seeds[a], cutoff, cuts[b], cuts[b + 1]
-            kernels.bin_sums(self.bins, features, *models[a], gains, ideal, lists.doc_weight, ptr, *place, out)
+            kernels.bin_sums(
+                self.bins,
+                features,
+                *models[a],
+                gains,
+                ideal,
+                lists.doc_weight,
+                ptr,
+                *place,
+                out,
+            )
             return out.reshape(len(features), kernels.BINS, kernels.SUMS)[..., :3]
 
         parts = executor.map(block, len(asks) * n_blocks)
-        return [sum(parts[i + 1 : i + n_blocks], start=parts[i]) for i in range(0, len(parts), n_blocks)]
+        of_asks = [parts[i : i + n_blocks] for i in range(0, len(parts), n_blocks)]
+        return [sum(own[1:], start=own[0]) for own in of_asks]
 
     def _gains(self, relevance: np.ndarray, ptr: np.ndarray, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
         """(n_docs,) gains and (n_queries,) ideal DCG at the cut-off (`write_gains`); those of the last one are kept."""
         last = self._last_gains
         if last is None or last[0] != cutoff:
-            gains, ideal = np.empty(self.n_docs), np.empty(len(ptr) - 1)
+            gains = np.empty(self.n_docs)
+            ideal = np.empty(len(ptr) - 1)
             kernels.write_gains(relevance.astype(np.float64), ptr, cutoff, gains, ideal)
             self._last_gains = last = cutoff, gains, ideal
         return last[1:]
@@ -93,11 +113,13 @@ class StepRows(Rows):
         return self._until
 
     def part(self, lo: int, hi: int) -> StepRows:
-        return StepRows(self.bins[lo:hi], self._until[lo : hi + 1] - self._until[lo])
+        until = self._until[lo : hi + 1]
+        return StepRows(self.bins[lo:hi], until - until[0])
 
 
 def step_heights(w: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
     """The features that a model uses, and the heights (n_used, BINS) of their bins."""
-    used, height = np.empty(n_features, dtype=np.int64), np.empty((n_features, kernels.BINS))
+    used = np.empty(n_features, dtype=np.int64)
+    height = np.empty((n_features, kernels.BINS))
     n = kernels.heights(w, kernels.BINS - 1, used, height)
     return used[:n], height[:n]

@@ -31,7 +31,8 @@ except ImportError:  # all others
     msvcrt = None  # type: ignore[assignment]
 
 MARK = ".sparserank-run"  # contains the kind of work, and is the file that is locked
-PLAN, LOG = "plan.json", "log.jsonl"
+PLAN = "plan.json"
+LOG = "log.jsonl"
 MAX_MARK_BYTES = 100
 MAX_JSON_BYTES = 1 << 26
 LOCKED_BYTE = 1 << 30  # the byte that Windows locks: beyond the content, which others may read

@@ -27,8 +27,10 @@ from sparserank.workdir.directory import LOG, PLAN, WorkDirectory
 COMPUTING_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 PRESENTING = ("cli", "report")  # subpackages that show results but compute none
 LONGEST_LABEL = 100  # file systems allow 255 bytes
-RECORDS, ARRAYS = "pieces", "arrays"
-MAX_RECORD_BYTES, MAX_BYTES = 1 << 20, 1 << 34
+RECORDS = "pieces"
+ARRAYS = "arrays"
+MAX_RECORD_BYTES = 1 << 20
+MAX_BYTES = 1 << 34
 RULES = {"drop": "drop", "keep": "keep", "monotone": "monotone", "feature_groups": "feature_groups", "weights": "costs"}
 _MAKER = re.compile(r"(\w+)\(")
 _PART = re.compile(r"'?(\w+)'?(?:=|: )((?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\]|[^,()\[\]{}])+)")
@@ -200,7 +202,9 @@ class Reader:
     """A keeper for `Work` whose pieces are checked: read(name, arrays) returns the arrays, or raises ValueError."""
 
     def __init__(self, store: WorkStore, read: Callable[[str, Arrays], Arrays]) -> None:
-        self._store, self._read, self.save = store, read, store.save
+        self._store = store
+        self._read = read
+        self.save = store.save
 
     def load(self, name: str) -> Arrays | None:
         arrays: Arrays | None = self._store.load(name, partial(self._read, name))

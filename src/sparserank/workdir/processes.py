@@ -179,7 +179,8 @@ def _next_worker(idle: list[Worker] | None) -> Worker:
         _end([worker])
     path = [p for p in sys.path if isinstance(p, str)]
     program = f"import sys; sys.path[:] = {path!r}; from sparserank.workdir.processes import serve; serve()"
-    command, pipe = [sys.executable, "-c", program], subprocess.PIPE
+    command = [sys.executable, "-c", program]
+    pipe = subprocess.PIPE
     # The worker gets its own process group: by a flag on Windows, by `process_group` on other systems.
     flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, process_group=0, creationflags=flags)
@@ -252,7 +253,8 @@ def _work_on(packed_task: bytes | None, requests: SimpleQueue[Any], replies: IO[
     def call(packed_arguments: bytes) -> Any:
         nonlocal task, packed_task
         if packed_task is not None:
-            task, packed_task = pickle.loads(packed_task), None
+            task = pickle.loads(packed_task)
+            packed_task = None
         return task(*pickle.loads(packed_arguments))
 
     while (request := requests.get()) is not None:

@@ -61,7 +61,8 @@ def fusion_table(
     """
     number = {q: i for i, q in enumerate(query_ids)}
     known = [(number[q], documents[d], grade) for (q, d), grade in qrels.items() if q in number]
-    names, n = list(documents), len(documents)
+    names = list(documents)
+    n = len(documents)
     by_name = np.array(sorted(range(n), key=names.__getitem__), dtype=np.int64)
     place = np.empty(n, dtype=np.int64)  # position of each document in the sorted ids, the order of the rows
     place[by_name] = np.arange(n)

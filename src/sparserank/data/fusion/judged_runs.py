@@ -61,7 +61,8 @@ class JudgedRuns:
 
     def judged_at(self, k: int) -> dict[str, float]:
         """{retriever: fraction of its first k documents that are judged, averaged over its lists}."""
-        n, number = len(self.documents), {q: i for i, q in enumerate(self.query_ids)}
+        n = len(self.documents)
+        number = {q: i for i, q in enumerate(self.query_ids)}
         judged = np.array([number[q] * n + self.documents[d] for q, d in self.qrels if q in number], dtype=np.int64)
         out = {}
         for run in self.lists:
@@ -83,7 +84,8 @@ def read_judged_runs(
     """
     named = named_runs(runs)
     query_ids = tuple(dict.fromkeys(q for q, _ in qrels))
-    queries, documents = {q: i for i, q in enumerate(query_ids)}, Ids()
+    queries = {q: i for i, q in enumerate(query_ids)}
+    documents = Ids()
     for _, docno in qrels:
         documents[docno]  # assigns a number
     lists = [read_lists(source, name, queries, documents, asked=asked) for name, source in named.items()]
@@ -106,7 +108,9 @@ def _only(run: RetrieverLists, new: np.ndarray) -> RetrieverLists:
     kept = np.flatnonzero(new[run.query] >= 0)
     kept = kept[np.argsort(new[run.query[kept]], kind="stable")]
     at, list_ptr = rows_of_queries(run.list_ptr, kept)
-    document, score, rank = run.document[at], run.score[at], run.rank[at]
+    document = run.document[at]
+    score = run.score[at]
+    rank = run.rank[at]
     return replace(run, query=new[run.query[kept]], list_ptr=list_ptr, document=document, score=score, rank=rank)
 
 
@@ -126,7 +130,8 @@ def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> J
     if len(set(zip(query.tolist(), ids, strict=True))) < len(ids):
         ids = [f"{d} (row {i + 1})" for i, d in enumerate(ids)]
     documents = Ids()
-    numbers, docno = np.array([documents[d] for d in ids]), np.array(ids)
+    numbers = np.array([documents[d] for d in ids])
+    docno = np.array(ids)
     lists = []
     for name, column in zip(data.names, X.T, strict=True):
         at = np.flatnonzero(~np.isnan(column))

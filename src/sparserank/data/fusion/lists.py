@@ -156,7 +156,9 @@ class RetrieverLists:
         counts = np.add.reduceat(kept.astype(np.int64), self.list_ptr[:-1])
         some = counts > 0
         list_ptr = np.concatenate([[0], np.cumsum(counts[some])])
-        document, score, rank = self.document[kept], self.score[kept], self.rank[kept]
+        document = self.document[kept]
+        score = self.score[kept]
+        rank = self.rank[kept]
         return replace(self, query=self.query[some], list_ptr=list_ptr, document=document, score=score, rank=rank)
 
 
@@ -175,7 +177,8 @@ def read_lists(
     if len(query) < least:
         raise DataError(f"{entries.place}: {NO_QUERY if entries.n_other else NO_ENTRY}")
     if not len(query):
-        none, ptr = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        none = np.zeros(0, dtype=np.int64)
+        ptr = np.zeros(1, dtype=np.int64)
         return RetrieverLists(name, none, ptr, none, np.zeros(0), none)
     far = np.flatnonzero(np.abs(score) > MAX_SCORE)
     if len(far):
@@ -213,7 +216,10 @@ def ordered(
 ) -> RetrieverLists:
     """Sort entries into lists: by descending score, equal scores by rank, equal ranks by document id."""
     order = np.lexsort((docno, rank, -score, query))
-    query, document, score, rank = query[order], document[order], score[order], rank[order]
+    query = query[order]
+    document = document[order]
+    score = score[order]
+    rank = rank[order]
     starts = np.flatnonzero(np.concatenate([[True], np.diff(query) != 0]))
     list_ptr = np.concatenate([starts, [len(query)]])
     falls = (np.diff(rank) < 0) & (np.diff(query) == 0)

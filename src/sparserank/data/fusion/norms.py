@@ -15,7 +15,12 @@ from sparserank.data.fusion.lists import RetrieverLists
 from sparserank.errors import DataError
 from sparserank.text import brief
 
-MINMAX, L2, ZSCORE, RRF, LOGRANK, RETURNED = "minmax", "l2", "zscore", "rrf", "logrank", "returned"
+MINMAX = "minmax"
+L2 = "l2"
+ZSCORE = "zscore"
+RRF = "rrf"
+LOGRANK = "logrank"
+RETURNED = "returned"
 OF_SCORES = (MINMAX, L2, ZSCORE)
 RRF_K = 60  # Cormack et al. 2009
 LEAST = 1e-9  # value of a returned document whose norm would be 0
@@ -100,7 +105,8 @@ class Norm:
         elif self.name == ZSCORE:
             values = _z_score(lists, rules)
         else:
-            values, least = _min_max(lists, rules), rules.least
+            values = _min_max(lists, rules)
+            least = rules.least
         return np.asarray(np.where(values > 0, values, least))
 
 
@@ -157,9 +163,12 @@ def _l2(lists: RetrieverLists, rules: EdgeRules) -> np.ndarray:
 def _z_score(lists: RetrieverLists, rules: EdgeRules) -> np.ndarray:
     """Z-scores (s - mean) / sd of a list, shifted so that the lowest is 0, the value of documents that were not
     returned. Documents keep the order of their z-scores."""
-    n, starts = lists.depths, lists.list_ptr[:-1]
-    low, high = np.minimum.reduceat(lists.score, starts), np.maximum.reduceat(lists.score, starts)
-    power, flat = _powers(high - low, lists), low == high
+    n = lists.depths
+    starts = lists.list_ptr[:-1]
+    low = np.minimum.reduceat(lists.score, starts)
+    high = np.maximum.reduceat(lists.score, starts)
+    power = _powers(high - low, lists)
+    flat = low == high
     score = np.ldexp(lists.score, -power)
     mean = np.add.reduceat(score, starts) / n
     deviation = np.sqrt(np.add.reduceat((score - _per_list(mean, lists)) ** 2, starts) / n)

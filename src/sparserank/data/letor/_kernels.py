@@ -135,6 +135,10 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
     run_start = 0
     run_stop = 0
     row_ptr[0] = 0
+    # Of the first malformed line: what is wrong, and its bytes.
+    status = OK
+    start = 0
+    i = 0
     pos = 0
     while pos < n:
         # One line: [pos, eol), trailing carriage returns and blanks are separators like any other.
@@ -159,10 +163,12 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
             i += 1
         value, kind = number(buf, start, i)
         if kind >= 2:
-            info[STATUS], info[SPAN_START], info[SPAN_STOP] = BAD_LABEL, start, i
+            status = BAD_LABEL
             break
         if kind == 1:
-            slow[n_slow, 0], slow[n_slow, 1], slow[n_slow, 2] = -1 - row, start, i
+            slow[n_slow, 0] = -1 - row
+            slow[n_slow, 1] = start
+            slow[n_slow, 2] = i
             n_slow += 1
         labels[row] = value
         rows_line[row] = line
@@ -179,11 +185,11 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
             and buf[start + 2] == 100
             and buf[start + 3] == 58
         ):
-            info[STATUS], info[SPAN_START], info[SPAN_STOP] = MISSING_QID, start, i
+            status = MISSING_QID
             break
         start += 4
         if start == i:
-            info[STATUS], info[SPAN_START], info[SPAN_STOP] = EMPTY_QID, start, i
+            status = EMPTY_QID
             break
         same = n_runs > 0 and i - start == run_stop - run_start
         if same:
@@ -192,8 +198,11 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
                     same = False
                     break
         if not same:
-            run_start, run_stop = start, i
-            runs[n_runs, 0], runs[n_runs, 1], runs[n_runs, 2] = row, start, i
+            run_start = start
+            run_stop = i
+            runs[n_runs, 0] = row
+            runs[n_runs, 1] = start
+            runs[n_runs, 2] = i
             n_runs += 1
         # features
         last = -1
@@ -211,38 +220,43 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
             while i < n and buf[i] > 32 and buf[i] != 35:
                 i += 1
             if colon == start or colon >= i or buf[colon] != 58 or colon + 1 == i:
-                info[STATUS], info[SPAN_START], info[SPAN_STOP] = BAD_TOKEN, start, i
+                status = BAD_TOKEN
                 break
             index -= index_base
             if index < 0:
-                info[STATUS], info[SPAN_START], info[SPAN_STOP] = INDEX_BELOW_BASE, start, i
+                status = INDEX_BELOW_BASE
                 break
             if index > 2147483646:
-                info[STATUS], info[SPAN_START], info[SPAN_STOP] = BAD_INDEX, start, i
+                status = BAD_INDEX
                 break
             if index_limit >= 0 and index > index_limit:
-                info[STATUS], info[SPAN_START] = INDEX_ABOVE_LIMIT, index + index_base
+                status = INDEX_ABOVE_LIMIT
+                start = index + index_base
                 break
             value, kind = number(buf, colon + 1, i)
             if kind == 2:
-                info[STATUS], info[SPAN_START], info[SPAN_STOP] = BAD_VALUE, colon + 1, i
+                status = BAD_VALUE
+                start = colon + 1
                 break
             if kind == 3:
                 value = np.nan
                 if info[FIRST_NAN] < 0:
                     info[FIRST_NAN] = line
             elif kind == 1:
-                slow[n_slow, 0], slow[n_slow, 1], slow[n_slow, 2] = filled, colon + 1, i
+                slow[n_slow, 0] = filled
+                slow[n_slow, 1] = colon + 1
+                slow[n_slow, 2] = i
                 n_slow += 1
             if index <= last and info[UNSORTED] < 0:
                 info[UNSORTED] = row
             last = index
             if index > info[MAX_INDEX]:
-                info[MAX_INDEX], info[MAX_LINE] = index, line
+                info[MAX_INDEX] = index
+                info[MAX_LINE] = line
             indices[filled] = index
             values[filled] = value
             filled += 1
-        if info[STATUS] != OK:
+        if status != OK:
             break
         # comment
         comments[row, 0] = comments[row, 1] = 0
@@ -255,9 +269,17 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
                 start += 1
             while stop > start and buf[stop - 1] <= 32:
                 stop -= 1
-            comments[row, 0], comments[row, 1] = start, stop
+            comments[row, 0] = start
+            comments[row, 1] = stop
         pos = i + 1
         line += 1
         row += 1
         row_ptr[row] = filled
-    info[N_ROWS], info[N_VALUES], info[N_RUNS], info[N_SLOW], info[N_LINES] = row, filled, n_runs, n_slow, line
+    info[STATUS] = status
+    info[SPAN_START] = start
+    info[SPAN_STOP] = i
+    info[N_ROWS] = row
+    info[N_VALUES] = filled
+    info[N_RUNS] = n_runs
+    info[N_SLOW] = n_slow
+    info[N_LINES] = line

@@ -72,7 +72,8 @@ def stream_chunks(
         DataFormatError        the file cannot be read, or a line is malformed; the message names the first such line
         TooManyFeaturesError   a line names a feature beyond n_features
     """
-    texts, first_line = _with_ids(path, queries, index_base), 1
+    texts = _with_ids(path, queries, index_base)
+    first_line = 1
     for text in islice(texts, skip):
         first_line += text.count(b"\n")
     for chunk in _parsed(texts, str(path), index_base, n_features, n_threads):
@@ -157,7 +158,8 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
     slow = np.empty((n_colons + rows, 3), dtype=np.int64)  # mostly untouched, so it takes little physical memory
     limit = -1 if n_features is None else n_features - 1
     kernels.parse_lines(buf, index_base, limit, labels, row_ptr, indices, values, row_lines, runs, comments, slow, info)
-    n_rows, n_values = int(info[kernels.N_ROWS]), int(info[kernels.N_VALUES])
+    n_rows = int(info[kernels.N_ROWS])
+    n_values = int(info[kernels.N_VALUES])
     missing: tuple[int, str] | None = None
     if info[kernels.FIRST_NAN] >= 0:
         missing = (int(info[kernels.FIRST_NAN]), "NULL or NaN")
@@ -195,7 +197,8 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
     qid = np.repeat([qid.decode("utf-8", "replace") for qid in ids], np.diff(np.append(runs[:, 0], n_rows)))
     comment, docid = _comments(text, comments[:n_rows])
     found = RowBlock(X, labels[:n_rows], qid, docid, None, np.empty((n_rows, 0)), comment)
-    max_line, n_lines = int(info[kernels.MAX_LINE]), int(info[kernels.N_LINES])
+    max_line = int(info[kernels.MAX_LINE])
+    n_lines = int(info[kernels.N_LINES])
     return Chunk(path, found, row_lines[:n_rows], max_line, n_lines, missing, problem)
 
 
@@ -236,7 +239,8 @@ def _problem(
     status = int(info[kernels.STATUS])
     if status == kernels.OK:
         return None
-    a, b = int(info[kernels.SPAN_START]), int(info[kernels.SPAN_STOP])
+    a = int(info[kernels.SPAN_START])
+    b = int(info[kernels.SPAN_STOP])
     if status == kernels.INDEX_ABOVE_LIMIT:
         what = str(a)
     else:

@@ -35,11 +35,15 @@ class TextRows(Stream):
     """
 
     def __init__(self, paths: Sequence[StrPath], reading: Reading, *, like: RankingDataset | None = None) -> None:
-        self._paths, self._reading, self._like = [Path(p) for p in paths], reading, like
+        self._paths = [Path(p) for p in paths]
+        self._reading = reading
+        self._like = like
         self._most = reading.n_features if like is None else like.n_features
         self._threads = reading.n_threads or min(available_cores(), 8)
         self._queries = side_files(self._paths)
-        self.policy, self.unjudged, self.places = reading.policy, reading.unjudged, [str(p) for p in self._paths]
+        self.policy = reading.policy
+        self.unjudged = reading.unjudged
+        self.places = [str(p) for p in self._paths]
         self.index_base = self.text_base = reading.index_base
         self.dtype = float_type(np.float64 if reading.dtype is None else reading.dtype)
         self.feature_names = names = reading.names
@@ -58,7 +62,9 @@ class TextRows(Stream):
     def look(self) -> None:
         width = self._most if self.feature_names is None else len(self.feature_names)
         if not self._known and width is not None and self._reading.sparse is not None:
-            self.n_features, self.sparse, self._known = width, self._reading.sparse, True
+            self.n_features = width
+            self.sparse = self._reading.sparse
+            self._known = True
         elif not self._known:
             for _ in self.pieces():
                 pass
@@ -94,7 +100,8 @@ class TextRows(Stream):
             raise DataError(f"{error} Here: {option('n_features', error.width)}.") from error
 
     def _piece(self, chunk: Chunk, f: int, b: int) -> RowBlock:
-        rows, X = chunk.rows, chunk.rows.X
+        rows = chunk.rows
+        X = chunk.rows.X
         n, width = X.shape
         shape = n, self.n_features if self._known else width
         X = sp.csr_matrix((X.data.astype(self.dtype, copy=False), X.indices, X.indptr), shape=shape)
@@ -104,7 +111,8 @@ class TextRows(Stream):
         """The number of features: as requested or named, else the largest index; refuses implausible numbers."""
         if seen.n_values == 0:
             raise DataFormatError(f"{self.places[0]}: no line has a feature; expected 'label qid:ID index:value ...'.")
-        largest, names = seen.largest + self.index_base, self.feature_names
+        largest = seen.largest + self.index_base
+        names = self.feature_names
         most = max(MAX_EMPTY_FEATURES, 100 * seen.n_values)
         if names is not None:
             if seen.largest >= len(names):
@@ -131,13 +139,16 @@ class _Seen:
 
     def __init__(self) -> None:
         self.n_rows = self.n_values = 0
-        self.largest, self.where = -1, ""
+        self.largest = -1
+        self.where = ""
 
     def add(self, chunk: Chunk) -> None:
         n_rows, width = chunk.rows.X.shape
-        self.n_rows, self.n_values = self.n_rows + n_rows, self.n_values + chunk.rows.X.nnz
+        self.n_rows += n_rows
+        self.n_values += chunk.rows.X.nnz
         if width > self.largest + 1:
-            self.largest, self.where = width - 1, chunk.place(chunk.max_line)
+            self.largest = width - 1
+            self.where = chunk.place(chunk.max_line)
 
 
 def check_values(chunk: Chunk, policy: MissingPolicy | None, unjudged: str, dtype: np.dtype) -> None:
@@ -145,7 +156,8 @@ def check_values(chunk: Chunk, policy: MissingPolicy | None, unjudged: str, dtyp
     if chunk.missing is not None and policy is None:
         line, what = chunk.missing
         raise DataFormatError(missing_value(chunk.place(line), what))
-    label, X = chunk.rows.label, chunk.rows.X
+    label = chunk.rows.label
+    X = chunk.rows.X
     if dtype == np.float32:
         bad = np.flatnonzero(np.abs(X.data) > np.finfo(np.float32).max)
         if len(bad):

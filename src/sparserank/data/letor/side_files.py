@@ -16,7 +16,8 @@ from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataFormatError, DataWarning
 from sparserank.files import StrPath
 
-SIZES, WEIGHTS = (".query", ".group"), (".weight",)
+SIZES = (".query", ".group")
+WEIGHTS = (".weight",)
 UNUSED = {  # side files of LightGBM and XGBoost that nothing here reads
     ".position": "positions count through weights of documents (1 / propensity)",
     ".init": "models start from no other scores",
@@ -34,7 +35,8 @@ class SideQueries:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self.first = path, 0
+        self.path = path
+        self.first = 0
         sizes = read_numbers(path, "query size", "a whole number >= 1", lambda v: v >= 1 and v == int(v))
         if not sizes or sum(sizes) >= 2**62:
             raise DataFormatError(
@@ -101,7 +103,8 @@ def _agreeing(paths: Sequence[Path], read: Callable[[Path], S]) -> S | None:
     """
     found = [read(path) for path in paths]
     for path, other in zip(paths[1:], found[1:], strict=True):
-        a, b = found[0].values, other.values
+        a = found[0].values
+        b = other.values
         n = min(len(a), len(b))
         differ = np.flatnonzero(a[:n] != b[:n])
         if len(differ) or len(a) != len(b):
@@ -120,7 +123,8 @@ class SideWeights:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self.of_queries = path, False
+        self.path = path
+        self.of_queries = False
         self.rows: dict[int, np.ndarray] = {}
         self.values = np.array(read_numbers(path, "weight", "a finite number >= 0", lambda v: v >= 0))
 
@@ -133,7 +137,9 @@ class SideWeights:
             DataFormatError   their number is neither that of the rows nor that of the queries, or it is both
         """
         of_row = np.concatenate([*query.values()])
-        n, n_rows, n_queries = len(self.values), len(of_row), int(of_row.max()) + 1
+        n = len(self.values)
+        n_rows = len(of_row)
+        n_queries = int(of_row.max()) + 1
         self.of_queries = n == n_queries
         if n in (n_rows, n_queries) and n_rows != n_queries:
             weights = self.values[of_row] if self.of_queries else self.values

@@ -102,7 +102,8 @@ def _unwritable(what: str, text: str, held: str) -> DataError:
 
 def _row(X: Any, i: int) -> Iterator[tuple[int, str]]:
     if sp.issparse(X):
-        lo, hi = X.indptr[i], X.indptr[i + 1]
+        lo = X.indptr[i]
+        hi = X.indptr[i + 1]
         return zip(X.indices[lo:hi].tolist(), _texts(X.data[lo:hi]), strict=True)
     return enumerate(_texts(X[i]))
 

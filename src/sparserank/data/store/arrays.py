@@ -64,7 +64,10 @@ def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int) -> dict[s
     if "X" not in arrays:
         data, indices, indptr = (arrays.pop(name) for name in SPARSE)
         X = sp.csr_matrix((shard["n_docs"], n_features), dtype=data.dtype)
-        X.data, X.indices, X.indptr = data, indices, indptr  # the constructor would read all of them
+        # the constructor would read all of them
+        X.data = data
+        X.indices = indices
+        X.indptr = indptr
         X.has_canonical_format = True
         arrays["X"] = X
     return arrays
@@ -101,7 +104,8 @@ def write_shard(folder: Path, number: int, arrays: Mapping[str, np.ndarray]) -> 
 
 
 def _write(path: Path, array: np.ndarray) -> dict[str, Any]:
-    array, header = np.ascontiguousarray(array), io.BytesIO()
+    array = np.ascontiguousarray(array)
+    header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
     parts = header.getvalue(), array.reshape(-1).view(np.uint8).data
     digest = hashlib.sha256()

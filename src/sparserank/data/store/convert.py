@@ -14,13 +14,14 @@ from sparserank.data.read_files import open_stream
 from sparserank.data.reading import Reading, learned_from, no_such_file, with_options
 from sparserank.data.store.manifest import MANIFEST, PROGRESS, VERSION, files_of, read_manifest
 from sparserank.data.store.opening import STAMPS, is_store, open_store
-from sparserank.data.store.writing import Conversion, Progress, sum_of
+from sparserank.data.store.writing import Conversion, Progress, progress_name
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution import SHARD_BYTES
 from sparserank.files import StrPath
 from sparserank.options import Count, option
 from sparserank.options.arguments import check_arguments
 from sparserank.workdir.directory import WorkDirectory
+from sparserank.workdir.pieces import PieceStore
 
 MAX_SHARD_BYTES = 2**40
 FILE_NAME = re.compile(r"\d{5,}-(X|data|indices|indptr|label|qid|query_ptr|docid|weight)\.npy")
@@ -87,17 +88,19 @@ def convert(
     if first is not None:
         plan["like"] = first.X.identity
     with WorkDirectory(out, "store") as folder:
-        earlier = [*_shard_files(folder.path), *(folder.path / name for name in (MANIFEST, PROGRESS, STAMPS))]
-        for file in earlier if restart else []:
-            file.unlink(missing_ok=True)
+        progress_of = PieceStore(folder.path)
+        if restart:
+            for file in [*_shard_files(folder.path), *(folder.path / name for name in (MANIFEST, STAMPS))]:
+                file.unlink(missing_ok=True)
+            for name in progress_of.names():
+                progress_of.drop(name, [PROGRESS])
         known = read_manifest(folder.path) if (folder.path / MANIFEST).exists() else None
-        unfinished = _progress(folder)
-        for held in (known, unfinished):
-            if held is not None and held.get("plan") != plan:
-                raise RunDirectoryError(
-                    f"{folder.path}: contains a store of other files, of other options, or of files that have changed "
-                    f"since; choose another folder, or discard the store with {option('restart', True)}."
-                )
+        of_others = {*progress_of.names()} - {progress_name(plan)}
+        if of_others or (known is not None and known.get("plan") != plan):
+            raise RunDirectoryError(
+                f"{folder.path}: contains a store of other files, of other options, or of files that have changed "
+                f"since; choose another folder, or discard the store with {option('restart', True)}."
+            )
         if known is not None:
             open_store(folder.path)
             _drop_others(folder.path, known)
@@ -105,7 +108,7 @@ def convert(
         own = replace(reading if first is None else learned_from(reading, first), derived={})
         stream = open_stream(paths, own, like=first)
         work = Conversion(folder, plan, stream, progress)
-        manifest = work.run(unfinished)
+        manifest = work.run()
         if _plan(paths, reading, shard_bytes) != {k: v for k, v in plan.items() if k != "like"}:
             raise DataFormatError(
                 f"{', '.join(map(str, paths))}: changed while being read; convert again with {option('restart', True)}."
@@ -113,16 +116,6 @@ def convert(
         work.finish(manifest)
         _drop_others(folder.path, manifest)
         return manifest
-
-
-def _progress(folder: WorkDirectory) -> dict[str, Any] | None:
-    """The progress of an earlier conversion; None if there was none."""
-    if not (folder.path / PROGRESS).exists():
-        return None
-    state = folder.read_json(PROGRESS)
-    if not isinstance(state, dict) or state.pop("sum", None) != sum_of(state):
-        raise RunDirectoryError(f"{folder.path / PROGRESS}: is damaged; convert again with {option('restart', True)}.")
-    return state
 
 
 def _plan(paths: Sequence[StrPath], reading: Reading, shard_bytes: int) -> dict[str, Any]:

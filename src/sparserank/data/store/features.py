@@ -43,11 +43,14 @@ class StoredFeatures:
         sources: Sequence[Source | None] | None = None,
         stamps: Mapping[str, Stamp] | None = None,
     ) -> None:
-        self.parts, self.identity, self.stamps = tuple(parts), identity, dict(stamps or {})
+        self.parts = tuple(parts)
+        self.identity = identity
+        self.stamps = dict(stamps or {})
         self.sources = tuple(sources) if sources is not None else (None,) * len(self.parts)
         self.starts = np.concatenate([[0], np.cumsum([p.shape[0] for p in self.parts])]).astype(np.int64)
         self.shape = (int(self.starts[-1]), int(self.parts[0].shape[1]))
-        self.dtype, self.ndim = self.parts[0].dtype, 2
+        self.dtype = self.parts[0].dtype
+        self.ndim = 2
         self.is_sparse = bool(sp.issparse(self.parts[0]))
         self.nbytes, self.nnz = (sum(of(p) for p in self.parts) for of in (stored_bytes, n_stored))
 

@@ -14,8 +14,10 @@ from sparserank.errors import DataFormatError
 from sparserank.strict_json import read_own_json
 from sparserank.text import brief
 
-MANIFEST, PROGRESS = "manifest.json", "progress.json"
-FORMAT, VERSION = "sparserank-store", 1
+MANIFEST = "manifest.json"
+PROGRESS = "progress.json"
+FORMAT = "sparserank-store"
+VERSION = 1
 SPARSE = ("data", "indices", "indptr")
 
 

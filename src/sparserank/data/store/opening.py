@@ -116,13 +116,15 @@ def _check_files(
     folder: Path, manifest: Mapping[str, Any], verify: bool, progress: Callable[[int, int], None] | None
 ) -> None:
     known = _stamps(folder)
-    doubtful, stamps = [], {}
+    doubtful = []
+    stamps = {}
     for file, entry in files_of(manifest["shards"]):
         check_file(folder / file, entry["bytes"])
         stamps[file] = size_and_time(folder / file)
         if verify or known.get(file) != stamps[file]:
             doubtful.append((file, entry))
-    total, done = sum(e["bytes"] for _, e in doubtful), 0
+    total = sum(e["bytes"] for _, e in doubtful)
+    done = 0
     for file, entry in doubtful:
         if checksum(folder / file) != entry["sha256"]:
             raise unusable(folder / file, "was changed after it was written (its checksum differs)")
@@ -159,10 +161,14 @@ class StoreRows(Stream):
     """The rows of finished stores, in stored order."""
 
     def __init__(self, paths: Sequence[StrPath], reading: Reading) -> None:
-        self._stores, self.places, self.policy = open_stores(paths), [str(p) for p in paths], reading.policy
+        self._stores = open_stores(paths)
+        self.places = [str(p) for p in paths]
+        self.policy = reading.policy
         first = self._stores[0]
-        self.n_features, self.sparse = first.n_features, first.is_sparse
-        names, self.text_base = first.names, first.index_base
+        self.n_features = first.n_features
+        self.sparse = first.is_sparse
+        names = first.names
+        self.text_base = first.index_base
         self.feature_names = None if numbered(names, self.text_base) else names
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
 
@@ -189,7 +195,8 @@ def _mark_missing(X: Any, own: Any, place: str, policy: MissingPolicy | None) ->
     Raises
         DataFormatError   there is such a value and no policy; a number is too large for the dtype
     """
-    stored, values = stored_values(X), stored_values(own)
+    stored = stored_values(X)
+    values = stored_values(own)
     if not holds_missing(values):
         return
     missing = is_missing(stored)

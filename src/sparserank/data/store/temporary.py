@@ -28,10 +28,13 @@ class HeldRows(Stream):
     """The rows of a data set; optionally with its features under a transform."""
 
     def __init__(self, data: RankingDataset, transform: Transform | None = None) -> None:
-        self._data, self._transform = data, transform
+        self._data = data
+        self._transform = transform
         self.n_features = data.n_features
-        self.dtype, self.sparse = data.X.dtype, data.is_sparse
-        names, self.text_base = data.names, data.index_base
+        self.dtype = data.X.dtype
+        self.sparse = data.is_sparse
+        names = data.names
+        self.text_base = data.index_base
         self.feature_names = None if numbered(names, self.text_base) else names
 
     def held(self) -> RankingDataset | None:
@@ -59,7 +62,7 @@ def in_temporary_store(stream: Stream) -> RankingDataset:
         plan = {"version": VERSION, "files": [["the data"]], "shard_bytes": SHARD_BYTES}
         with WorkDirectory(folder, "store") as held:
             work = Conversion(held, plan, stream)
-            work.finish(work.run(None))
+            work.finish(work.run())
         data = open_store(folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

@@ -3,9 +3,9 @@ scattered queries are gathered."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,14 @@ from sparserank.data.store.manifest import (
     identity_of_shards,
 )
 from sparserank.data.store.opening import size_and_time, write_stamps
-from sparserank.data.streams import Position, RowBlock, Stream, one_below_the_other
+from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, one_below_the_other
 from sparserank.errors import DataFormatError
 from sparserank.execution import shard_end
 from sparserank.options import option
 from sparserank.strict_json import plain
 from sparserank.text import brief
 from sparserank.workdir.directory import WorkDirectory
+from sparserank.workdir.pieces import RECORDS, PieceStore, name_of
 
 Progress = Callable[[int, str], None]  # (documents written, current activity)
 
@@ -37,14 +38,18 @@ Progress = Callable[[int, str], None]  # (documents written, current activity)
 class Conversion:
     """Write shards of whole queries from a stream; the features of a shard take about a given number of bytes.
 
-    Shards are not pieces of `workdir.work`: the position of a shard in the files is known only when those before it are
-    written, so the progress of a conversion is one position and not a set of names.
+    The progress of a conversion is one piece of work, which is written anew after each shard: where a shard begins is
+    known only when those before it are written.
     """
 
     def __init__(
         self, folder: WorkDirectory, plan: dict[str, Any], stream: Stream, progress: Progress | None = None
     ) -> None:
-        self.folder, self.plan, self.stream, self.progress = folder, plan, stream, progress
+        self.folder = folder
+        self.plan = plan
+        self.stream = stream
+        self.progress = progress
+        self._pieces = PieceStore(folder.path)
         stream.look()
         self.filling = stream.filling()
         self.shards: list[dict[str, Any]] = []
@@ -53,9 +58,10 @@ class Conversion:
         self.last: Any = None  # the query of the last row
         self.scattered = False  # whether a query continues after others
 
-    def run(self, unfinished: dict[str, Any] | None) -> dict[str, Any]:
-        """Write all shards; return the manifest."""
-        start = Position(0, 0, 0) if unfinished is None else self._resume(unfinished)
+    def run(self) -> dict[str, Any]:
+        """Write all shards, after those of an interrupted conversion; return the manifest."""
+        unfinished = self._pieces.load(progress_name(self.plan), [PROGRESS], self._checked)
+        start = BEGIN if unfinished is None else self._resume(unfinished)
         size = 0
         for block in self.stream.blocks(start):
             self._look_for_scattered(block)
@@ -91,17 +97,22 @@ class Conversion:
         names = [name for name, _ in files_of(manifest["shards"])]
         write_stamps(folder.path, {name: size_and_time(folder.path / name) for name in names})
         folder.write_json(MANIFEST, manifest)
-        (folder.path / PROGRESS).unlink(missing_ok=True)
+        self._pieces.drop(progress_name(self.plan), [PROGRESS])
+        with suppress(OSError):  # there was no piece
+            (folder.path / RECORDS).rmdir()
+
+    def _checked(self, files: dict[str, bytes]) -> dict[str, Any]:
+        """The progress of an interrupted conversion, whose shards must be as they were written."""
+        state: dict[str, Any] = json.loads(files[PROGRESS])
+        for name, entry in files_of(state["shards"]):
+            if checksum(self.folder.path / name) != entry["sha256"]:
+                raise ValueError(f"{name} was changed")
+        return state
 
     def _resume(self, unfinished: dict[str, Any]) -> Position:
         """Take over the complete shards; return the position of the first row after them."""
-        self.shards, self.scattered = unfinished["shards"], unfinished["scattered"]
-        for name, entry in files_of(self.shards):
-            path = self.folder.path / name
-            if not path.is_file() or checksum(path) != entry["sha256"]:
-                raise DataFormatError(
-                    f"{path}: is missing or was changed; convert again with {option('restart', True)}."
-                )
+        self.shards = unfinished["shards"]
+        self.scattered = unfinished["scattered"]
         for shard in self.shards:
             arrays = map_shard(self.folder.path, shard, self.stream.n_features)
             self.seen.update(decoded(arrays["qid"]).tolist())
@@ -132,7 +143,8 @@ class Conversion:
         if not self.waiting:
             return
         rows = one_below_the_other(self.waiting)
-        n, at = len(rows.label), 0
+        n = len(rows.label)
+        at = 0
         ends = np.append(run_starts(rows.qid)[1:], [n] if whole else []).astype(np.int64)  # ends of complete queries
         until = bytes_until(rows.X)
         while len(ends) and at < ends[-1] and (whole or until[n] - until[at] >= self.plan["shard_bytes"]):
@@ -144,8 +156,8 @@ class Conversion:
 
     def _note(self, position: np.ndarray) -> None:
         """Record how far the shards reach, for resuming."""
-        state = {"plan": self.plan, "shards": self.shards, "scattered": self.scattered, "next": position.tolist()}
-        self.folder.write_json(PROGRESS, {**state, "sum": sum_of(state)})
+        state = {"shards": self.shards, "scattered": self.scattered, "next": position.tolist()}
+        self._pieces.save(progress_name(self.plan), {PROGRESS: json.dumps(state).encode()})
         if self.progress is not None:
             self.progress(self._n_docs(), "written")
 
@@ -185,13 +197,15 @@ class Conversion:
         ids = np.concatenate([decoded(p["qid"]) for p in parts])
         run = np.repeat(np.arange(len(ids)), np.concatenate([np.diff(p["query_ptr"]) for p in parts]))
         code = query_codes(ids)[run]
-        order, ends = np.argsort(code, kind="stable"), np.cumsum(np.bincount(code))
+        order = np.argsort(code, kind="stable")
+        ends = np.cumsum(np.bincount(code))
         until = np.arange(len(order) + 1) * (X.nbytes / len(order))
         shards: list[dict[str, Any]] = []
         at = 0
         while at < len(order):
             rows = order[at : shard_end(ends, until, at, self.plan["shard_bytes"])]
-            own, where = None if weight is None else weight[rows], np.empty((len(rows), 0))
+            own = None if weight is None else weight[rows]
+            where = np.empty((len(rows), 0))
             block = RowBlock(X[rows], label[rows], ids[run[rows]], docid[rows], own, where)
             shards.append(self._write(block, len(self.shards) + len(shards)))
             at += len(rows)
@@ -200,6 +214,6 @@ class Conversion:
         return shards
 
 
-def sum_of(state: dict[str, Any]) -> str:
-    """The checksum of a conversion's progress."""
-    return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
+def progress_name(plan: dict[str, Any]) -> str:
+    """The name of the piece that says how far the shards of a plan reach."""
+    return name_of("shards", plan)

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,10 @@ class Table:
     error: type[SparserankError] = DataFormatError
 
     def __init__(self, place: str, schema: pa.Schema, n_rows: int | None, queries: SideQueries | None = None) -> None:
-        self.place, self.schema, self.n_rows, self.queries = place, schema, n_rows, queries
+        self.place = place
+        self.schema = schema
+        self.n_rows = n_rows
+        self.queries = queries
         try:
             names = schema.names
         except UnicodeDecodeError as error:
@@ -64,6 +68,13 @@ class Table:
                 "UTF-8."
             ) from error
         refuse_repeated(names, place, self.error)
+
+    def unusable(self, problem: str) -> TableError:
+        """The error about columns: where, what is wrong and what to do; of a file, the command that shows its
+        columns."""
+        if self.error is not DataFormatError:
+            return TableError(f"{self.place}: {problem}.")
+        return TableError(f"{self.place}: {problem}{to_see_columns(self.place)}")
 
     def record_batches(
         self, names: Sequence[str], rows: int, texts: Collection[str | None] | None = None
@@ -81,7 +92,8 @@ class Table:
         Raises
             DataFormatError   (DataError for a frame) an invalid value; the message names table, row (from 0) and column
         """
-        at, known = 0, KnownLevels(roles.derived)
+        at = 0
+        known = KnownLevels(roles.derived)
         for records in self.record_batches(roles.read, _rows(roles), roles.texts):
             if records.num_rows:
                 try:
@@ -112,7 +124,10 @@ class Table:
                 self._into(X[:, j], records.column(name if derived is None else derived.source), name, at)
                 if derived is not None:
                     X[:, j] = is_missing(X[:, j])
-        label, qid, docid, weight = np.zeros(n), np.zeros(n, dtype=np.int64), None, None
+        label = np.zeros(n)
+        qid = np.zeros(n, dtype=np.int64)
+        docid = None
+        weight = None
         if roles.label is not None:
             self._into(label, records.column(roles.label), roles.label, at)
             self._refuse(~np.isfinite(label), at, roles.label, label, "a finite number as the label")
@@ -127,7 +142,8 @@ class Table:
             self._refuse_nul(docid, at, roles.docid)
         kept = np.empty((n, len(roles.kept)), dtype=object)
         for j, (name, numeric) in enumerate(roles.kept.items()):
-            column, values = records.column(name), np.empty(n)
+            column = records.column(name)
+            values = np.empty(n)
             if not is_number(column.type):
                 kept[:, j] = objects_of(texts_of(column), numeric=numeric)
                 continue
@@ -264,7 +280,8 @@ class _Parquet(_Dataset):
 def _in_schema(records: pa.RecordBatch, asked: pa.Schema, fixed: dict[str, Any]) -> pa.RecordBatch:
     """The requested columns: values of the partition are repeated,
     and columns that one of several files lacks are null."""
-    n, columns = records.num_rows, []
+    n = records.num_rows
+    columns = []
     for field in asked:
         if field.name in fixed:
             columns.append(pa.repeat(pa.scalar(fixed[field.name]).cast(field.type), n))
@@ -277,7 +294,8 @@ def _in_schema(records: pa.RecordBatch, asked: pa.Schema, fixed: dict[str, Any])
 
 class _Csv(Table):
     def __init__(self, path: str, delimiter: str, queries: SideQueries | None) -> None:
-        self._path, self._delimiter = path, delimiter
+        self._path = path
+        self._delimiter = delimiter
         with _readable(path), self._reader({}) as reader:
             schema = reader.schema
         super().__init__(path, schema, None, queries)
@@ -292,7 +310,9 @@ class _Csv(Table):
         # Columns that are boolean in the first block stay boolean; all other numbers are read as floats.
         types = {n: pa.bool_() if pa.types.is_boolean(self.schema.field(n).type) else pa.float64() for n in names}
         types |= dict.fromkeys(names if texts is None else set(names).intersection(texts), pa.string())
-        remedy = "" if texts is None else f"; name the features with {option('feature_columns')}"
+        remedy = "."
+        if texts is not None:
+            remedy = f"; name the features with {option('feature_columns')}{to_see_columns(self.place)}"
         with _readable(self.place, remedy, self.schema.names), self._reader(types, list(names)) as reader:
             yield from reader
 
@@ -409,8 +429,13 @@ def is_frame(source: Any) -> bool:
     )
 
 
+def to_see_columns(place: str) -> str:
+    """The end of a message about the columns of a file."""
+    return f"; to see its columns, run: sparserank inspect {quote(place)}"
+
+
 @contextmanager
-def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iterator[None]:
+def _readable(place: str, remedy: str = ".", columns: Sequence[str] = ()) -> Iterator[None]:
     """Turn Arrow and operating-system errors about a file into a one-sentence message. `columns`: names in a CSV file,
     because Arrow numbers its columns."""
     try:
@@ -429,4 +454,4 @@ def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iter
         number = CSV_COLUMN.match(reason)
         if number is not None and int(number[1]) < len(columns):
             reason = f"column {brief(columns[int(number[1])])}: {reason[number.end() :]}"
-        raise (TableError if remedy else DataFormatError)(f"{place}: cannot be read ({reason}){remedy}.") from error
+        raise DataFormatError(f"{place}: cannot be read ({reason}){remedy}") from error

@@ -69,7 +69,8 @@ def collected(X: Any, name: str = "X") -> Any:
         raise DataError(f"{name} is a lazy frame; collect it first, with .collect().")
     if not hasattr(X, "columns") or library_of(X) in ("polars", "dask", "dask_expr"):
         return X
-    is_batch, streams = type(X).__name__ == "RecordBatch", hasattr(X, "__arrow_c_stream__")
+    is_batch = type(X).__name__ == "RecordBatch"
+    streams = hasattr(X, "__arrow_c_stream__")
     if (
         hasattr(X, "__getitem__")
         and not is_batch

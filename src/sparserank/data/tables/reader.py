@@ -14,13 +14,12 @@ from sparserank.data.letor.side_files import continue_numbers, warn_of_unused
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MEDIAN, ZERO, MissingPolicy, holds_missing, is_missing
 from sparserank.data.query_ids import concatenated_ids, query_codes
-from sparserank.data.reading import UNJUDGED, Reading, choices, missing_value, no_rows, unjudged_label
+from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, unjudged_label
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import BATCH_ROWS, Table
-from sparserank.data.tables.refusal import telling_all
 from sparserank.data.tables.roles import Roles, is_number, may_be_category, may_be_kept, roles_of
 from sparserank.data.tables.survey import ROWS
-from sparserank.errors import DataError, DataWarning, TableError
+from sparserank.errors import DataError, DataWarning
 from sparserank.options import option
 from sparserank.text import brief, listed
 
@@ -36,16 +35,17 @@ class TableRows(Stream):
     sparse = False
 
     def __init__(self, tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> None:
-        self._tables, self._reading = list(tables), reading
+        self._tables = list(tables)
+        self._reading = reading
         self.flags = reading.flags and reading.missing is None
         self.policy = MissingPolicy(ZERO if reading.takes_zero else MEDIAN, {}) if self.flags else reading.policy
-        self.index_base, self.unjudged = reading.index_base, reading.unjudged
-        self.places, self.error = [t.place for t in tables], tables[0].error
+        self.index_base = reading.index_base
+        self.unjudged = reading.unjudged
+        self.places = [t.place for t in tables]
+        self.error = tables[0].error
         counts = [t.n_rows for t in tables]
         self.n_rows = None if None in counts else sum(n for n in counts if n is not None)
-        self._wanted = None if like is None else list(like.names)
-        with telling_all(self._tables, reading, self._wanted):
-            self._roles = self._roles_of_all(others=like is not None)
+        self._roles = self._roles_of_all(None if like is None else like.names, others=like is not None)
         for table, roles in zip(tables, self._roles, strict=True):
             if table.queries is not None and roles.qid is not None:
                 warn_of_unused(table.queries, table.place)
@@ -56,8 +56,7 @@ class TableRows(Stream):
         }
         self._as_text = len(kinds) > 1  # query ids: an id may be a number in one table and text in another
         if self._roles[0].categories:
-            with telling_all(self._tables, reading, self._wanted):
-                levels = self._levels(self._roles[0].categories)
+            levels = self._levels(self._roles[0].categories)
             self._roles = [roles.with_levels(levels) for roles in self._roles]
             if not self._roles[0].features:
                 raise self.error(f"{self.places[0]} has no feature column.")
@@ -67,13 +66,14 @@ class TableRows(Stream):
         self._keep(like)
         self.also = [d for d in reading.also if d.level is None and d.source in first.features]
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
-        self.feature_names, self._known = reading.names, False
+        self.feature_names = reading.names
+        self._known = False
         if first.packed is None:
             self.feature_names = first.features if self.feature_names is None else self.feature_names
             self._has_width(len(first.features))
 
-    def _roles_of_all(self, *, others: bool) -> list[Roles]:
-        wanted, all_roles = self._wanted, []
+    def _roles_of_all(self, wanted: Sequence[str] | None, *, others: bool) -> list[Roles]:
+        all_roles: list[Roles] = []
         for table in self._tables:
             roles = roles_of(table, self._reading, wanted=wanted, others=others)
             all_roles.append(roles)
@@ -89,14 +89,15 @@ class TableRows(Stream):
                     f"{table.place}: column {brief(min(odd))} is text here or in {self.places[0]}, and numbers in the "
                     "other; convert one of them."
                 )
-            wanted = None if first.packed else list(first.features)  # lists have no feature names to match
+            wanted = None if first.packed else first.features  # lists have no feature names to match
         return all_roles
 
     def _keep(self, like: RankingDataset | None) -> None:
         """Determine the columns that are kept as they are: those of `like`, or else categories, and what the reading
         names, unless it is a feature as it is; all of them only if every table has them.
         """
-        first, schema = self._roles[0], self._tables[0].schema
+        first = self._roles[0]
+        schema = self._tables[0].schema
         if like is None:
             names = {d.source for d in first.derived.values() if d.level is not None and self._reading.derived is None}
             free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
@@ -115,9 +116,12 @@ class TableRows(Stream):
             TableError   text that consists of numbers for the most part
         """
         coded: dict[str, list[pa.Array]] = {name: [] for name in categories}
-        queries, titles, n = [], [], 0
+        queries = []
+        titles = []
+        n = 0
         for table, roles, side in zip(self._tables, self._roles, self._queries, strict=True):
-            columns, at = [*categories, *([roles.qid] if roles.qid else [])], 0
+            columns = [*categories, *([roles.qid] if roles.qid else [])]
+            at = 0
             for records in table.record_batches(columns, BATCH_ROWS, roles.texts):
                 for name in coded:
                     coded[name].append(self._texts(table, records, name).dictionary_encode())
@@ -126,7 +130,9 @@ class TableRows(Stream):
                     queries.append(table.ids(records.column(roles.qid), roles.qid, at))
                 else:
                     queries.append(np.zeros(end - at) if side is None else side.ids(at, end, table.place))
-                at, before, n = end, n, n + records.num_rows
+                at = end
+                before = n
+                n += records.num_rows
                 if before <= ROWS < n:  # do not collect the text of long columns
                     titles += self._titles(coded)
         if n == 0:
@@ -167,7 +173,8 @@ class TableRows(Stream):
 
     def _titles(self, coded: dict[str, list[pa.Array]]) -> list[str]:
         """The columns that are ids or titles, which are removed."""
-        schema, found = self._tables[0].schema, []
+        schema = self._tables[0].schema
+        found = []
         asked = self._reading.categories
         for name in [n for n in coded if n not in asked and may_be_category(schema.field(n).type)]:
             held = pa.chunked_array(coded[name]).unify_dictionaries()
@@ -175,10 +182,10 @@ class TableRows(Stream):
             if pa.types.is_dictionary(schema.field(name).type) or not texts:
                 continue
             if holds_numbers(texts):
-                raise TableError(
-                    f"{self.places[0]}: column {brief(name)} is not numeric, but half or more of its values are "
-                    f"numbers; correct it, leave it out with {option('ignore_columns', [name])}, or declare it with "
-                    f"{option('categories', [name])}."
+                raise self._tables[0].unusable(
+                    f"column {brief(name)} is not numeric, but half or more of its values are numbers; correct it, "
+                    f"leave it out with {option('ignore_columns', [name])}, or declare it with "
+                    f"{option('categories', [name])}"
                 )
             if len(texts) > MAX_DISTINCT * sum(map(len, held.chunks)):
                 found.append(name)
@@ -188,19 +195,21 @@ class TableRows(Stream):
     def _has_width(self, n_features: int) -> None:
         if self.feature_names is not None:
             self.feature_names = checked_names(self.feature_names, n_features)
-        self.n_features, self._known = n_features, True
+        self.n_features = n_features
+        self._known = True
 
     def look(self) -> None:
         if not self._known:
             next(self.pieces())
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
-        with telling_all(self._tables, self._reading, self._wanted):
-            for f in range(start.file, len(self._tables)):
-                yield from self._of_table(f, start.block if f == start.file else 0)
+        for f in range(start.file, len(self._tables)):
+            yield from self._of_table(f, start.block if f == start.file else 0)
 
     def _of_table(self, f: int, skip: int) -> Iterator[RowBlock]:
-        table, roles, queries = self._tables[f], self._roles[f], self._queries[f]
+        table = self._tables[f]
+        roles = self._roles[f]
+        queries = self._queries[f]
         at = 0
         for b, batch in enumerate(table.batches(roles, self.dtype)):
             n, width = batch.X.shape
@@ -226,7 +235,8 @@ class TableRows(Stream):
             raise table.error(no_rows(table.place))
 
     def _piece(self, batch: RowBlock, f: int, b: int, at: int) -> RowBlock:
-        table, n = self._tables[f], len(batch.X)
+        table = self._tables[f]
+        n = len(batch.X)
         set_missing(batch, table, self._roles[f], self.policy, at)
         without = batch.label == UNJUDGED
         if self.unjudged == "error" and without.any():
@@ -260,6 +270,5 @@ def set_missing(batch: RowBlock, table: Table, roles: Roles, policy: MissingPoli
         row, j = (int(i) for i in np.argwhere(bad)[0])
         column = roles.features[j] if roles.features else f"{roles.packed}[{j}]"
         what = "null or NaN" if np.isnan(batch.X[row, j]) else str(batch.X[row, j])
-        first = missing_value(f"row {at + row}, column {brief(column)}", what)
-        raise TableError(f"{table.place}: {first}", first=first.removesuffix(f"; {choices()}."))
+        raise table.error(missing_value(f"{table.place}: row {at + row}, column {brief(column)}", what))
     batch.X[bad] = np.nan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sparserank.data.derived import Derived, sources_of
 from sparserank.data.tables.frames import QID
-from sparserank.errors import DataError, TableError
+from sparserank.errors import DataError
 from sparserank.options import option
 from sparserank.text import brief
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 SHOWN_NAMES = 5  # columns named in a remedy
-LABEL, PACKED = "label", "features"  # usual names of columns
+# usual names of columns
+LABEL = "label"
+PACKED = "features"
 DOCUMENT = ("docno", "docid", "doc_id")  # text columns by these names are document ids
 SHOWN = 8  # column names in a message
 
@@ -66,112 +68,128 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
     Raises
         DataError   a named column does not exist, a column cannot be a feature, or there is no feature
     """
-    schema, place = table.schema, table.place
-    features = None if reading.feature_columns is None else tuple(reading.feature_columns)
-    held, learns = set(schema.names), reading.derived is None
-    made = {n: d for n, d in (reading.derived or {}).items() if d.source in held}
-    label = unread = None
-    if reading.labelled or reading.label is not None:
-        label = _column(table, reading.label, LABEL, "label", required=reading.labelled)
-    if not reading.labelled:  # its values may then be anything
-        label, unread = None, label or LABEL
-    qid = _column(table, reading.qid, QID, "qid", required=reading.grouped and table.queries is None)
-    first = wanted is None  # later tables need no weights
-    weight = usual = reading.doc_weight
-    if usual is not None:
-        weight = _column(table, usual if first else None, usual, "doc_weight", required=first)
-    parts = {label: "the label", qid: "the query", weight: "the weight"} | dict.fromkeys(features or (), "a feature")
-    docid = _document(table, reading.docid, parts, {unread, *reading.ignore_columns})
-    if reading.featureless:
-        return Roles(label, qid, docid, weight, (), None, texts=frozenset({qid, docid}))
-    if features is not None:
-        for name in features:
-            if name not in schema.names and name not in made:
-                raise DataError(
-                    f"{place} has no column {brief(name)}, although you named it as a feature; {_holds(table)}."
-                )
-            role = {weight: "weight", qid: "query id", label: "label"}.get(name)
-            if role is not None:
-                raise DataError(
-                    f"{place}: column {brief(name)} is the {role}, so it cannot also be a feature; remove it from "
-                    f"{option('feature_columns')}, or name another column as the {role}."
-                )
-        chosen = features
-    else:
-        chosen = tuple(c for c in schema.names if c not in {label, qid, weight, docid, unread, *reading.ignore_columns})
-        if len(chosen) == 1 and is_list(schema.field(chosen[0]).type):
-            return Roles(label, qid, docid, weight, (), chosen[0], texts=frozenset({qid, docid}))
-    if others and wanted is not None:
-        chosen = tuple(c for c in dict.fromkeys((*chosen, *made)) if c in set(wanted))
-    texts = [name for name in chosen if name not in made and may_be_category(schema.field(name).type)]
-    asked = [name for name in reading.categories if name in held and _countable(schema.field(name).type)]
-    categories = [name for name in chosen if name in texts or name in asked] if learns else []
-    unknown = next((name for name in reading.categories if learns and name not in chosen), None)
-    if unknown is not None:
+    schema = table.schema
+    # The columns of roles, by the word for the role.
+    weight = reading.doc_weight if wanted is None or reading.doc_weight in schema.names else None
+    columns = {
+        "label": _named(table, "label", reading.label, [LABEL], reading.labelled),
+        "query id": _named(table, "qid", reading.qid, [QID], reading.grouped and table.queries is None),
+        "weight": _named(table, "doc_weight", weight, (), False),
+    }
+    left_out = {*columns.values(), *reading.ignore_columns}
+    if not reading.labelled:  # the values of labels may then be anything
+        columns["label"] = None
+    label = columns["label"]
+    if label is not None and not _numeric(schema, label):
+        kind = schema.field(label).type
+        raise DataError(f"{table.place}: column {brief(label)} is not numeric ({kind}); a label must be a number.")
+    free = [d for d in DOCUMENT if d in schema.names and not _numeric(schema, d)]
+    free = [d for d in free if d not in left_out and d not in (reading.feature_columns or ())]
+    docid = _named(table, "docid", reading.docid, free, False)
+    word_of = {name: word for word, name in columns.items() if name is not None}
+    if docid in word_of:
         raise DataError(
-            f"{place}: {brief(unknown)} is not one of the columns that are features, although you named it in "
-            f"{option('categories')}; {_holds(table)}."
+            f"{table.place}: column {brief(docid)} cannot be both the {word_of[docid]} and the document id; name "
+            f"another column ({option('docid')})."
         )
+    word_of |= {} if docid is None else {docid: "document id"}
+    ids = frozenset({columns["query id"], docid})
+    roles = Roles(label, columns["query id"], docid, columns["weight"], (), None, texts=ids)
+    if reading.featureless:
+        return roles
+    # The columns that are features, and those of them that are categories.
+    made = {name: d for name, d in (reading.derived or {}).items() if d.source in schema.names}
+    if reading.feature_columns is None:
+        chosen = [name for name in schema.names if name != docid and name not in left_out]
+        if len(chosen) == 1 and is_list(schema.field(chosen[0]).type):
+            return roles._replace(packed=chosen[0])
+    else:
+        chosen = list(reading.feature_columns)
+        _check_named_features(table, chosen, word_of, made)
+    if others and wanted is not None:
+        chosen = [name for name in dict.fromkeys((*chosen, *made)) if name in set(wanted)]
+    categories = [] if reading.derived is not None else _categories(table, reading, chosen)
     odd = [name for name in chosen if not (name in made or name in categories or _numeric(schema, name))]
     if odd:
         more = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
         kind = schema.field(odd[0]).type
-        raise TableError(
-            f"{place}: column {brief(odd[0])} is not numeric ({kind}{of_spark(kind)}){more}; leave them out with "
-            f"{option('ignore_columns', odd[:SHOWN_NAMES])}, or convert them to numbers."
+        raise table.unusable(
+            f"column {brief(odd[0])} is not numeric ({kind}{of_spark(kind)}){more}; leave them out with "
+            f"{option('ignore_columns', odd[:SHOWN_NAMES])}, convert them to numbers"
         )
-    if not chosen and wanted is None:
-        raise DataError(f"{place} has no feature column (label: {brief(label)}, query id: {brief(qid)}).")
     if wanted is not None:
-        of = {name: d.source for name, d in (reading.derived or {}).items()}
-        missing = [of.get(w, w) for w in wanted if w not in chosen]
-        extra = sorted(set(chosen) - set(wanted))
-        if missing or extra:
-            remedy = "" if missing else f"; leave it out with {option('ignore_columns', extra[:1])}"
-            differs = f"lacks {brief(missing[0])}" if missing else f"also has {brief(extra[0])}"
-            raise DataError(
-                f"{place} must have the same feature columns as the {'training data' if others else 'previous table'}; "
-                f"it {differs}{remedy}."
-            )
-        chosen = tuple(wanted)
+        _check_match(table, reading, chosen, wanted, others=others)
+        chosen = list(wanted)
+    elif not chosen:
+        raise table.unusable(
+            f"has no feature column (label: {brief(roles.label)}, query id: {brief(roles.qid)}); add one"
+        )
     # CSV: whole numbers and booleans as they are written; floats may be whole numbers beside missing ones.
     sources = {*categories, *(d.source for d in made.values() if d.level is not None)}
-    read_as_text = frozenset({qid, docid, *(n for n in sources if str(schema.field(n).type) != "double")})
-    return Roles(label, qid, docid, weight, tuple(chosen), None, made, tuple(categories), read_as_text)
+    texts = ids.union(name for name in sources if str(schema.field(name).type) != "double")
+    return roles._replace(features=tuple(chosen), derived=made, categories=tuple(categories), texts=texts)
 
 
-def _column(table: Table, given: Any, usual: str, parameter: str, *, required: bool) -> str | None:
-    if given is None and usual not in table.schema.names and not required:
+def _named(table: Table, role: str, given: str | None, usual: Sequence[str], needed: bool) -> str | None:
+    """The column that is named for a role, else the first of the usual ones that exists; None if it is not needed."""
+    names = table.schema.names
+    found = next((name for name in usual if name in names), None) if given is None else given
+    if found is None and not needed:
         return None
-    wanted = usual if given is None else given
-    if wanted not in table.schema.names:
-        raise (DataError if parameter == "docid" else TableError)(
-            f"{table.place} has no column {brief(wanted)}; {_holds(table)}. Name it with {option(parameter)}."
-        )
-    if parameter == "label" and required and not _numeric(table.schema, wanted):
-        raise DataError(
-            f"{table.place}: column {brief(wanted)} is not numeric ({table.schema.field(wanted).type}); a label must "
-            "be a number."
-        )
-    return str(wanted)
-
-
-def _document(
-    table: Table, given: str | None, parts: dict[str | None, str], left_out: Collection[str | None]
-) -> str | None:
-    """The column of document ids: the one that is named, else a text column of a usual name that is not left out;
-    None if there is none."""
-    schema = table.schema
-    if given is None:
-        usual = (d for d in DOCUMENT if d in schema.names and d not in parts and d not in left_out)
-        return next((d for d in usual if not _numeric(schema, d)), None)
-    found = _column(table, given, given, "docid", required=True)
-    if found in parts:
-        raise DataError(
-            f"{table.place}: column {brief(found)} cannot be both {parts[found]} and the document id; name another "
-            f"column ({option('docid')})."
-        )
+    if found not in names:
+        wanted = usual[0] if found is None else found
+        raise table.unusable(f"has no column {brief(wanted)}; {_holds(table)}; name the column with {option(role)}")
     return found
+
+
+def _check_named_features(
+    table: Table, named: Sequence[str], word_of: Mapping[str, str], made: Mapping[str, Derived]
+) -> None:
+    """Refuse named features that do not exist, or that have another role."""
+    for name in named:
+        if name not in table.schema.names and name not in made:
+            raise DataError(
+                f"{table.place} has no column {brief(name)}, although you named it as a feature; {_holds(table)}."
+            )
+        if name in word_of:
+            raise DataError(
+                f"{table.place}: column {brief(name)} is the {word_of[name]}, so it cannot also be a feature; remove "
+                f"it from {option('feature_columns')}, or name another column as the {word_of[name]}."
+            )
+
+
+def _categories(table: Table, reading: Reading, chosen: Sequence[str]) -> list[str]:
+    """The features that are categories: text, and columns of numbers that the user names as such."""
+    unknown = next((name for name in reading.categories if name not in chosen), None)
+    if unknown is not None:
+        raise DataError(
+            f"{table.place}: {brief(unknown)} is not one of the columns that are features, although you named it in "
+            f"{option('categories')}; {_holds(table)}."
+        )
+    found = []
+    for name in chosen:
+        kind = table.schema.field(name).type
+        is_countable = is_number(kind) and str(kind) != "bool"
+        if may_be_category(kind) or (is_countable and name in reading.categories):
+            found.append(name)
+    return found
+
+
+def _check_match(table: Table, reading: Reading, chosen: Sequence[str], wanted: Sequence[str], *, others: bool) -> None:
+    """Refuse features other than those of another table."""
+    missing = next((name for name in wanted if name not in chosen), None)
+    extra = sorted(set(chosen).difference(wanted))
+    if missing is None and not extra:
+        return
+    if missing is not None:
+        derived = reading.derived or {}
+        differs = f"lacks {brief(derived[missing].source if missing in derived else missing)}"
+    else:
+        differs = f"also has {brief(extra[0])}; leave it out with {option('ignore_columns', extra[:1])}"
+    raise DataError(
+        f"{table.place} must have the same feature columns as the {'training data' if others else 'previous table'}; "
+        f"it {differs}."
+    )
 
 
 def _holds(table: Table) -> str:
@@ -205,11 +223,6 @@ def may_be_kept(schema: pa.Schema, name: str, asked: Collection[str]) -> bool:
     """Whether a column is one of these, whose blanks may be underscores, and numbers or text."""
     is_asked = name in asked or re.sub(r"\s", "_", name) in asked
     return is_asked and (_numeric(schema, name) or may_be_category(schema.field(name).type))
-
-
-def _countable(kind: pa.DataType) -> bool:
-    """Whether a column of this type may be declared as a category."""
-    return may_be_category(kind) or (is_number(kind) and str(kind) != "bool")
 
 
 def of_spark(kind: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,15 @@ import numpy as np
 
 from sparserank.arrow import csv, pa, pc
 from sparserank.data.derived import MAX_DISTINCT, MAX_LEVELS, holds_numbers
-from sparserank.data.missing import is_missing
+from sparserank.data.missing import HUGE
 from sparserank.data.tables.batches import Table
 from sparserank.data.tables.roles import is_number, may_be_category
+from sparserank.number_checks import is_written_number
 from sparserank.text import brief
 
-ROWS, BYTES = 100_000, 1 << 28  # limits of a survey
+# limits of a survey
+ROWS = 100_000
+BYTES = 1 << 28
 BLOCK_ROWS = 1 << 13  # rows read at once: texts may be long
 
 
@@ -36,8 +40,8 @@ class Column:
 
     name: str
     kind: str
-    is_number: bool
     n_rows: int
+    is_number: bool = False
     n_missing: int = 0
     n_infinite: int = 0
     n_spelled: int = 0
@@ -100,51 +104,48 @@ def survey(tables: Sequence[Table]) -> Survey:
         for field in table.schema:
             kinds.setdefault(field.name, field.type)
     held: dict[str, list[pa.Array]] = {name: [] for name in kinds}
-    absent = dict.fromkeys(kinds, 0)
-    n_rows, n_bytes, whole = 0, 0, True
+    n_rows = 0
+    n_bytes = 0
+    whole = True
     for table in tables:
-        if not whole:
-            break
-        names = [name for name in table.schema.names if not _is_nested(table.schema.field(name).type)]
-        for records in table.record_batches(names or table.schema.names[:1], BLOCK_ROWS):
+        plain = [name for name in table.schema.names if not _is_nested(table.schema.field(name).type)]
+        for records in table.record_batches(plain or table.schema.names[:1], BLOCK_ROWS):
             if n_rows == ROWS or n_bytes >= BYTES:
                 whole = False
                 break
-            whole = n_rows + records.num_rows <= ROWS
+            whole = whole and n_rows + records.num_rows <= ROWS
             records = records.slice(0, ROWS - n_rows)
-            n_rows, n_bytes = n_rows + records.num_rows, n_bytes + records.nbytes
-            for name in kinds:
-                if name in names:
-                    held[name].append(records.column(name))
+            n_rows += records.num_rows
+            n_bytes += records.nbytes
+            for name, chunks in held.items():
+                if name in plain:
+                    chunks.append(records.column(name))
                 elif name not in table.schema.names:
-                    absent[name] += records.num_rows
-    columns = {name: _column(name, kind, held[name], absent[name], n_rows) for name, kind in kinds.items()}
+                    chunks.append(pa.nulls(records.num_rows, kinds[name]))
+    columns = {name: Column(name, str(kind), n_rows, **_facts(held[name], kind)) for name, kind in kinds.items()}
     return Survey(n_rows, columns, whole)
-
-
-def _column(name: str, kind: pa.DataType, chunks: Sequence[pa.Array], n_absent: int, n_rows: int) -> Column:
-    facts: dict[str, Any] = {"is_number": False}
-    try:
-        if is_number(kind):
-            facts = _of_numbers(chunks, kind)
-        elif not _is_nested(kind):
-            facts |= _of_others(chunks, kind)
-    except (pa.ArrowException, ValueError, TypeError):  # a type whose values Arrow cannot process
-        pass
-    facts["n_missing"] = facts.get("n_missing", 0) + n_absent
-    return Column(name, str(kind), n_rows=n_rows, **facts)
 
 
 def _is_nested(kind: pa.DataType) -> bool:
     return bool(pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
+def _facts(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]:
+    """The fields of `Column` that depend on values; none of a type whose values Arrow cannot process."""
+    with suppress(pa.ArrowException, ValueError, TypeError):
+        if is_number(kind):
+            return _of_numbers(chunks, kind)
+        if not _is_nested(kind):
+            return _of_others(chunks, kind)
+    return {}
+
+
 def _of_others(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]:
     """Facts of text, categories, dates; an empty text is missing."""
     plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in chunks]
-    values = pa.chunked_array([c.cast(pa.large_string()) for c in plain], pa.large_string()).drop_null()
-    values = values.filter(pc.not_equal(values, ""))
-    texts = pc.unique(values)
+    values = pa.chunked_array([c.cast(pa.large_string()) for c in plain], pa.large_string())
+    values = values.filter(pc.not_equal(values, ""))  # and without nulls
+    texts = values.unique()
     return {
         "n_missing": sum(map(len, chunks)) - len(values),
         "n_distinct": len(texts),
@@ -159,45 +160,29 @@ def _of_numbers(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]
         spelled = pc.is_in(texts, value_set=pa.array(csv.ConvertOptions().null_values))
         n_spelled = pc.sum(pc.and_(spelled, pc.not_equal(texts, ""))).as_py() or 0
         texts = pc.if_else(spelled, None, texts)
-        values = _parsed(texts, kind)
-        if values is None:
-            return {"is_number": False, "breaks": _first_text(texts, kind)}
+        try:
+            values = texts.cast(kind)
+        except pa.ArrowException:  # a fraction among whole numbers, or text
+            rows = enumerate(texts.to_pylist())
+            odd = ((row, brief(text)) for row, text in rows if text is not None and not is_written_number(text))
+            breaks = next(odd, None)
+            if breaks is not None:
+                return {"breaks": breaks}
+            values = texts.cast(pa.float64())
     else:
         values = pa.chunked_array([c.cast(kind) for c in chunks], kind)
-    exact = values.drop_null()
-    numbers = np.asarray(exact.to_numpy(), dtype=np.float64)
-    nan = np.isnan(numbers)
-    infinite = is_missing(numbers) & ~nan
-    finite = numbers[~(nan | infinite)]
-    distinct = exact if pa.types.is_integer(exact.type) else pa.array(finite + 0.0)  # -0.0 is 0.0
-    facts: dict[str, Any] = {
+    numbers = values.cast(pa.float64(), safe=False)
+    known = numbers.filter(pc.less(pc.abs(numbers), HUGE))  # neither null nor NaN
+    n_missing = values.null_count + (pc.sum(pc.is_nan(numbers)).as_py() or 0)
+    ends = pc.min_max(known).as_py() if len(known) else {"min": np.nan, "max": np.nan}
+    distinct = values if pa.types.is_integer(values.type) else pc.add(known, 0.0)  # -0.0 is 0.0
+    return {
         "is_number": True,
-        "n_missing": values.null_count + int(nan.sum()),
-        "n_infinite": int(infinite.sum()),
+        "n_missing": n_missing,
+        "n_infinite": len(values) - n_missing - len(known),
         "n_spelled": n_spelled,
         "n_distinct": pc.count_distinct(distinct).as_py(),
+        "low": ends["min"],
+        "high": ends["max"],
+        "whole": len(known) > 0 and pc.all(pc.equal(known, pc.floor(known))).as_py(),
     }
-    if len(finite):
-        facts |= {"low": float(finite.min()), "high": float(finite.max())}
-        facts["whole"] = bool((finite == np.floor(finite)).all())
-    return facts
-
-
-def _parsed(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
-    """The texts as numbers; None if one of them is not a number."""
-    kinds = [pa.int64()] if pa.types.is_integer(kind) else []
-    for wanted in (*kinds, pa.float64(), pa.bool_()):
-        try:
-            return texts.cast(wanted)
-        except pa.ArrowException:
-            continue
-    return None
-
-
-def _first_text(texts: pa.ChunkedArray, kind: pa.DataType) -> tuple[int, str]:
-    """Row and text of the first entry that is not a number of the same type as the entries before it."""
-    low, high = 0, len(texts) - 1
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if _parsed(texts[: middle + 1], kind) is not None else (low, middle)
-    return low, brief(texts[low].as_py())
