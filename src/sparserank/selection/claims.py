@@ -167,21 +167,23 @@ def heading(choice: Choice, n_all: int, noun: str = FEATURE, better: str = "") -
 def _rule(choice: Choice, n_all: int, noun: str, gain: str) -> Claim:
     """The estimated loss, and the rule that allows it."""
     c, rule, bound = choice.chosen, choice.rule, choice.bound(choice.chosen)
-    at_most = f", at most {share(bound, choice)}" if math.isfinite(bound) else ""
-    lost = f"{estimated(c, choice)}{at_most}"
+    lost, star = estimated(c, choice), ""
+    if math.isfinite(bound):
+        lost, star = f"{lost}, at most {share(bound, choice)}", "*"
     best = "" if choice.best is c else f" ({counted(choice.best.n_features, noun)})"
     against = f"against the best of {len(choice.candidates)} models{best}"
     if c is choice.named and rule.limit is None:
         why = _defence(choice, n_all, noun)
         return Claim(LOSS, lost, f"{against}. {why}", BELOW, f"{why}.")
     if rule.limit is not None:
-        why = f"best model{rule.whose} with {rule.limit}"
+        why = f"the best model{rule.whose} with {rule.limit}. Its loss"
     elif choice.within_margin(c):
         why = f"{smallest(choice.by_cost)} model{rule.whose} {enough(rule)}"
     else:
         larger = option("margin" if rule.guarantee is None else "guarantee")
-        why = f"best sparse model{rule.whose}, because none {enough(rule, verb=True)} (try a larger {larger})"
-    return Claim(LOSS, lost, f"{against}; rule: {why}", BELOW, f"Rule: {why}. Loss {against}: {lost}.{gain}")
+        why = f"the best sparse model{rule.whose}, because none {enough(rule, verb=True)} (try a larger {larger}). Loss"
+    meaning = f"{why} {against}"
+    return Claim(LOSS, lost, meaning, BELOW, f"Rule: {meaning}: {lost}{star}.{gain}")
 
 
 def smallest(by_cost: bool) -> str:
@@ -253,7 +255,7 @@ def _resolution(choice: Choice) -> Claim:
     else:
         told = f"cannot rule out a loss below {share(choice.bounds.resolution, choice)}"
         more = choice.resolution > wanted
-        rank = FIRST if coarse(choice) else BELOW if more else REST
+        rank = FIRST if coarse(choice) else REST
         meaning = f"to rule out {100 * wanted:.3g}%, you would need {needed(choice, wanted)} queries" if more else ""
     zero = f", {n_zero} of them with the value 0 for every model," if n_zero else ""
     said = "; ".join(filter(None, [f"{these[0].upper()}{these[1:]}{zero} {told}", meaning]))
