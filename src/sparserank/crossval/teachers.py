@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,6 +33,13 @@ Tell = Callable[[str], None]  # reports progress
 
 def silent(_: str) -> None:
     """Report nothing."""
+
+
+def labels_of(grades: Sequence[np.ndarray], used: np.ndarray, data: RankingDataset) -> list[np.ndarray]:
+    """(n_docs,) float64 labels from grades for each row of `used` (n, n_queries) bool: these, or the true labels if all
+    are 0 in the queries of the row."""
+    taught = [own[np.repeat(row, data.sizes)].any() for own, row in zip(grades, used, strict=True)]
+    return [own.astype(np.float64) if any_ else data.relevance for own, any_ in zip(grades, taught, strict=True)]
 
 
 class TeachingTrees:
@@ -175,13 +182,13 @@ class Teacher:
     """Teaches linear models an order of documents in place of the labels: that of boosted steps and, if there are
     any, of trees.
 
-    grades    (n_docs,) uint8 by the teacher of a set of queries, by the bytes of its mask
+    grades    {fold: (n_docs,) uint8 grades by the teacher of the queries without it}
     """
 
     maker: BoostedSteps
     bins: Bins
     trees: TeachingTrees | None = None
-    grades: dict[bytes, np.ndarray] = field(default_factory=dict)
+    grades: dict[int, np.ndarray] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "trees": None}
@@ -207,20 +214,20 @@ class Teacher:
         trees = self.of_trees
         return "" if trees is None else trees.key
 
-    def learn(
+    def graded(
         self,
-        rows: np.ndarray,
+        used: np.ndarray,
         scores: list[np.ndarray],
         query_ptr: np.ndarray,
         store: WorkStore | None = None,
         tell: Tell = silent,
-    ) -> None:
-        """Make the grades of each row of `rows` (n, n_queries) bool from the scores (n_docs,) of its steps and of
+    ) -> list[np.ndarray]:
+        """(n_docs,) grades for each row of `used` (n, n_queries) bool, from the scores (n_docs,) of its steps and of
         its trees: their sum, each standardised within the queries."""
         trees = self.of_trees
         if trees is not None:
             try:
-                others = trees.scores(rows, store, tell)
+                others = trees.scores(used, store, tell)
             except RunDirectoryError:  # it says nothing about the trees
                 raise
             except Exception as error:  # as with a rival, it must not end the job
@@ -228,14 +235,7 @@ class Teacher:
             else:
                 each = zip(scores, others, strict=True)
                 scores = [standardised(s, query_ptr) + standardised(other, query_ptr) for s, other in each]
-        for row, own in zip(rows, scores, strict=True):
-            self.grades[row.tobytes()] = grades_of(own, query_ptr)
-
-    def labels(self, row: np.ndarray, data: RankingDataset) -> np.ndarray:
-        """(n_docs,) float64 labels from the queries of a mask: the grades, or the true labels if all grades are 0."""
-        grades = self.grades[row.tobytes()]
-        taught = grades[np.repeat(row, data.sizes)].any()
-        return grades.astype(np.float64) if taught else data.relevance
+        return [grades_of(own, query_ptr) for own in scores]
 
     @property
     def record(self) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.crossval.rivals import Formulas
-from sparserank.crossval.stability import Stability
+from sparserank.crossval.stability import Stability, on_halves
 from sparserank.crossval.substitutes import RedundantFeatures, redundant_features, substitutes_of
 from sparserank.crossval.tasks import FINAL, PathTask, effort_of_trees
 from sparserank.crossval.teachers import TeachingTrees
@@ -423,7 +423,7 @@ class SelectionJob:
 
         def halves() -> dict[str, np.ndarray]:
             report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._last and sum(self._last))
-            return self.cv.on_halves(candidate_set, chosen, usable, n_pairs, self.plan.random_state)
+            return on_halves(self.cv, candidate_set, chosen, usable, n_pairs, self.plan.random_state)
 
         arrays = kept(store, name, halves, kept=("b", (2 * n_pairs, len(self.names))), statuses=("U", (None,)))
         report(n_before + 1, n_before + 1, "half-samples", self._last and self._last[1])
