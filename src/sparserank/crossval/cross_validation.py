@@ -24,7 +24,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathPlan, RuledMaker
 from sparserank.paths.sizes import SizeOf
 from sparserank.workdir.pieces import WorkStore
-from sparserank.workdir.work import LaterWork, Progress
+from sparserank.workdir.work import Progress
 
 
 class CrossValidation:
@@ -101,7 +101,7 @@ class CrossValidation:
     @property
     def objective(self) -> PairwiseObjective:
         """The loss on all training queries, under the first transform."""
-        return self.first.objectives([FINAL, *self.folds])[0][0]
+        return self.first.objectives([FINAL])[0][0]
 
     def fit(
         self,
@@ -112,7 +112,7 @@ class CrossValidation:
         progress: Progress | None = None,
         first: Sequence[PathTask] = (),
         look: Callable[[CandidateSet], str] | None = None,
-        later: LaterWork | None = None,
+        later: float = 0.0,
     ) -> CandidateSet:
         """Fit the paths of all tasks, except those that are in `store`, and return their candidates.
 
@@ -120,7 +120,7 @@ class CrossValidation:
             tasks    with different labels, under transforms of this object
             relaxed  models of each size are also tried relaxed
             first, look   once the paths of the tasks `first` are computed, progress reports what `look` says of them
-            later    work after the paths, for the time left
+            later    effort of the work after the paths, for the time left
         Warns
             ConvergenceWarning   solves missed their tolerance
         """
@@ -141,7 +141,7 @@ class CrossValidation:
     def _candidates(self, tasks: Sequence[PathTask], paths: Paths) -> CandidateSet:
         return CandidateSet(tasks, paths, self.fold if self.folds else None, self.feature_groups, self.by_cost)
 
-    def _paths(self, tasks: Sequence[PathTask], relaxed: bool, later: LaterWork | None = None) -> FittedPaths:
+    def _paths(self, tasks: Sequence[PathTask], relaxed: bool, later: float = 0.0) -> FittedPaths:
         wanted = with_starts_and_refits(tasks, relaxed=relaxed, size_of=self.size_of)
         return FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers, later)
 

@@ -23,7 +23,7 @@ from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.crossval.rivals import Formulas
 from sparserank.crossval.stability import Stability, on_halves
 from sparserank.crossval.substitutes import RedundantFeatures, redundant_features, substitutes_of
-from sparserank.crossval.tasks import FINAL, PathTask, effort_of_trees
+from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.crossval.teachers import TeachingTrees
 from sparserank.crossval.tree_rivals import TreeRivals
 from sparserank.crossval.trees_on_folds import RivalsOnFolds, TreesOnFolds
@@ -42,7 +42,7 @@ from sparserank.options import option
 from sparserank.options.selection import SELECT
 from sparserank.paths.refits import NamedFormulas
 from sparserank.penalties.rules import ALPHA
-from sparserank.selection.ablation import Ablation, ablates_sizes, ablation_of_sizes
+from sparserank.selection.ablation import Ablation, ablation_of_sizes
 from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
@@ -61,12 +61,9 @@ from sparserank.selection.statements import counted
 from sparserank.text import FIRST_LOOK, Caution, change
 from sparserank.transforms import NONE, STEPS
 from sparserank.workdir.pieces import WorkStore, kept
-from sparserank.workdir.work import LaterWork, Progress
+from sparserank.workdir.work import Progress
 
-# Approximate times relative to an l1 path, of which as many are computed at once as there are cores.
-HALF_SAMPLE, ABLATION = 1.0, 6.0  # a half-sample, all of the ablation
-OF_STEPS = 6.0  # the ablation of models of steps, relative to one of their paths
-HALF_OF_WEIGHTS, HALF_OF_STEPS = 0.4, 0.2  # a half-sample, relative to a path of the same maker
+OF_TREES, OF_HALF, OF_ABLATION = 1.5, 0.5, 8.0  # their times, relative to an l1 path, as measured roughly
 NAMED = "named formulas"
 NO_TREES = TreeRivals()
 
@@ -172,15 +169,12 @@ class SelectionJob:
                 teacher=taught,
             )
         )
-        # In one of two selections, models of steps are the best of their size.
-        steps = (t.effort(data) for t in self.tasks if t.maker.rules.on_steps and ablates_sizes(data))
-        last = HALF_SAMPLE * plan.half_samples + ABLATION + 0.5 * OF_STEPS * max(steps, default=0.0)
-        trained = [] if taught is None else [taught.rival.settings] * len([FINAL, *self.cv.folds])
-        if isinstance(problem.rivals, TreeRivals) and (taught is None or not taught.are_shared):
-            trained += [rival.settings for rival in problem.rivals.trees] * self.rivals.n_pieces
-        of_trees = sum(effort_of_trees(data, settings) for settings in trained)
-        self._later = LaterWork(of_trees + (0.0 if plan.fast else last))
-        self._last: tuple[float, float] | None = None  # expected seconds of the half-samples and of the ablation
+        # Expected time of what follows, relative to an l1 path; shared trees are those of the teacher.
+        shared = taught is not None and taught.are_shared
+        n_trainings = self.rivals.n_pieces + (0 if taught is None or shared else len([FINAL, *self.cv.folds]))
+        self._of_trees = OF_TREES * n_trainings
+        self._of_the_rest = 0.0 if plan.fast else OF_HALF * plan.half_samples + OF_ABLATION
+        self._rest: float | None = None  # expected seconds of the half-samples and the ablation
         self.beside = Comparisons(plan, self.cv, self.rivals, self.judged, problem.test, problem.current)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
@@ -202,7 +196,8 @@ class SelectionJob:
         if plan.prefer is not None:
             labels = of_earlier(plan, self.tasks, cv.data)
             choice = choice.preferring(plan.prefer.run, labels, plan.prefer.new(self.judged.query_ids))
-        self._expect_the_last(candidate_set.tasks, choice)
+        of_paths = (1 + len(self.cv.folds)) * sum(t.effort for t in candidate_set.tasks.values())
+        self._rest = (time.perf_counter() - began) * self._of_the_rest / of_paths
         after = self._after(len(candidate_set.paths), progress)
         rivals = self.beside.with_rivals(candidate_set, choice, store, after)
         short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
@@ -276,24 +271,9 @@ class SelectionJob:
                 progress(done, n + self.n_later, what, left)
 
         first = () if self.plan.fast or progress is None else self.first
-        told: dict[str, Any] = {"progress": with_the_rest, "first": first, "look": self._look, "later": self._later}
+        told: dict[str, Any] = {"progress": with_the_rest, "first": first, "look": self._look}
+        told["later"] = self._of_trees + self._of_the_rest
         return self.cv.fit(self.tasks, relaxed=relaxed, store=store, **told)
-
-    def _expect_the_last(self, tasks: Mapping[str, PathTask], choice: Choice) -> None:
-        """Expect the seconds of the half-samples and of the ablation from those of the paths."""
-        data, later, unit = self.cv.data, self._later, self._later.unit
-        if self.plan.fast or unit is None:
-            return
-
-        def seconds(label: str) -> float:
-            return tasks[label].effort(data) * later.units.get(label, unit)
-
-        # Halves end at the size sought; the models of steps of every size are learned again without each feature.
-        ablated = choice.by_size if ablates_sizes(data) else [choice.chosen]
-        steps = {c.penalty for c in ablated if tasks[c.penalty].maker.rules.on_steps}
-        ablation = ABLATION * unit + OF_STEPS * max(map(seconds, steps), default=0.0)
-        of_path = HALF_OF_STEPS if tasks[choice.chosen.penalty].maker.rules.on_steps else HALF_OF_WEIGHTS
-        self._last = self.plan.half_samples * of_path * seconds(choice.chosen.penalty), ablation
 
     def _look(self, found: CandidateSet) -> str:
         """What the first paths say, and what is tried next; "" if none of their models is within the limits."""
@@ -323,7 +303,7 @@ class SelectionJob:
             return None
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
-            both = None if left is None or self._last is None else left + sum(self._last)
+            both = None if left is None or self._rest is None else left + self._rest
             progress(n_paths + done, n_paths + self.n_later, what, both)
 
         return with_the_rest
@@ -422,11 +402,11 @@ class SelectionJob:
         name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}-{longest}"
 
         def halves() -> dict[str, np.ndarray]:
-            report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._last and sum(self._last))
+            report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._rest)
             return on_halves(self.cv, candidate_set, chosen, usable, n_pairs, self.plan.random_state)
 
         arrays = kept(store, name, halves, kept=("b", (2 * n_pairs, len(self.names))), statuses=("U", (None,)))
-        report(n_before + 1, n_before + 1, "half-samples", self._last and self._last[1])
+        report(n_before + 1, n_before + 1, "half-samples", self._rest and self._rest * OF_ABLATION / self._of_the_rest)
         short = unsolved(arrays["statuses"].tolist(), "on half-samples", f"{FOLD_TOL:g}")
         if short is not None:
             notes.append(Caution(short))
