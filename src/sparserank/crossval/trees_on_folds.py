@@ -6,9 +6,10 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -28,85 +29,6 @@ from sparserank.workdir.work import Progress, Work
 Arrays = dict[str, np.ndarray]
 
 
-class RivalsOnFolds(Protocol):
-    """Rivals on the folds of a selection; each has scores of queries that it has not seen.
-
-    scores       {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
-                 documents, in the order of the input
-    rivals       {name: rival}, of those that finished
-    for_model    {name: the value of --for-model for it}, of those that have one
-    n_pieces     number of pieces of work
-    """
-
-    rivals: dict[str, Rival]
-    left_out: list[LeftOut]
-
-    @property
-    def scores(self) -> Mapping[str, np.ndarray]: ...
-
-    @property
-    def test_scores(self) -> Mapping[str, np.ndarray]: ...
-
-    @property
-    def for_model(self) -> dict[str, str]: ...
-
-    @property
-    def n_pieces(self) -> int: ...
-
-    def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
-        """The rivals that finished within their time; pieces in `store` are reused."""
-        ...
-
-    def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
-        """(n_queries,) metric of a rival that is trained again on some features of each fold, or None."""
-        ...
-
-
-@dataclass
-class TreesOfRival:
-    """A piece of work: train the trees of a rival without fold f, and score the queries of that fold ('scores'). If f
-    is FINAL, the trees are trained on all training queries and score each data set of `unseen`, by name. 'by_gain': the
-    columns that the trees use, by total gain. Folds with the same columns share one `TreeData`; taught: the same
-    trees, if they have taught: they are not trained again."""
-
-    data: RankingDataset
-    fold: np.ndarray
-    query_weight: np.ndarray | None
-    unseen: dict[str, RankingDataset]
-    seed: int
-    n_threads: int
-    taught: TeachingTrees | None = None
-    stopped: threading.Event = field(default_factory=threading.Event)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _held: dict[bytes, TreeData] = field(default_factory=dict)
-
-    def __call__(self, rival: TreeRival, f: int, columns: np.ndarray, seconds: float) -> Arrays:
-        """Train and score; raise TooSlow after so many seconds, or once `stopped` is set."""
-        end = time.perf_counter() + seconds
-
-        def in_time() -> bool:
-            return time.perf_counter() < end and not self.stopped.is_set()
-
-        held = self._data(rival, columns)
-        if f == FINAL:
-            trees = held.fit(in_time=in_time)
-            out = {name: trees.scores(data.X) for name, data in self.unseen.items()}
-        else:
-            trees = held.fit(self.fold != f, self.seed + f, in_time)
-            out = {"scores": trees.scores(self.data.take_queries(np.flatnonzero(self.fold == f)).X)}
-        return {**out, "by_gain": trees.by_gain(used=True)}
-
-    def _data(self, rival: TreeRival, columns: np.ndarray) -> TreeData:
-        with self._lock:
-            key = columns.tobytes()
-            if self.taught is not None and np.array_equal(columns, self.taught.rival.columns):
-                return self.taught.held
-            if key not in self._held:
-                more: dict[str, Any] = {"query_weight": self.query_weight, "n_threads": self.n_threads}
-                self._held[key] = TreeData(self.data, columns, rival.settings, self.seed, **more)
-            return self._held[key]
-
-
 @dataclass
 class TreesOnFolds:
     """The trees that a selection is compared with, trained on its folds. Trees that do not finish within their time are
@@ -118,10 +40,9 @@ class TreesOnFolds:
     seconds       time limit of each rival for all its folds
     teacher       trees that learn on the same folds before, or None
     required      an error ends the job, because the job is about the trees
-    scores        {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
-                  documents, in the order of the input
+    left_out      trees that are not compared, and why
     sources       the column of the table that each feature is made from
-    rivals        {name: rival}, of those that finished; by_gain: {name: {fold: columns by total gain}}
+    by_gain       {name: {fold: columns by total gain}}
     """
 
     fold: np.ndarray
@@ -137,9 +58,6 @@ class TreesOnFolds:
     teacher: TeachingTrees | None = None
     required: bool = False
     left_out: list[LeftOut] = field(default_factory=list)
-    test_scores: dict[str, np.ndarray] = field(default_factory=dict)
-    scores: dict[str, np.ndarray] = field(default_factory=dict)
-    rivals: dict[str, Rival] = field(default_factory=dict)
     by_gain: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
 
@@ -163,25 +81,20 @@ class TreesOnFolds:
         return sorted(set(self.fold[self.fold >= 0].tolist()))
 
     @property
-    def for_model(self) -> dict[str, str]:
-        """{name of a rival: the value of --for-model for it}"""
-        return {rival.name: rival.for_model for rival in self.trees.trees}
-
-    @property
     def n_pieces(self) -> int:
         return len(self.trees.trees) * len(self._folds)
 
     def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
         """The rivals that finished within their time; pieces in `store` are reused."""
-        for rival, of_fold in self._scored(
-            {rival: dict.fromkeys(self._folds, rival.columns) for rival in self.trees.trees}, store, progress
-        ):
-            if self.test is not None:
-                self.test_scores[rival.name] = self.test.to_input_order(of_fold[FINAL]["test"])
-            scores = self.scores[rival.name] = self._judged(of_fold)
+        columns = {rival: dict.fromkeys(self._folds, rival.columns) for rival in self.trees.trees}
+        rivals = []
+        for rival, of_fold in self._scored(columns, store, progress):
             self.by_gain[rival.name] = {f: arrays["by_gain"] for f, arrays in of_fold.items()}
-            self.rivals[rival.name] = Rival(rival.name, len(rival.columns), self._values(scores), rival.lacks)
-        return list(self.rivals.values())
+            scores = partial(self._scores, of_fold)
+            values = self._values(scores(False))
+            named = rival.name, len(rival.columns), values
+            rivals.append(Rival(*named, scores, rival.lacks, rival.for_model))
+        return rivals
 
     def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
         """(n_queries,) metric of the trees of a rival on some features of each fold; None if they do not finish within
@@ -208,7 +121,10 @@ class TreesOnFolds:
         (rival,) = (r for r in self.trees.trees if r.name == name)
         folds = self.folds or [FINAL]
         columns = {replace(rival, name=own): {f: features[f] for f in folds} for own, features in lists.items()}
-        return {r.name: self._values(self._judged(found)) for r, found in self._scored(columns, store, progress)}
+        return {
+            r.name: self._values(self._scores(found, on_test=False))
+            for r, found in self._scored(columns, store, progress)
+        }
 
     # -- training and scoring ----------------------------------------------------------------------------------------
 
@@ -224,7 +140,7 @@ class TreesOnFolds:
         progress: Progress | None,
     ) -> list[tuple[TreeRival, dict[int, Arrays]]]:
         """[(rival, {fold: piece of work})], for the rivals that finish; columns: {rival: {fold: columns}}."""
-        n_workers, n_threads = threads_of_trees(self.data, self.n_threads)
+        n_workers, _ = threads_of_trees(self.data, self.n_threads)
         unseen = {"judged": self.judged} if not self.folds else {}
         if self.test is not None:
             unseen["test"] = self.test
@@ -252,13 +168,12 @@ class TreesOnFolds:
         out = []
         for rival, of_fold in columns.items():
             own = {names[rival, f]: f for f in of_fold}
-            taught = self.teacher if self.teacher is not None and self.teacher.are_shared else None
-            task = TreesOfRival(self.data, self.fold, self.query_weight, unseen, self.seed, n_threads, taught)
-            share = self.seconds / math.ceil(len(own) / n_workers)
+            share, stopped = self.seconds / math.ceil(len(own) / n_workers), threading.Event()
             try:
+                each = self._held(rival, [of_fold[f] for name, f in own.items() if name not in work.done])
                 work.run(
-                    task,
-                    {name: (rival, f, of_fold[f], share) for name, f in own.items()},
+                    partial(self._trained, each, unseen, share, stopped),
+                    {name: (of_fold[f], f) for name, f in own.items()},
                     {name: f"{rival.name} {_what(f)}" for name, f in own.items()},
                     processes=False,
                 )
@@ -271,17 +186,57 @@ class TreesOnFolds:
             else:
                 out.append((rival, {f: work.results[name] for name, f in own.items()}))
             finally:  # neither the next rival nor an interrupt should wait for trees that are no longer needed
-                task.stopped.set()
+                stopped.set()
         return out
+
+    def _held(self, rival: TreeRival, sets: Sequence[np.ndarray]) -> dict[bytes, TreeData]:
+        """What the trees of a rival learn from, by the columns that they use: that of the teacher, if it has trained
+        the same trees."""
+        taught = self.teacher if self.teacher is not None and self.teacher.are_shared else None
+        _, n_threads = threads_of_trees(self.data, self.n_threads)
+        out: dict[bytes, TreeData] = {}
+        for columns in sets:
+            if taught is not None and np.array_equal(columns, taught.rival.columns):
+                out[columns.tobytes()] = taught.held
+            elif columns.tobytes() not in out:
+                more: dict[str, Any] = {"query_weight": self.query_weight, "n_threads": n_threads}
+                out[columns.tobytes()] = TreeData(self.data, columns, rival.settings, self.seed, **more)
+        return out
+
+    def _trained(
+        self,
+        each: Mapping[bytes, TreeData],
+        unseen: Mapping[str, RankingDataset],
+        seconds: float,
+        stopped: threading.Event,
+        columns: np.ndarray,
+        f: int,
+    ) -> Arrays:
+        """A piece of work: train trees on some columns without fold f, and score the queries of that fold ('scores').
+        If f is FINAL, they are trained on all training queries and score each data set of `unseen`, by name. 'by_gain':
+        the columns that the trees use, by total gain. Raise TooSlow after so many seconds, or once `stopped` is set."""
+        end, held = time.perf_counter() + seconds, each[columns.tobytes()]
+
+        def in_time() -> bool:
+            return time.perf_counter() < end and not stopped.is_set()
+
+        if f == FINAL:
+            trees = held.fit(in_time=in_time)
+            out = {name: trees.scores(data.X) for name, data in unseen.items()}
+        else:
+            trees = held.fit(self.fold != f, self.seed + f, in_time)
+            out = {"scores": trees.scores(self.data.take_queries(np.flatnonzero(self.fold == f)).X)}
+        return {**out, "by_gain": trees.by_gain(used=True)}
 
     def _leave_out(self, rival: TreeRival, reason: str) -> None:
         if all(left.name != rival.name for left in self.left_out):
             self.left_out.append(LeftOut(rival.name, reason))
 
-    def _judged(self, of_fold: Mapping[int, Arrays]) -> np.ndarray:
-        """The scores of all documents on which candidates are evaluated, each by trees that have not seen it."""
-        if not self.folds:
-            return of_fold[FINAL]["judged"]
+    def _scores(self, of_fold: Mapping[int, Arrays], on_test: bool) -> np.ndarray:
+        """The scores of all documents on which candidates are evaluated, or of the test, each by trees that have not
+        seen it."""
+        if on_test or not self.folds:
+            return of_fold[FINAL]["test" if on_test else "judged"]
         data, judged = self.data, self.judged
         sizes = data.sizes
         fold = np.repeat(self.fold, sizes)

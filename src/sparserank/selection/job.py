@@ -20,13 +20,13 @@ from sparserank.crossval.current_model import InUse
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.folded_paths import FOLD_TOL
-from sparserank.crossval.rivals import Formulas
+from sparserank.crossval.rivals import Rival
 from sparserank.crossval.stability import Stability, on_halves
 from sparserank.crossval.substitutes import RedundantFeatures, redundant_features, substitutes_of
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.crossval.teachers import TeachingTrees
 from sparserank.crossval.tree_rivals import TreeRivals
-from sparserank.crossval.trees_on_folds import RivalsOnFolds, TreesOnFolds
+from sparserank.crossval.trees_on_folds import TreesOnFolds
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
@@ -77,7 +77,8 @@ class Problem:
     judged         the training queries with more documents, on which candidates are evaluated; for the cv protocol
     query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: equal weights
     current        the ranker in use
-    rivals         trees that are trained on the same folds, each within `rival_time` seconds; or formulas
+    trees          rivals that are trained on the same folds, each within `rival_time` seconds
+    formulas       rivals that need no training
     transforms     of the features, in place of those that the plan names
     named          formulas with fixed weights that may be chosen too; they replace the dense models
     defended       the named formula that is chosen unless another candidate earns its place, and that all comparisons
@@ -92,7 +93,8 @@ class Problem:
     judged: RankingDataset | None = None
     query_weight: np.ndarray | None = None
     current: InUse | None = None
-    rivals: TreeRivals | Formulas = NO_TREES
+    trees: TreeRivals = NO_TREES
+    formulas: Sequence[Rival] = ()
     rival_time: float = SELECT["rival_time"].default
     transforms: Sequence[FeatureTransform] | None = None
     named: NamedFormulas | None = None
@@ -119,9 +121,9 @@ class SelectionJob:
         feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
         fold = np.full(data.n_queries, -1) if holdout else _folds(data, plan)
         trees = None
-        if isinstance(problem.rivals, TreeRivals) and not plan.fast:
+        if not plan.fast:
             limits: dict[str, Any] = {"n_threads": n_threads, "seconds": problem.rival_time}
-            trees = TeachingTrees(problem.rivals, plan.penalties[0], data, fold, plan.random_state, weight, **limits)
+            trees = TeachingTrees(problem.trees, plan.penalties[0], data, fold, plan.random_state, weight, **limits)
         tried = tasks_of(plan, data, feature_groups, client, problem.transforms, trees)
         if named is not None:  # references, in place of dense models
             label = f"{NAMED} ({named.names[0]} first)"
@@ -152,30 +154,26 @@ class SelectionJob:
         )
         self.teacher = next((t.transform.teacher for t in self.tasks if t.transform.teacher is not None), None)
         taught = None if self.teacher is None else self.teacher.of_trees
-        self.rivals: RivalsOnFolds = (
-            problem.rivals
-            if isinstance(problem.rivals, Formulas)
-            else TreesOnFolds(
-                fold=fold,
-                data=data,
-                judged=self.judged,
-                test=problem.test,
-                trees=problem.rivals,
-                metric=plan.metric,
-                query_weight=weight,
-                seed=plan.random_state,
-                n_threads=n_threads,
-                seconds=problem.rival_time,
-                teacher=taught,
-            )
+        self.trees = TreesOnFolds(
+            fold=fold,
+            data=data,
+            judged=self.judged,
+            test=problem.test,
+            trees=problem.trees,
+            metric=plan.metric,
+            query_weight=weight,
+            seed=plan.random_state,
+            n_threads=n_threads,
+            seconds=problem.rival_time,
+            teacher=taught,
         )
         # Expected time of what follows, relative to an l1 path; shared trees are those of the teacher.
         shared = taught is not None and taught.are_shared
-        n_trainings = self.rivals.n_pieces + (0 if taught is None or shared else len([FINAL, *self.cv.folds]))
+        n_trainings = self.trees.n_pieces + (0 if taught is None or shared else len([FINAL, *self.cv.folds]))
         self._of_trees = OF_TREES * n_trainings
         self._of_the_rest = 0.0 if plan.fast else OF_HALF * plan.half_samples + OF_ABLATION
         self._rest: float | None = None  # expected seconds of the half-samples and the ablation
-        self.beside = Comparisons(plan, self.cv, self.rivals, self.judged, problem.test, problem.current)
+        self.beside = Comparisons(plan, self.cv, self.trees, self.judged, problem.test, problem.current)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
         """Compute what is missing in `store` (everything without a store), choose and compare."""
@@ -199,7 +197,9 @@ class SelectionJob:
         of_paths = (1 + len(self.cv.folds)) * sum(t.effort for t in candidate_set.tasks.values())
         self._rest = (time.perf_counter() - began) * self._of_the_rest / of_paths
         after = self._after(len(candidate_set.paths), progress)
-        rivals = self.beside.with_rivals(candidate_set, choice, store, after)
+        compared = [*self.problem.formulas, *self.trees.fit(store, after)]
+        rivals = self.beside.with_rivals(candidate_set, choice, compared, store)
+        strongest = next((r for r in compared if rivals.strongest and r.name == rivals.strongest.name), None)
         short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
         on_steps = any(t.transform.name == STEPS for t in self.tasks)
         notes = [
@@ -212,14 +212,14 @@ class SelectionJob:
             *notes_of_choice(plan, choice),
             *([self._only_a_look()] if plan.fast else []),
         ]
-        chosen, strongest = choice.chosen, choice.reference
+        chosen, dense = choice.chosen, choice.reference
         model = self.model(candidate_set, chosen)
         notes += notes_of_kept(plan, model)
         if self.teacher is not None:
             notes.append(note_of_teacher(self.teacher, chosen=candidate_set.transform(chosen).teacher is not None))
         stability = self._stability(candidate_set, chosen, model, store, progress, notes)
         engine = self._for_engine(candidate_set, model, store, notes)
-        test = self.beside.on_test(candidate_set, model, strongest, notes)
+        test = self.beside.on_test(candidate_set, model, dense, compared, notes)
         ablation = Ablation(cv, candidate_set, choice, model, plan)
         substitutes = substitutes_of(choice, candidate_set)
         redundant, correlations = self._redundant(candidate_set, chosen, substitutes)
@@ -233,7 +233,7 @@ class SelectionJob:
             plan=plan,
             model=model,
             choice=choice,
-            dense=strongest,
+            dense=dense,
             certificate=candidate_set.certificate(chosen),
             by_penalty={
                 label: choice.smallest([c for c in choice.candidates if c.penalty == label])
@@ -243,14 +243,14 @@ class SelectionJob:
             models=models,
             size_costs=size_costs,
             paths={t: replace(candidate_set.path(t), values=None) for t in candidate_set.tasks},
-            all_features=against_all_features(choice, strongest, choice.by_size),
+            all_features=against_all_features(choice, dense, choice.by_size),
             worth=worth,
             stability=stability,
             redundant=redundant,
             change=self.beside.with_today(choice, model),
             rivals=rivals,
-            references=self.beside.references(strongest, rivals),
-            queries=self.beside.by_query(candidate_set, chosen, model, strongest, rivals, test),
+            references=self.beside.references(dense, strongest),
+            queries=self.beside.by_query(candidate_set, chosen, model, dense, strongest, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
             query_ids=self.beside.query_ids,
@@ -284,7 +284,11 @@ class SelectionJob:
         n_all = self.plan.count(range(len(self.names)))
         of = f"{FIRST_LOOK}{choice.chosen.n_features} of {counted(n_all, self.plan.noun)}"
         more = [t.label for t in self.tasks if t.maker.selects and t not in self.first]
-        later = [*more, *self.rivals.for_model, *(["half-samples"] if self.plan.half_samples else [])]
+        later = [
+            *more,
+            *(rival.name for rival in self.trees.trees.trees),
+            *(["half-samples"] if self.plan.half_samples else []),
+        ]
         against = f"{self.plan.metric!r} {change(choice.chosen.mean, choice.reference.mean)} against all of them"
         return f"{of}, {against}{'; trying ' if later else ''}{', '.join(later)}"
 
@@ -311,7 +315,7 @@ class SelectionJob:
     @property
     def n_later(self) -> int:
         """Number of pieces of work that follow the paths: trees of rivals and the half-samples."""
-        return self.rivals.n_pieces + bool(self.plan.half_samples)
+        return self.trees.n_pieces + bool(self.plan.half_samples)
 
     def model(self, candidate_set: CandidateSet, chosen: Candidate) -> RankingModel:
         """The final model of a candidate, with its facts."""
@@ -389,7 +393,7 @@ class SelectionJob:
         notes: list[str],
     ) -> Stability | None:
         """Stability of the chosen maker at the chosen size on halves of the queries with pairs; one piece of work."""
-        n_pairs, n_before = self.plan.half_samples // 2, len(candidate_set.paths) + self.rivals.n_pieces
+        n_pairs, n_before = self.plan.half_samples // 2, len(candidate_set.paths) + self.trees.n_pieces
         if chosen.formula:  # a formula selects nothing
             return None
         usable = self.cv.works[candidate_set.transform(chosen)].pairs() > 0

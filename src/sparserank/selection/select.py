@@ -286,7 +286,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
         judged,
         query_weight=weight,
         current=held,
-        rivals=trees,
+        trees=trees,
         rival_time=chosen["rival_time"],
         today=todays_boosts(request, names, plan) if responses is not None and boosts else None,
         facts=facts,
