@@ -429,19 +429,19 @@ def test_categories_are_found_by_names_with_blanks_and_by_number(data, tmp_path)
         given = {"feature_name": own, "categorical_feature": [2]}
         held = lightgbm.Dataset(X, data.relevance, group=np.diff(data.query_ptr), **given)
         lightgbm.train({"objective": "lambdarank", "verbosity": -1}, held, 4).save_model(tmp_path / "m.txt")
-        (rival,) = tree_rivals.tree_rivals(tmp_path / "m.txt", named).trees
+        rival = tree_rivals.tree_rivals(tmp_path / "m.txt", named).rival
         assert rival.settings.categorical == ("a 2",)
         assert rival.columns.tolist() == list(range(8))
 
 
 def test_a_model_of_other_features_gets_those_that_there_are_with_a_note(data, model_file):
     unnamed = tree_rivals.tree_rivals(model_file, data.rename_features([f"x{j}" for j in range(8)]))
-    assert unnamed.trees[0].columns.tolist() == list(range(8))
+    assert unnamed.rival.columns.tolist() == list(range(8))
     assert any("the table has none of these columns, so it uses all of them" in note for note in unnamed.notes)
     names = [*data.feature_names[:3], "price", "age", *data.feature_names[5:]]
     some = tree_rivals.tree_rivals(model_file, data.rename_features(names))
-    assert some.trees[0].columns.tolist() == [0, 1, 2, 5, 6, 7]
-    assert some.trees[0].lacks == data.feature_names[3:5]
+    assert some.rival.columns.tolist() == [0, 1, 2, 5, 6, 7]
+    assert some.rival.lacks == data.feature_names[3:5]
 
 
 PARAMETERS = """# of our nightly job

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from sparserank.selection.for_model import TwoParts
 from sparserank.workdir.work import TimeLeft, Work
 
 
@@ -134,15 +133,3 @@ def test_the_time_left_counts_the_work_that_follows() -> None:
     left.finished("l1", 4.0)
     left.finished("steps", 34.0)
     assert left.seconds() == pytest.approx(34.0 + 4 * 6.0 / 2)  # 42 s for an effort of 7
-
-
-def test_trainings_on_lists_are_expected_from_those_on_all_features() -> None:
-    """Two folds and three lists: six trainings follow the two, at their rate. After the last of the two nothing is left
-    of their part; the wrong variant says then that nothing is left of all."""
-    told: list[float | None] = []
-    report = TwoParts(lambda done, n, what, left: told.append(left), 2, 3)
-    assert told.pop() is None
-    report.on_all_features(1, 2, "fold 1", 3.0)
-    assert told.pop() == pytest.approx(3.0 + 6 * 3.0)
-    report.on_all_features(2, 2, "fold 2", 0.0)
-    assert told.pop() == pytest.approx(6 * 3.0)

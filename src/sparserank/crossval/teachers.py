@@ -70,10 +70,9 @@ class TeachingTrees:
         self.seed = seed
         self._fold, self._query_weight = fold, query_weight
         self._n_workers, self._n_threads = threads_of_trees(data, n_threads)
-        self.reason = _reason(rivals)
-        if self.reason:
+        self.reason, self._rival = _reason(rivals), rivals.rival
+        if self.reason or self._rival is None:
             return
-        (self._rival,) = rivals.trees
         self.rival = _under_rules(self._rival, rules, data)
         self._data = data
         n_trainings = 1 + len(np.unique(fold[fold >= 0]))
@@ -146,9 +145,9 @@ def _reason(rivals: TreeRivals) -> str:
     """Why the trees of the rival cannot teach; "" if they can."""
     if rivals.left_out:
         return rivals.left_out[0].reason
-    if not rivals.trees:
+    rival = rivals.rival
+    if rival is None:
         return f"of {option('rival', 'none')}" if tree_rivals.is_installed() else NOT_INSTALLED
-    (rival,) = rivals.trees
     if rival.lacks:
         return f"the data lack features of the rival ({listed(rival.lacks)})"
     objective = rival.settings.parameters["objective"]

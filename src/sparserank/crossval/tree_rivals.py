@@ -52,9 +52,9 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class TreeRivals:
-    """trees: rivals to compare; left_out: rivals that cannot be compared; notes: on a file's settings."""
+    """rival: trees to compare; left_out: trees that cannot be compared; notes: on a file's settings."""
 
-    trees: tuple[TreeRival, ...] = ()
+    rival: TreeRival | None = None
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -76,10 +76,11 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
     if given is None or word == NO or (word == AUTO and not is_installed()):
         return TreeRivals()
     own = word in (AUTO, LIGHTGBM)
-    found = TreeRivals((default_rival(data, never),)) if own else _of_file(given, data, never)
+    found = TreeRivals(default_rival(data, never)) if own else _of_file(given, data, never)
     if word == AUTO and (not here or data.is_stored):
         return _none(found, "the training data are not in the memory of one process")
-    (rival,) = found.trees
+    rival = found.rival
+    assert rival is not None
     try:
         check_trees(data, rival.settings)
     except DataError as error:
@@ -97,7 +98,8 @@ def is_installed() -> bool:
 
 
 def _none(found: TreeRivals, reason: str) -> TreeRivals:
-    return TreeRivals((), tuple(LeftOut(rival.name, reason) for rival in found.trees), found.notes)
+    assert found.rival is not None
+    return TreeRivals(None, (LeftOut(found.rival.name, reason),), found.notes)
 
 
 def _of_file(given: Any, data: RankingDataset, never: Collection[int]) -> TreeRivals:
@@ -107,7 +109,7 @@ def _of_file(given: Any, data: RankingDataset, never: Collection[int]) -> TreeRi
         )
     rival, notes = rival_of_file(given, data, never)
     refuse_objective(given, rival.settings)
-    return TreeRivals((rival,), (), notes)
+    return TreeRivals(rival, (), notes)
 
 
 def is_file(given: Any) -> bool:

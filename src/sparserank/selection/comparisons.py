@@ -129,7 +129,7 @@ class Comparisons:
             return first
         name, chosen = first.better.name, choice.chosen
         features = {f: candidate_set.features(chosen, f) for f in self.cv.folds or [FINAL]}
-        values = self.trees.on_features(name, features, store)
+        values = self.trees.on_features(features, store)
         return first if values is None else first.with_chosen_features(name, mean_of(values), chosen.mean)
 
     def with_today(self, choice: Choice, model: RankingModel) -> Change | None:

@@ -286,7 +286,7 @@ class SelectionJob:
         more = [t.label for t in self.tasks if t.maker.selects and t not in self.first]
         later = [
             *more,
-            *(rival.name for rival in self.trees.trees.trees),
+            *([] if self.trees.trees.rival is None else [self.trees.trees.rival.name]),
             *(["half-samples"] if self.plan.half_samples else []),
         ]
         against = f"{self.plan.metric!r} {change(choice.chosen.mean, choice.reference.mean)} against all of them"
