@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sparserank.crossval.choice import Candidate
@@ -98,13 +98,12 @@ class RivalReport:
 
 def report_of(
     rivals: Rivals | None,
-    for_model: Mapping[str, str],
     left_out: Sequence[LeftOut],
     straight: bool,
     chosen: Candidate,
     by_size: Sequence[Candidate] = (),
 ) -> RivalReport:
-    """for_model: {name: value of `--for-model` for it}, of the rivals that are trained on features."""
+    """The report on rivals; None: none finished."""
     if rivals is None:
         return RivalReport((), tuple(left_out), straight)
     compared = []
@@ -113,7 +112,7 @@ def report_of(
         sizes = tuple(rivals.beside(c, r) for c in by_size)
         compared.append(
             ComparedRival(
-                *(r.name, r.n_features, r.mean, b.difference, b.low, b.high, for_model.get(r.name, "")),
+                *(r.name, r.n_features, r.mean, b.difference, b.low, b.high, r.for_model),
                 sizes=sizes,
                 lacks=r.lacks,
             )

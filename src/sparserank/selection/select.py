@@ -272,7 +272,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
     if engine is not None:
         warn_of_engine(engine, train, plan.never)
     trees = tree_rivals(NO if plan.fast else chosen["rival"], train, plan.never, here=client is None)
-    if trees.trees and train.doc_weight is not None:
+    if trees.rival is not None and train.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
     facts: dict[str, Any] = {} if request is None else {REQUEST: request.listed}
     judged = None
@@ -286,7 +286,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
         judged,
         query_weight=weight,
         current=held,
-        rivals=trees,
+        trees=trees,
         rival_time=chosen["rival_time"],
         today=todays_boosts(request, names, plan) if responses is not None and boosts else None,
         facts=facts,
