@@ -5,15 +5,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import sklearn
 from sklearn.base import clone
-from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, StratifiedKFold, cross_validate
 
 import sparserank as sr
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, ParameterError
-from sparserank.penalties import PENALTIES
 
 NAMES = [f"c{j}" for j in range(6)]
 QUICK = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "relaxed": False, "feature_transform": "none", "cv": 3}
@@ -87,23 +84,6 @@ def test_reordered_columns_are_refused_by_estimators_and_aligned_by_models(frame
     np.testing.assert_allclose(unnamed.predict(frame), expected, rtol=1e-12)
     with pytest.raises(DataError, match="trained on 6 features; the data have 7"):
         unnamed.predict(turned)
-
-
-def test_select_aligns_validation_and_test_by_name(frame, data) -> None:
-    y, q = data.relevance, np.asarray(data.qid)
-    train = frame.assign(label=y, qid=q)
-    other = frame.iloc[::-1].reset_index(drop=True).assign(label=y[::-1], qid=q[::-1] + 1000)
-    turned = other.assign(more=np.pi)[["more", "label", *NAMES[::-1], "qid"]]
-    expected = sr.select(train, valid=None, test=other, **QUICK)
-    arrays = (turned[NAMES[::-1]], turned.label.to_numpy(), turned.qid.to_numpy())
-    for test in (turned, pl.from_pandas(turned), arrays, sr.RankingDataset(*arrays)):
-        found = sr.select(train, test=test, **QUICK)
-        assert found.test.rows() == expected.test.rows()
-    for test in (turned.drop(columns="c3"), (turned[NAMES[:3]], *arrays[1:])):
-        with pytest.raises(DataError, match="'c3'"):
-            sr.select(train, test=test, **QUICK)
-    with pytest.raises(DataError, match="test has 5 features; the training data have 6"):
-        sr.select(train, test=(turned[NAMES].to_numpy()[:, :5], *arrays[1:]), **QUICK)
 
 
 def test_evaluation_sets_of_another_shape_or_order_are_refused(frame, data) -> None:
@@ -239,20 +219,6 @@ def test_rules_of_penalties_by_name(frame, data) -> None:
             sr.penalties.L1(**rules)
     with pytest.raises(DataError, match="its rules use feature names"):
         by_name.value(np.ones(6))
-
-
-@pytest.mark.parametrize("penalty", sorted(set(PENALTIES) - {"ridge", "best_k"}))
-def test_select_from_model_with_every_penalty(penalty: str, data) -> None:
-    """On features of wildly different units, where a threshold on coef_ keeps others."""
-    units = 10.0 ** np.arange(-3.0, 3.0)
-    X = np.array(data.X) * units
-    fitted = sr.SparseRanker(penalty=penalty, alpha_ratio=0.3).fit(X, data.relevance, qid=data.qid)
-    with sklearn.config_context(enable_metadata_routing=True):
-        by_importance = {"importance_getter": "feature_importances_", "threshold": 1e-12}
-        selector = SelectFromModel(sr.SparseRanker(penalty=penalty, alpha_ratio=0.3), **by_importance)
-        selector.fit(X, data.relevance, qid=data.qid)
-    assert 0 < fitted.get_support().sum() < 6
-    np.testing.assert_array_equal(selector.get_support(), fitted.get_support())
 
 
 def test_whatever_takes_a_frame_knows_its_column_qid(frame, data) -> None:

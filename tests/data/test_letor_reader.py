@@ -84,18 +84,6 @@ def test_several_files_are_one_set_whatever_the_chunks_and_threads(
     assert_equals_oracle(read(paths, n_threads=n_threads), expected)
 
 
-@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
-def test_sparse_and_dense_hold_the_same(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.txt", oracle.random_text(9))
-    sparse, full = read(path, sparse=True), read(path, sparse=False)
-    assert sparse.is_sparse
-    assert not full.is_sparse
-    assert sparse.X.has_sorted_indices
-    np.testing.assert_array_equal(sparse.X.toarray(), full.X)
-    assert read(path, dtype=np.float32).X.dtype == np.float32
-    assert read(path, n_features=500).is_sparse  # whichever is smaller
-
-
 def test_a_split_query_is_gathered_and_the_first_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "1 qid:1 1:1\n\n0 qid:2 1:2\n2 qid:1 1:3\n0 qid:2 1:4\n")
     with pytest.warns(DataWarning, match=r"a\.txt:4: query 1 continues .*a\.txt:1\)") as caught:

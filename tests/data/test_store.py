@@ -133,25 +133,6 @@ def test_scattered_queries_are_gathered(sparse: bool, tmp_path: Path) -> None:
         convert([tmp_path / "a.txt"], tmp_path / "t", Reading(missing="query-min"), shard_bytes=SHARD)
 
 
-def test_missing_values_follow_their_policy_across_shards(tmp_path: Path) -> None:
-    lines = [f"{i % 3} qid:{i // 10} 1:{i} 2:{'NULL' if i % 7 == 3 else i}\n" for i in range(400)]
-    (tmp_path / "a.txt").write_text("".join(lines))
-    for missing in ("zero", "query-min", "2=8.5"):
-        reading = Reading(missing=missing, dtype="float64")
-        convert([tmp_path / "a.txt"], tmp_path / missing, reading, shard_bytes=500)
-        assert_same(open_store(tmp_path / missing), read_files(tmp_path / "a.txt", reading))
-    with pytest.raises(SparserankError, match=r"a\.txt:4: missing or infinite"):
-        convert([tmp_path / "a.txt"], tmp_path / "none")
-
-
-def test_unjudged_rows(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("".join(f"{i % 3 - 1} qid:{i // 10} 1:{i}\n" for i in range(90)))
-    for unjudged in ("drop", "zero"):
-        reading = Reading(unjudged=unjudged, dtype="float64")
-        convert([tmp_path / "a.txt"], tmp_path / unjudged, reading, shard_bytes=100)
-        assert_same(open_store(tmp_path / unjudged), read_files(tmp_path / "a.txt", reading))
-
-
 # -- damage ---------------------------------------------------------------------------------------------------------
 
 
@@ -234,9 +215,6 @@ def test_a_copied_store_is_compared_once(store: Path, tmp_path: Path) -> None:
     assert convert([copy], tmp_path / "t", Reading(dtype="float32"))["n_docs"] == DATA.n_docs
 
 
-NEEDS_PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
-
-
 @pytest.mark.parametrize("name", [MANIFEST, "00000-X.npy", "00000-label.npy"])
 def test_links_are_not_followed(name: str, store: Path, tmp_path: Path) -> None:
     (store / name).rename(tmp_path / "elsewhere")
@@ -248,29 +226,6 @@ def test_links_are_not_followed(name: str, store: Path, tmp_path: Path) -> None:
 def test_the_folder_of_a_store_may_be_a_link(store: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(store)
     assert_same(open_store(tmp_path / "link"))
-
-
-@pytest.mark.parametrize("make", [pytest.param("mkfifo", marks=NEEDS_PIPES), "mkdir"])
-def test_only_a_regular_file_is_an_array(make: str, store: Path) -> None:
-    (store / "00000-label.npy").unlink()
-    getattr(os, make)(store / "00000-label.npy")
-    with pytest.raises(DataFormatError, match=r"00000-label\.npy: is not a regular file"):
-        open_store(store)
-
-
-@pytest.mark.parametrize("kind", ["link", pytest.param("pipe", marks=NEEDS_PIPES), "folder"])
-def test_stamps_that_are_no_file_are_neither_read_nor_written(kind: str, store: Path, tmp_path: Path) -> None:
-    victim = tmp_path / "victim"
-    victim.write_text("mine")
-    (store / STAMPS).unlink()
-    if kind == "link":
-        (store / STAMPS).symlink_to(victim)
-    elif kind == "pipe":
-        os.mkfifo(store / STAMPS)
-    else:
-        (store / STAMPS).mkdir()
-    assert_same(open_store(store))
-    assert victim.read_text() == "mine"
 
 
 def test_a_store_of_version_0_2_opens(tmp_path: Path) -> None:
@@ -432,22 +387,6 @@ def test_feature_logs_of_search_engines(tmp_path: Path) -> None:
 
 
 # -- in use ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow_but("False")
-@pytest.mark.parametrize("sparse", [False, True])
-def test_paths_from_a_store_are_those_from_memory(sparse: bool, text: Path, tmp_path: Path) -> None:
-    reading = Reading(dtype="float64", sparse=sparse)
-    convert([text], tmp_path / "s", reading, shard_bytes=SHARD)
-    stored, memory = open_store(tmp_path / "s"), read_files(text, reading)
-    for penalty in ("l1", "mcp"):
-        found, expected = (sr.fit_path(d, penalty, n_alphas=12, tol=1e-10) for d in (stored, memory))
-        np.testing.assert_allclose(found.coefs, expected.coefs, rtol=1e-6, atol=1e-9)
-        np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-12)
-    options: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "cv": 2, "half_samples": 2}
-    found, expected = (sr.select(d, **options) for d in (stored, memory))
-    assert found.sentences[0] == expected.sentences[0]
-    np.testing.assert_allclose(found.model.coef, expected.model.coef, rtol=1e-6, atol=1e-9)
 
 
 def test_the_commands_take_stores(text: Path, tmp_path: Path, printed: Callable[..., str]) -> None:

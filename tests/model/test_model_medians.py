@@ -266,17 +266,6 @@ def test_predict_reads_text_from_the_number_that_the_model_knows(which, cli, fol
         np.testing.assert_allclose([float(line) for line in found.out.split()], scores_by_hand(model), rtol=1e-12)
 
 
-def test_evaluate_and_explain_read_as_the_model_knows(cli: Cli, folder: Path) -> None:
-    run, model = folder / "run", load_model(folder / "run")
-    (folder / "own.txt").write_text("".join(f"{v!r}\n" for v in scores_by_hand(model).tolist()))
-    systems = ("--system", run, "--system", folder / "own.txt")
-    rows = json.loads(cli("evaluate", folder / "test.txt", *systems, "--format", "json").out)
-    assert rows[0]["mean"] == rows[2]["mean"]
-    told = json.loads(cli("explain", run, folder / "test.txt", "--query", "7", "--format", "json").out)
-    assert set(told["documents"][0]["contributions"]) == {model.feature_names[j] for j in model.support}
-    np.testing.assert_allclose(sorted(d["score"] for d in told["documents"]), sorted(scores_by_hand(model)), rtol=1e-12)
-
-
 def test_text_that_was_read_from_1_is_refused_and_the_remedy_works(cli: Cli, folder: Path) -> None:
     model = load_model(folder / "run")
     with pytest.raises(DataError, match="index_base=0"):
@@ -334,14 +323,6 @@ def test_a_version_that_does_not_know_the_number_refuses_the_file(cli: Cli, fold
     assert one.index_base == 0
     assert one.feature_names == ("f0", "f1", "f2", "f3")
     assert RankingModel.from_arrays(one.coef, one.feature_names, scaling_of(one)).to_json()["version"] < 7
-
-
-def test_rankers_need_no_names_for_arrays_of_numbered_text(cli: Cli, folder: Path) -> None:
-    data = sr.read(folder / "train.txt", index_base=0)
-    ranker = sr.SparseRanker(alpha_ratio=0.1).fit_dataset(data)
-    assert not hasattr(ranker, "feature_names_in_")
-    np.testing.assert_allclose(ranker.predict(data.X), ranker.to_model().predict(data.X), rtol=1e-12)
-    assert ranker.fit(data.X, data.relevance, qid=data.qid).to_model().feature_names[0] == "f1"
 
 
 def test_stores_keep_it(cli: Cli, folder: Path, tmp_path: Path) -> None:
