@@ -86,6 +86,23 @@ def test_reordered_columns_are_refused_by_estimators_and_aligned_by_models(frame
         unnamed.predict(turned)
 
 
+def test_select_aligns_validation_and_test_by_name(frame, data) -> None:
+    y, q = data.relevance, np.asarray(data.qid)
+    train = frame.assign(label=y, qid=q)
+    other = frame.iloc[::-1].reset_index(drop=True).assign(label=y[::-1], qid=q[::-1] + 1000)
+    turned = other.assign(more=np.pi)[["more", "label", *NAMES[::-1], "qid"]]
+    expected = sr.select(train, valid=None, test=other, **QUICK)
+    arrays = (turned[NAMES[::-1]], turned.label.to_numpy(), turned.qid.to_numpy())
+    for test in (turned, pl.from_pandas(turned), arrays, sr.RankingDataset(*arrays)):
+        found = sr.select(train, test=test, **QUICK)
+        assert found.test.rows() == expected.test.rows()
+    for test in (turned.drop(columns="c3"), (turned[NAMES[:3]], *arrays[1:])):
+        with pytest.raises(DataError, match="'c3'"):
+            sr.select(train, test=test, **QUICK)
+    with pytest.raises(DataError, match="test has 5 features; the training data have 6"):
+        sr.select(train, test=(turned[NAMES].to_numpy()[:, :5], *arrays[1:]), **QUICK)
+
+
 def test_evaluation_sets_of_another_shape_or_order_are_refused(frame, data) -> None:
     y, q = data.relevance, data.qid
     for ranker in (sr.SparseRanker(), sr.SparseRankerCV(n_alphas=8), sr.papers.RankRLS()):

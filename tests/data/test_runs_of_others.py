@@ -1,9 +1,13 @@
 """Run directories made by somebody else: nothing in them is read or written through a link, nothing without an end is
 read, and a piece with other content than its name states is computed again."""
 
+import hashlib
 import io
+import json
 import os
 import shutil
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,7 @@ from sparserank.workdir.pieces import PieceStore, arrays_of_npz
 DATA = sr.datasets.make_ranking(30, 6, 5, n_informative=2, n_redundant=1, random_state=1).data
 OPTIONS: dict[str, Any] = {"penalties": ["mcp"], "n_alphas": 5, "cv": 2, "half_samples": 4, "n_threads": 1}
 OPTIONS |= {"rival": "none", "feature_transform": ["none", "log"]}
+Damage = Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +97,57 @@ def npz(arrays: dict[str, np.ndarray], **options: Any) -> bytes:
     content = io.BytesIO()
     np.savez(content, **arrays, **options)
     return content.getvalue()
+
+
+def replace_piece(run: Path, piece: Path, content: bytes) -> None:
+    """Other content with a right checksum."""
+    piece.write_bytes(content)
+    record = {f"arrays/{piece.name}": hashlib.sha256(content).hexdigest()}
+    (run / "pieces" / f"{piece.stem}.json").write_text(json.dumps(record))
+
+
+DAMAGES: dict[str, Damage] = {
+    "nothing": lambda a: {},
+    "texts": lambda a: {k: np.array(["x"]) for k in a},
+    "one value": lambda a: {k: np.zeros(1) for k in a},
+    "no dimension": lambda a: {k: v.reshape(-1)[:1].reshape(()) if v.size else v for k, v in a.items()},
+    "one more": lambda a: {k: np.concatenate([v, v[:1]]) if v.ndim else v for k, v in a.items()},
+    "one less": lambda a: {k: v[:-1] if v.ndim else v for k, v in a.items()},
+    "turned": lambda a: {k: v.T if v.ndim > 1 else v[None] for k, v in a.items()},
+    "far indices": lambda a: {k: v + 10**6 if k.endswith("indices") else v[..., None] for k, v in a.items()},
+}
+
+
+@pytest.mark.slow_but("far", "nothing", "huge")
+@pytest.mark.parametrize("damage", [*DAMAGES, "junk", "archive of junk", "compressed", "huge"])
+def test_a_piece_with_a_right_checksum_and_other_content_is_computed_again(
+    run: Path, reference: Path, damage: str
+) -> None:
+    pieces = sorted((run / "arrays").glob("*.npz"))
+    assert len({p.name.split("-")[0] for p in pieces}) >= 4  # paths of folds and of all, halves, ablations
+    for piece in pieces:
+        content = b"junk"
+        if damage in DAMAGES:
+            content = npz(DAMAGES[damage](arrays_of_npz(piece.read_bytes())))
+        elif damage != "junk":
+            out = io.BytesIO()
+            kind = zipfile.ZIP_DEFLATED if damage == "compressed" else zipfile.ZIP_STORED
+            with zipfile.ZipFile(out, "w", kind) as archive:
+                head = b"\x93NUMPY\x01\x00v\x00" + (
+                    b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }".ljust(117) + b"\n"
+                )
+                archive.writestr("values.npy", b"junk" if damage == "archive of junk" else head)
+            content = out.getvalue()
+        replace_piece(run, piece, content)
+    with pytest.warns(DataWarning, match="a damaged piece") as found:
+        result = sr.select(DATA, out=run, **OPTIONS)
+    assert sum("a damaged piece" in str(w.message) for w in found) == len(pieces)
+    assert np.array_equal(result.model.coef, load_model(reference).coef)
+    for piece in pieces:
+        assert (
+            arrays_of_npz(piece.read_bytes()).keys()
+            == arrays_of_npz((reference / "arrays" / piece.name).read_bytes()).keys()
+        )
 
 
 def test_arrays_are_what_numpy_reads() -> None:

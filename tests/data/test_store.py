@@ -215,6 +215,9 @@ def test_a_copied_store_is_compared_once(store: Path, tmp_path: Path) -> None:
     assert convert([copy], tmp_path / "t", Reading(dtype="float32"))["n_docs"] == DATA.n_docs
 
 
+NEEDS_PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+
+
 @pytest.mark.parametrize("name", [MANIFEST, "00000-X.npy", "00000-label.npy"])
 def test_links_are_not_followed(name: str, store: Path, tmp_path: Path) -> None:
     (store / name).rename(tmp_path / "elsewhere")
@@ -226,6 +229,29 @@ def test_links_are_not_followed(name: str, store: Path, tmp_path: Path) -> None:
 def test_the_folder_of_a_store_may_be_a_link(store: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(store)
     assert_same(open_store(tmp_path / "link"))
+
+
+@pytest.mark.parametrize("make", [pytest.param("mkfifo", marks=NEEDS_PIPES), "mkdir"])
+def test_only_a_regular_file_is_an_array(make: str, store: Path) -> None:
+    (store / "00000-label.npy").unlink()
+    getattr(os, make)(store / "00000-label.npy")
+    with pytest.raises(DataFormatError, match=r"00000-label\.npy: is not a regular file"):
+        open_store(store)
+
+
+@pytest.mark.parametrize("kind", ["link", pytest.param("pipe", marks=NEEDS_PIPES), "folder"])
+def test_stamps_that_are_no_file_are_neither_read_nor_written(kind: str, store: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (store / STAMPS).unlink()
+    if kind == "link":
+        (store / STAMPS).symlink_to(victim)
+    elif kind == "pipe":
+        os.mkfifo(store / STAMPS)
+    else:
+        (store / STAMPS).mkdir()
+    assert_same(open_store(store))
+    assert victim.read_text() == "mine"
 
 
 def test_a_store_of_version_0_2_opens(tmp_path: Path) -> None:
