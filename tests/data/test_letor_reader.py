@@ -109,23 +109,6 @@ def test_numbers_are_correctly_rounded_to_the_last_bit(tmp_path: Path) -> None:
 MISSING_WORDS = ("NULL", "null", "nan", "-NaN", "inf", "-Infinity", "1.79769313486232e+308", "-1.797e308", "1e999")
 
 
-@pytest.mark.parametrize("word", MISSING_WORDS)
-def test_missing_values_are_filled_by_the_policy(word: str, tmp_path: Path) -> None:
-    text = f"1 qid:1 1:5 2:{word}\n0 qid:1 1:3 2:-4\n0 qid:1 1:{word} 2:8\n0 qid:2 2:{word} 1:1\n"
-    path = write(tmp_path / "a.txt", text)
-    expected = {
-        "zero": [[5, 0], [3, -4], [0, 8], [1, 0]],
-        "query-min": [[5, -4], [3, -4], [3, 8], [1, 0]],
-        7.5: [[5, 7.5], [3, -4], [7.5, 8], [1, 7.5]],
-        "2=zero;*=query-min": [[5, 0], [3, -4], [3, 8], [1, 0]],
-    }
-    for policy, X in expected.items():
-        for dtype in (np.float32, np.float64):
-            assert read(path, missing=policy, dtype=dtype).X.tolist() == X
-            assert read(path, missing=policy, dtype=dtype, sparse=True).X.toarray().tolist() == X
-    assert read(path, missing={2: "zero", "*": "query-min"}).X.tolist() == expected["2=zero;*=query-min"]
-
-
 def test_unjudged_rows_are_dropped_or_zero_when_asked(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "-1 qid:1 1:1\n2 qid:1 1:2\n-1.0 qid:2 1:3\n0 qid:3 1:4\n")
     assert read(path, unjudged="drop").X.ravel().tolist() == [2.0, 4.0]

@@ -1,6 +1,5 @@
 """The on-disk store: what it holds, how it is written, found damaged, written on after a kill, and used."""
 
-import gzip
 import hashlib
 import json
 import os
@@ -78,19 +77,6 @@ def test_a_store_holds_what_the_text_holds(shard_bytes: int, sparse: bool, text:
     np.testing.assert_array_equal(taken.toarray() if sparse else taken, dense(DATA)[rows])
     columns = found.X[:, [4, 1]]
     np.testing.assert_array_equal(columns.toarray() if sparse else columns, dense(DATA)[:, [4, 1]])
-
-
-def test_every_kind_of_input_gives_the_same_store(text: Path, tmp_path: Path) -> None:
-    zipped = tmp_path / "train.gz"
-    zipped.write_bytes(gzip.compress(text.read_bytes()))
-    write_file([text], tmp_path / "train.parquet", DOUBLE)
-    frame = __import__("pandas").read_parquet(tmp_path / "train.parquet")
-    frame.to_csv(tmp_path / "train.csv", index=False)
-    for name in ("train.txt", "train.gz", "train.parquet", "train.csv"):
-        convert([tmp_path / name], tmp_path / f"store of {name}", DOUBLE, shard_bytes=SHARD)
-        assert_same(open_store(tmp_path / f"store of {name}"))
-    convert([tmp_path / "store of train.txt"], tmp_path / "again", DOUBLE, shard_bytes=SHARD // 2)
-    assert_same(open_store(tmp_path / "again"))
 
 
 @pytest.mark.parametrize("sparse", [False, True])
