@@ -184,16 +184,6 @@ def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data)
             L1(feature_groups=bad)
 
 
-@pytest.mark.parametrize("options", [{"alpha_ratio": 0.2}, {"k": 4}, {"cv": 3}])
-def test_estimators_take_groups(data, options):
-    estimator = sr.SparseRankerCV if "cv" in options else sr.SparseRanker
-    ranker = estimator(penalty=of_groups(MCP), **options).fit_dataset(data)
-    assert "cv" in options or ranker.penalty_.feature_groups == GROUPS
-    used = ranker.scaled_coef_ != 0
-    assert used.any()
-    assert all(len(set(used[own])) == 1 for own in COLUMNS)
-
-
 # -- the main job ----------------------------------------------------------------------------------------------------
 
 QUICK = {"feature_transform": "none", "half_samples": 0, "n_alphas": 12, "cv": 3}

@@ -246,20 +246,6 @@ def test_signs_of_the_file_count_too_and_a_category_with_a_sign_does_not_teach(d
     assert teaching(named, L1(), file).are_shared
 
 
-def test_if_data_lack_a_column_of_trees_steps_teach(data, tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
-    rng = np.random.default_rng(0)
-    table = pandas.DataFrame({"qid": np.repeat(np.arange(60), 10), "a": rng.standard_normal(600)})
-    table["kind"] = rng.choice(["x", "y", "z"], 600)
-    table["label"] = (table["a"] + (table["kind"] == "x") + rng.standard_normal(600) > 0.5).astype(int)
-    train = sr.read(table, categories=["kind"])
-    valid = sr.RankingDataset(train.X, train.relevance, 1000 + table["qid"], feature_names=list(train.names))
-    result = sr.select(train, valid, **QUICK)
-    (left,) = result.rivals.left_out
-    assert "need the column 'kind'" in left.reason
-    assert left.reason in note_of(result)
-
-
 def test_an_interrupt_does_not_wait_for_the_teacher(data, monkeypatch) -> None:
     monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(50_000, (("num_leaves", 4),)))
     fit, ended = trees.TreeData.fit, threading.Event()

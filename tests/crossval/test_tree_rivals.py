@@ -21,7 +21,6 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataFormatError, ParameterError
-from tests.support.command_line import Cli
 
 QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "feature_transform": "none"}
 QUICK_ARGS = ["--penalty", "l1", "--n-alphas", 8, "--folds", 3, "--half-samples", 0, "--transform", "none"]
@@ -164,21 +163,6 @@ def test_every_size_is_compared_with_the_trees(data):
             assert own.low < c.mean - rival.mean < own.high
         at = result.by_size.index(result.chosen)
         assert (rival.sizes[at].low, rival.sizes[at].high) == (rival.low, rival.high)
-
-
-def test_missing_values_of_training_and_validation_queries(data):
-    """Both are learned from; trees see what is missing in either."""
-    X = np.array(data.X)
-    X[::5, 0] = np.nan
-    first = np.isin(data.qid, data.query_ids[:40])
-    parts = [(X[own], data.relevance[own], data.qid[own]) for own in (first, ~first)]
-    whole = sr.select((X, data.relevance, data.qid), missing="median", **QUICK)
-    split = sr.select(*parts, missing="median", **QUICK)
-    assert len(split.rivals.compared) == 1
-    names = list(whole.rivals.compared)
-    assert [r.mean for r in split.rivals.compared] == pytest.approx([r.mean for r in names], abs=0.03)
-    held = sr.select(*parts, missing="median", protocol="holdout", **QUICK)
-    assert len(held.rivals.compared) == 1
 
 
 def test_trees_are_not_trained_again_unless_settings_or_queries_are_others(data, tmp_path, monkeypatch):
@@ -535,11 +519,3 @@ def test_what_is_neither_a_word_nor_a_file(data, tmp_path):
     for given in ("xgboost", tmp_path / "absent", 3, "x" * 5000, "", tmp_path):
         with pytest.raises(ParameterError, match="must be auto, none, lightgbm, or an existing LightGBM file"):
             sr.select(data, rival=given, **QUICK)
-
-
-def test_on_the_command_line(data, tmp_path, cli_here: Cli):
-    sr.write_letor(data, "train.txt")
-    done = cli_here("select", "train.txt", "--out", "run", *QUICK_ARGS).done
-    assert "LightGBM" in done.out
-    assert "chosen against row" in done.out
-    assert "LightGBM" in Path("run/report.html").read_text()

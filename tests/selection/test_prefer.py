@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sparserank as sr
-from sparserank.crossval.choice import MIN_NEW, Candidate, Choice, Rule, choose
+from sparserank.crossval.choice import MIN_NEW, Candidate, Rule, choose
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError, RunDirectoryError
 from sparserank.selection.claims import claims_of_choice
@@ -167,9 +167,3 @@ def test_what_cannot_be_preferred_is_refused(old: Path, tmp_path: Path, cli_here
     wide = sr.select(week, **{**QUICK, "keep": ["a", "b"], "k": 2})
     note = sr.select(week.take_features([0, 2]), prefer=wide.model, **QUICK).notes
     assert any(n.endswith("that the data do not have: b.") for n in note)
-
-
-def test_a_choice_without_an_earlier_run_is_as_it_was() -> None:
-    found: Choice = choose(candidates(3))
-    assert found.preference is None
-    assert found.rule.whose == ""
