@@ -3,7 +3,7 @@
 FOLDER (dist/ by default) holds the source distribution and the wheel at the end. The wheel is installed with all extras
 of the first hour: with the oldest Python and the lowest versions that pyproject.toml names, and with the newest Python
 that is here and the newest versions. In each environment the demo, the Python of README.md and the commands of
-docs/first-hour.md run.
+docs/tutorials/parquet-log.md run.
 """
 
 from __future__ import annotations

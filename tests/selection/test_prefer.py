@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sparserank as sr
-from sparserank.crossval.choice import MIN_NEW, Candidate, Rule, choose
+from sparserank.crossval.choice import MIN_NEW, Candidate, Choice, Rule, choose
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError, RunDirectoryError
 from sparserank.selection.claims import claims_of_choice
