@@ -48,7 +48,7 @@ def trees(train: Any, test: Any) -> Found:
     from lightgbm import LGBMRanker
 
     ranker = LGBMRanker(**TREES).fit(train.X, train.relevance, group=train.sizes)
-    return ranker.predict(test.X), train.n_features
+    return np.asarray(ranker.predict(test.X)), train.n_features
 
 
 def rfecv(train: Any, test: Any) -> Found:
@@ -61,7 +61,7 @@ def rfecv(train: Any, test: Any) -> Found:
     import sparserank as sr
 
     class Ranker(LGBMRanker):  # scikit-learn passes query ids, LightGBM takes sizes
-        def fit(self, X, y, qid):  # type: ignore[no-untyped-def]
+        def fit(self, X, y, qid):  # type: ignore[no-untyped-def, override]
             return super().fit(X, y, group=np.diff(np.flatnonzero(np.r_[True, qid[1:] != qid[:-1], True])))
 
         def score(self, X, y, qid):  # type: ignore[no-untyped-def]
@@ -101,7 +101,7 @@ def shap(train: Any, test: Any) -> Found:
             means[i] += sr.evaluate(scores, outside)["ndcg@10"] / 5
     k = sizes[int(np.argmax(means >= (1 - MARGIN) * means.max()))]
     kept = order(train)[:k]
-    return of(train, kept).predict(test.X[:, kept]), k
+    return np.asarray(of(train, kept).predict(test.X[:, kept])), k
 
 
 def catboost(train: Any, test: Any) -> Found:
@@ -114,8 +114,13 @@ def catboost(train: Any, test: Any) -> Found:
     pools = [
         Pool(np.array(d.X), d.relevance, group_id=np.repeat(np.arange(d.n_queries), d.sizes)) for d in (inside, outside)
     ]
-    options = {"loss_function": "YetiRank", "eval_metric": "NDCG:top=10;type=Exp", "iterations": 300, "depth": 4}
-    quiet = {"thread_count": 1, "verbose": False, "allow_writing_files": False, "random_seed": 0}
+    options: dict[str, Any] = {
+        "loss_function": "YetiRank",
+        "eval_metric": "NDCG:top=10;type=Exp",
+        "iterations": 300,
+        "depth": 4,
+    }
+    quiet: dict[str, Any] = {"thread_count": 1, "verbose": False, "allow_writing_files": False, "random_seed": 0}
     summary = CatBoostRanker(**options, **quiet).select_features(
         pools[0],
         eval_set=pools[1],
