@@ -39,14 +39,15 @@ class Penalty(FeatureRules):
     Notes
     -----
     Instances are immutable values: `parse_penalty(repr(p)) == p`. Subclasses define `_value`, `_slope`,
-    `_second_derivative` and a scalar prox (`_scalar_prox.py`), nothing else. A penalty that ties columns together
-    overrides the methods under "what solvers ask", and has separable = False.
+    `_second_derivative` and a scalar prox (`_scalar_prox.py`), and what is true of them, nothing else. A penalty that
+    ties columns together overrides the methods under "what solvers ask", and has separable = False.
     """
 
     kind: ClassVar[int]
     is_convex: ClassVar[bool] = False
     separable: ClassVar[bool] = True  # a sum over coordinates, as solvers that change one coordinate at a time require
     blockwise: ClassVar[bool] = False  # a sum over blocks of columns that compiled descent supports
+    takes_groups: ClassVar[bool] = False  # on the norms of groups too: the slope at 0 is finite
     smooth_at_zero: ClassVar[bool] = False  # True when p'(0) = 0: no feature is ever exactly 0 at a solution
     kkt_is_vacuous_at_zero: ClassVar[bool] = False
 

@@ -10,15 +10,8 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.penalties.base import KEEP_BOX, Penalty
 from sparserank.penalties.l1 import L1
-from sparserank.penalties.log import Log
-from sparserank.penalties.mcp import MCP
 from sparserank.penalties.parts import BlockPart, Conjugate
 from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, FeatureRules
-from sparserank.penalties.scad import SCAD
-
-# Penalties that support groups: their slope at 0 is finite, and they have no quadratic part.
-OF_NORMS: tuple[type[Penalty], ...] = (L1, MCP, SCAD, Log)
-GROUPING = [cls.name for cls in OF_NORMS]
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,7 +36,7 @@ class Grouped(Penalty):
 
     def _check(self) -> None:
         if not supports_groups(self.of):
-            raise DataError(f"groups support the penalties {', '.join(GROUPING)}; got {self.of.name}.")
+            raise DataError(f"groups do not support the penalty {self.of.name}; use one such as l1 or mcp.")
 
     @property
     def _shown(self) -> str:
@@ -270,8 +263,7 @@ def like_l1(penalty: FeatureRules) -> Penalty:
 
 def supports_groups(of: FeatureRules) -> bool:
     """Whether groups can have this penalty."""
-    known = {cls.kind for cls in OF_NORMS}
-    return isinstance(of, Penalty) and of.kind in known and not (of.smooth_at_zero or of.quadratic)
+    return isinstance(of, Penalty) and of.takes_groups and not (of.smooth_at_zero or of.quadratic)
 
 
 def grouped(of: Penalty) -> Grouped:

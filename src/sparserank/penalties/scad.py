@@ -59,6 +59,7 @@ class SCAD(Penalty):
 
     name = "scad"
     kind = _scalar_prox.SCAD
+    takes_groups = True
 
     def _check(self) -> None:
         if not self.a > 2:
