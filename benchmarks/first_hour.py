@@ -27,8 +27,9 @@ EXTRAS = ("tables", "report", "trees", "onnx")
 FRAMES = ("pandas", "polars")
 INTRO = (
     "Written by `python -m benchmarks.first_hour docs/first-hour-transcript.md`: the wheel is built and installed into "
-    "a new virtual environment, and the commands of [the first model](tutorials/parquet-log.md#other-data-other-jobs) are "
-    "read from that page and run, each task in a folder of its own. The data are made by the package: 300 queries of 20 documents, 30 features of "
+    "a new virtual environment, and the commands of "
+    "[the first model](tutorials/parquet-log.md#other-data-other-jobs) are read from that page and run, "
+    "each task in a folder of its own. The data are made by the package: 300 queries of 20 documents, 30 features of "
     "which 5 matter. Times are wall-clock, with everything that a first run compiles."
 )
 BYTE_CODE = """
