@@ -92,7 +92,7 @@ evidence: $(VENV)/.dev
 	SPARSERANK_REQUIRE_DATA=1 $(BIN)/python -m pytest -n 2 tests/data/test_reader_fuzz.py tests/model/test_model_fuzz.py tests/papers/test_plan_file.py --fuzz-seconds 300
 	SCIPY_ARRAY_API=1 $(BIN)/python -m tests.as_cpu generic -n 2 --dist loadfile
 	mkdir -p evidence
-	$(BIN)/python -m reproduction published $(SPARSERANK_DATA) --out evidence/published --markdown evidence/reproduction.md --preface docs/reproduction-preface.md
+	$(BIN)/python -m reproduction published $(SPARSERANK_DATA) --out evidence/published --markdown evidence/reproduction.md --preface reproduction/preface.md
 	$(BIN)/python -m benchmarks > evidence/benchmarks.md
 	$(BIN)/python -m benchmarks.nested
 	$(BIN)/python -m benchmarks.fusion
