@@ -61,8 +61,9 @@ class Answer:
             columns = list(dict.fromkeys(k for r in rows for k in r))
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(map(visible, columns))
-            shown = (lambda v: v) if self.exact else _visible
-            writer.writerows([shown(r.get(k)) for k in columns] for r in rows)
+            for r in rows:
+                values = map(r.get, columns)
+                writer.writerow([visible(v) if isinstance(v, str) and not self.exact else v for v in values])
 
 
 _current: ContextVar[Answer] = ContextVar("answer")
@@ -107,10 +108,6 @@ def versions_in_use() -> str:
     from sparserank.selection.origin import versions
 
     return f"{', '.join(f'{name} {number}' for name, number in versions().items())}, {available_cores()} cores"
-
-
-def _visible(value: Any) -> Any:
-    return visible(value) if isinstance(value, str) else value
 
 
 def _marked(text: object) -> str:

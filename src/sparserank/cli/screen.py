@@ -77,18 +77,13 @@ def _broken(heading: str, width: int) -> str:
     )
 
 
-def show(found: Table) -> None:
-    """Print the part of a report table that a terminal shows."""
-    table(found.title, *found.on_screen())
-    if found.note and answer().format == TEXT:
-        print(f"{visible(found.note)}\n")
-
-
 def show_all(found: Sequence[str | Table]) -> None:
-    """Print lines and tables one below the other."""
+    """Print lines and tables, of which a terminal shows a part, one below the other."""
     for one in found:
         if isinstance(one, Table):
-            show(one)
+            table(one.title, *one.on_screen())
+            if one.note and answer().format == TEXT:
+                print(f"{visible(one.note)}\n")
         elif one:
             say(one)
         else:

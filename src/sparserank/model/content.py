@@ -1,5 +1,4 @@
-"""The content of a model file: tables of the fields of a model and of its features, by which it is written and read.
-"""
+"""The content of a model file: tables of the fields of a model and of its features, by which it is written and read."""
 
 from __future__ import annotations
 

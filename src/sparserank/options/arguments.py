@@ -10,7 +10,7 @@ import functools
 import os
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -190,19 +190,14 @@ def _described(hint: Any) -> str:
     if origin in (typing.Union, types.UnionType):
         words = list(dict.fromkeys(_described(one) for one in inner if one is not str or os.PathLike not in inner))
         return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
-    if origin in (Sequence, list, tuple):
-        return _list_of(inner)
+    if origin in (Sequence, list, tuple):  # 'a list of paths' for Sequence[str | os.PathLike]
+        many = _many(inner[0] if inner else Any)
+        return f"a list of {many}" if many else "a list"
     kind = origin or hint
     known = next((word for one, word in _WORDS.items() if one is kind), None)
     if known is not None:
         return known
     return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
-
-
-def _list_of(inner: Iterable[Any]) -> str:
-    """'a list of paths' for the arguments of Sequence[str | os.PathLike]."""
-    many = _many(next(iter(inner), Any))
-    return f"a list of {many}" if many else "a list"
 
 
 def _many(every: Any) -> str:

@@ -204,7 +204,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return self
 
     def _prepared(self, data: RankingDataset) -> RankingDataset:
-        """The data after the part of the scaling that is not a factor per feature."""
+        """The data after the nonlinear part of the scaling: logarithms, or min-max within queries."""
         return data
 
     @property
