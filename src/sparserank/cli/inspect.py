@@ -194,7 +194,7 @@ def _request(path: Path) -> None:
         note(f"note: {n} of its scored clauses have no {name} and keep their boosts; name what is to be tuned.")
     clauses = request.clauses.values()
     rows = [{"clause": c.name, "boost": c.boost, "boosts around": c.outer, "must": c.must} for c in clauses]
-    give(rows, rows)
+    give(rows)
     cells = [[c.name, f"{c.boost:g}", f"{c.outer:g}", "must" if c.must else "should"] for c in clauses]
     table(f"{path}: a search request", ["clause", "boost", "boosts around", "part"], cells)
 

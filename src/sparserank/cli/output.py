@@ -84,12 +84,15 @@ def answer() -> Answer:
     return _current.get(None) or Answer()
 
 
-def give(document: Any, rows: Sequence[Mapping[str, Any]], *, exact: bool = False) -> None:
-    """Set the result for programs: the document for json, the rows for csv; `exact` leaves texts unescaped."""
-    own = answer()
-    own.document = document
-    own.rows = rows
-    own.exact = exact
+def give(document: Any, rows: Sequence[Mapping[str, Any]] | None = None, *, exact: bool = False) -> None:
+    """Set the result for programs: the document for json, the rows for csv, by default those that are the document, or
+    the document as one row; `exact` leaves texts unescaped."""
+    current = answer()
+    current.document = document
+    current.rows = rows
+    if rows is None:
+        current.rows = document if isinstance(document, list) else [document]
+    current.exact = exact
 
 
 def refuse_other(path: Path, begins: str) -> None:

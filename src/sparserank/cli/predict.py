@@ -105,8 +105,7 @@ def _put(out: Path | None, lines: Iterable[str], rows: Callable[[], list[dict[st
             write(pa.Table.from_pylist(rows()), stream)
         return
     if out is None and answer().format != TEXT:
-        found = rows()
-        give(found, found)
+        give(rows())
         return
     text = "".join(lines)
     if out is None:
