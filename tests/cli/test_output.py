@@ -119,6 +119,14 @@ def test_what_programs_get_is_what_people_see(folder: Path, cli: Cli) -> None:
     assert {r["metric"]: r["mean"] for r in evaluated} == ours
 
 
+def test_what_one_command_is_asked_is_not_asked_of_the_next(folder: Path, cli: Cli) -> None:
+    """A command has its own answer, also after one that failed."""
+    in_text = cli("inspect", "model.json").done.out
+    assert cli("inspect", "model.json", "--format", "json", "--quiet").done.out != in_text
+    assert cli("inspect", "absent.json", "--format", "csv", "--verbose").code == 1
+    assert cli("inspect", "model.json").done.out == in_text
+
+
 def test_quiet_verbose_and_misuse(folder: Path, cli: Cli) -> None:
     outcome = cli(*COMMANDS["select"], "--verbose")
     assert "numba" in outcome.err.splitlines()[0]

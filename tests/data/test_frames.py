@@ -163,7 +163,7 @@ def test_splitters_split_queries(frame, data) -> None:
         (StratifiedKFold(3), "cv cannot split 40 queries"),
         *[(cv, "cv must be a number of folds") for cv in ([], "five", True, iter(over_queries))],
         (1, "cv must be an integer >= 2"),
-        ([([0.5], [1])], "must contain indices of the"),
+        ([([0.5], [1])], "must be a list of row numbers, from 0"),
         ([over_queries[0]], r"30 of 40 are never held out"),
     ):
         with pytest.raises(DataError, match=message):

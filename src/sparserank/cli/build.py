@@ -41,19 +41,15 @@ def help_of_command(command: click.Command, context: click.Context, shown: set[s
     """shown: names of the options to show, each with only its first sentence; empty: all options in full."""
     panels: dict[str, list[Row]] = {"Arguments": [], "Options": []}
     for param in command.get_params(context):
-        if isinstance(param, click.Argument):
-            name = f"{param.name}{'...' * (param.nargs == -1)}"
-            text = _text(getattr(param, "help", ""), "", param.required)
-            panels["Arguments"].append(("*" * param.required, name, "", _kind(param), text))
-        elif isinstance(param, click.Option):
-            rows = panels.setdefault(getattr(param, "panel", "Options"), [])  # in the order of all options
-            if not shown or param.is_eager or param.name in shown:
-                rows.append(_row(param, bool(shown)))
+        is_argument = isinstance(param, click.Argument)
+        rows = panels.setdefault("Arguments" if is_argument else getattr(param, "panel", "Options"), [])
+        if not shown or is_argument or param.is_eager or param.name in shown:  # in the order of all options
+            rows.append(_row(param, short=bool(shown) and not is_argument))
     return _printed(command, context, [_panel(title, rows) for title, rows in panels.items() if rows])
 
 
 def help_of_group(group: click.Group, context: click.Context) -> str:
-    rows = [_row(p, False) for p in group.get_params(context) if isinstance(p, click.Option)]
+    rows = [_row(p) for p in group.get_params(context) if isinstance(p, click.Option)]
     commands = Table.grid(padding=(0, 2), expand=True)
     commands.add_column(style="bold cyan", no_wrap=True)
     commands.add_column(ratio=1)
@@ -62,33 +58,25 @@ def help_of_group(group: click.Group, context: click.Context) -> str:
     return _printed(group, context, [_panel("Options", rows), _framed("Commands", commands)])
 
 
-def _row(option: click.Option, short: bool) -> Row:
-    names = [*option.opts, *option.secondary_opts]
-    long = [n for n in names if n.startswith("--")]
-    said = option.help or ""
+def _row(param: click.Parameter, *, short: bool = False) -> Row:
+    """short: whether its help is only its first sentence"""
+    names = [*param.opts, *param.secondary_opts]
+    said = getattr(param, "help", None) or ""
     if short and (first := FIRST_SENTENCE.match(said)):
         said = first[0]
-    return (
-        "*" * option.required,
-        ",".join(long),
-        ",".join(n for n in names if n not in long),
-        _kind(option),
-        _text(said, getattr(option, "words", ""), option.required),
-    )
-
-
-def _kind(param: click.Parameter) -> str:
-    kind = getattr(param, "kind", "bool")
-    return f"<{'path' if kind == 'Path' else kind}>"
-
-
-def _text(said: str, default: str, required: bool) -> Text:
     text = Text(said)
-    if default:
+    if default := getattr(param, "words", ""):
         text.append(f" [default: {default}]", style="dim")
-    if required:
+    if param.required:
         text.append(" [required]", style="dim red")
-    return text
+    kind = getattr(param, "kind", "bool")
+    return (
+        "*" * param.required,
+        ",".join(n for n in names if n.startswith("--")) or str(param.metavar),
+        ",".join(n for n in names if n[0] == "-" != n[1]),
+        f"<{'path' if kind == 'Path' else kind}>",
+        text,
+    )
 
 
 def _panel(title: str, rows: Sequence[Row]) -> Panel:

@@ -56,7 +56,7 @@ def run(
         require(like is None, "--like", "applies only to stores.")
         with counting("documents") as progress:
             n = write_file(sources, out, reading, progress=progress)
-        give({"wrote": str(out), "n_docs": n}, [{"wrote": str(out), "n_docs": n}])
+        give({"wrote": str(out), "n_docs": n})
         say(f"wrote {out}: {n} documents")
         return
     with resumable(out, restart=restart), counting("documents") as progress:
@@ -64,7 +64,7 @@ def run(
             sources, out, reading, shard_bytes=shard_mb << 20, restart=restart, like=like, progress=progress
         )
     facts = {"wrote": str(out), **{name: store[name] for name in FACTS}, "n_shards": len(store["shards"])}
-    give(facts, [facts])
+    give(facts)
     kind = "sparse" if store["sparse"] else "dense"
     say(
         f"wrote {out}: {store['n_docs']} documents, {store['n_queries']} queries, {store['n_features']} features "

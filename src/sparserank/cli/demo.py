@@ -55,14 +55,13 @@ def run(*, out: Path = Path("demo-run"), random_state: int = 0, n_threads: int |
     show_selection(result, str(out / "run"), LINES - 1, k=False)
     found = set(result.model.support.tolist())
     true = set(problem.support.tolist())
-    assert data.feature_names is not None
-    if found == true:
-        names_of = ", ".join(data.feature_names[j] for j in sorted(true))
-        say(f"sparserank found exactly the {len(true)} features from which the labels were generated ({names_of}).")
-        return
-    missed = ", ".join(data.feature_names[j] for j in sorted(true - found)) or "none"
-    extra = ", ".join(data.feature_names[j] for j in sorted(found - true)) or "none"
-    raise SparserankError(
-        f"the selected features are not exactly those from which the labels were generated: missed {missed}; also "
-        f"kept {extra}."
-    )
+
+    def names_of(features: set[int]) -> str:
+        return ", ".join(data.names[j] for j in sorted(features)) or "none"
+
+    if found != true:
+        raise SparserankError(
+            "the selected features are not exactly those from which the labels were generated: missed "
+            f"{names_of(true - found)}; also kept {names_of(found - true)}."
+        )
+    say(f"sparserank found exactly the {len(true)} features from which the labels were generated ({names_of(true)}).")

@@ -8,7 +8,7 @@ from typing import Any
 
 from sparserank.cli.evaluate import show_comparison, show_queries
 from sparserank.cli.output import give
-from sparserank.cli.reading import columns_of_run, model_of, of_reading, read_for_models, reading_of, require_no_reading
+from sparserank.cli.reading import documents_for, model_of, require_no_reading
 from sparserank.cli.screen import show_all
 from sparserank.report.document import Table
 from sparserank.text import figure, signed
@@ -40,11 +40,7 @@ def run(*, old: Path, new: Path, data: list[Path] | None = None, missing: str | 
     first, second = (replace(side_of(path, k), model=model_of(path, missing, k)) for path in (old, new))
     judged = None
     if data:
-        models = [first.model, second.model]
-        index_base = options.get("index_base")
-        options |= columns_of_run([old, new], data, options)
-        reading = reading_of(options, n_features=max(m.n_features for m in models), missing=of_reading(missing))
-        judged = read_for_models(reading, models, data, index_base)
+        judged = documents_for([first.model, second.model], [old, new], data, options, missing=missing)
     found = diff_of(first, second, judged)
     cells = []
     for r in found.features:

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import FAILED_CHECK, MARKDOWN, TEXT, answer, give, refuse_other
-from sparserank.cli.reading import (
-    columns_of_run,
-    model_of,
-    of_reading,
-    parsed,
-    read_for_models,
-    reading_of,
-    require,
-    require_no_reading,
-)
+from sparserank.cli.reading import documents_for, model_of, parsed, require, require_no_reading
 from sparserank.cli.screen import note, say, table
 from sparserank.options import option
 from sparserank.text import brief, figure, interval, p_text, relative, signed
@@ -60,7 +50,6 @@ def run(
     runs: list[Path] | None = None,
     metric: list[str] | None = None,
     convention: str | None = None,
-    n_features: int | None = None,
     missing: str | None = None,
     fail_if_worse: str | None = None,
     fail_if_shown: bool = False,
@@ -87,11 +76,7 @@ def run(
     asked = USUAL
     if qrels is not None:
         asked = Asked(*(options.pop(name, None) for name in Asked._fields))
-        require_no_reading("TREC judgments", **options, n_features=n_features, missing=missing)
-    if data:
-        options |= columns_of_run(system, data, options)
-    index_base = options.get("index_base")
-    reading = reading_of(options, n_features=n_features, missing=of_reading(missing))
+        require_no_reading("TREC judgments", **options, missing=missing)
     rules = parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
     metrics = [parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
     if fail_if_worse is None:
@@ -102,7 +87,7 @@ def run(
         several = baseline is not None or len(system) > 1
         require(several, "--fail-if-worse", "needs a second --system, or --baseline.")
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
-    same = None not in (out, baseline) and os.path.realpath(out or "") == os.path.realpath(baseline or "")
+    same = out is not None and baseline is not None and os.path.realpath(out) == os.path.realpath(baseline)
     require(not same, "--out", "is the file of --baseline.")
     kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
@@ -112,12 +97,11 @@ def run(
         systems: dict[str, Any] = {str(path): _lists_of(path, kind, runs, asked) for path, kind in kinds.items()}
     else:
         models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
-        width = n_features or max((m.n_features for m in models.values()), default=None)
         named = [name for path in system if kinds[path] == "trees" for name in columns_in(path)]
-        if named and not models and missing is None:
-            reading = replace(reading, missing=KEEP)  # trees take missing values as they are
-        reading = replace(reading, featureless=not models, n_features=width, kept=named)
-        judged = read_for_models(reading, list(models.values()), data or [], index_base)
+        # Trees take missing values as they are.
+        rule: Any = KEEP if named and not models and missing is None else missing
+        fixed = {"featureless": not models, "kept": named}
+        judged = documents_for([*models.values()], system, data or [], options, missing=rule, **fixed)
         of_kind = {
             "model": lambda path: models[path].score_dataset(judged),
             "trees": lambda path: scores_of_saved(path, judged),
@@ -225,28 +209,38 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
 
     judged = {(v["system"], v["metric"]): {name: v[name] for name in GATED} for v in verdicts}
     rows = [row | judged.get((row["system"], row["metric"]), {}) for row in compared.rows()]
-    give(rows, rows)
+    give(rows)
     signs = {name: 1 if metric.higher_is_better else -1 for name, metric in compared.metrics.items()}
     counts = f"{len(compared.query_ids):,} queries, {compared.n_docs:,} documents"
     head = f"{counts}; {as_percent(DEFAULT_CONFIDENCE)} intervals"
     everything = answer().format not in (TEXT, MARKDOWN) or answer().verbose
     shown = rows if everything else rows[:MAX_ROWS]
     columns: list[str] = []
-    cells: list[list[str]] = [[] for _ in shown]  # the comparison with the first system
     if everything:
         head += "; differences from the first system, paired t test"
         columns = ["difference", "its interval", "p", "p (Holm)"]
-        cells = [_tested(r) for r in shown]
     elif compared.others:
         columns = ["against the first, paired"]
-        cells = [[_relative(r, signs[r["metric"]])] for r in shown]
+    cells = []
+    for r in shown:
+        own = [r["system"], compared.metrics[r["metric"]].title, figure(r["mean"]), interval(r["low"], r["high"])]
+        known = "difference" in r
+        low = r.get("difference_low", 0.0)
+        high = r.get("difference_high", 0.0)
+        if everything:
+            between = interval(low, high, signed) if known else ""
+            own += [signed(r.get("difference")), between, p_text(r.get("p_value")), p_text(r.get("p_holm"))]
+        elif known:
+            proven = r["p_holm"] <= 1.0 - DEFAULT_CONFIDENCE
+            base = r["mean"] - r["difference"]
+            own.append(relative(r["difference"], low, high, base, shown=proven, sign=signs[r["metric"]]))
+        elif columns:
+            own.append("")
+        cells.append(own)
     table(
         head,
         ["system", "metric", "mean", "interval", *columns],
-        [
-            [r["system"], compared.metrics[r["metric"]].title, figure(r["mean"]), interval(r["low"], r["high"]), *more]
-            for r, more in zip(shown, cells, strict=True)
-        ],
+        cells,
     )
     if len(rows) > len(shown):
         say(f"{len(rows) - len(shown)} more rows are shown with --verbose.")
@@ -267,25 +261,3 @@ def show_queries(title: str, rows: Sequence[dict[str, Any]]) -> None:
     cells = [[r["query"], *(f"{r[name]:.4f}" for name in ("old", "new")), f"{r['difference']:+.4f}"] for r in rows]
     if rows:
         table(title, ["query", "old", "new", "difference"], cells)
-
-
-def _tested(r: dict[str, Any]) -> list[str]:
-    """The difference to the first system with its interval and its p values."""
-    known = "difference" in r
-    return [
-        signed(r.get("difference")),
-        interval(r["difference_low"], r["difference_high"], signed) if known else "",
-        p_text(r.get("p_value")),
-        p_text(r.get("p_holm")),
-    ]
-
-
-def _relative(r: dict[str, Any], sign: int) -> str:
-    """The difference to the first system, 'better' or 'worse' where Holm's p shows it; '' for the first itself."""
-    from sparserank.options.selection import DEFAULT_CONFIDENCE
-
-    if "difference" not in r:
-        return ""
-    ends = r["difference_low"], r["difference_high"]
-    shown = r["p_holm"] <= 1.0 - DEFAULT_CONFIDENCE
-    return relative(r["difference"], *ends, r["mean"] - r["difference"], shown=shown, sign=sign)

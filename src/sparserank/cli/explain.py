@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sparserank.cli.output import give
-from sparserank.cli.reading import (
-    columns_of_run,
-    model_of,
-    of_reading,
-    read_for_models,
-    reading_of,
-    require,
-    require_no_reading,
-)
+from sparserank.cli.reading import columns_of_run, documents_for, model_of, require, require_no_reading
 from sparserank.cli.screen import say, table
-from sparserank.text import figure
-
-if TYPE_CHECKING:
-    from sparserank.model import RankingModel
+from sparserank.text import figure, signed
 
 SIDES = ("above", "below")
 HELP = """Explain the ranking of a query: the contribution of each feature, and why one document is above another. Or \
@@ -53,7 +41,6 @@ def run(
     pair: list[str] | None = None,
     most: int = 10,
     missing: str | None = None,
-    unjudged: str | None = None,
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
@@ -63,13 +50,17 @@ def run(
     from sparserank.export.explanation import explain_query
     from sparserank.export.fusion import explain_fused
     from sparserank.model.fusion import formula_of, is_fusion
+    from sparserank.model.in_words import in_words
     from sparserank.model.table_columns import REQUEST
 
     if plain:
         require(
             not data and query is None and pair is None, "--plain", "explains the model, and takes no data or query."
         )
-        _in_words(model_of(model, missing))
+        words = in_words(model_of(model, missing))
+        give(words, [{"feature": feature, "sentence": sentence} for feature, sentence in words.items()])
+        for sentence in words.values() if words else ["the model uses no feature."]:
+            say(sentence)
         return
     require(bool(data) and query is not None, "--query", "and the files that contain the query are needed, or --plain.")
     assert data
@@ -78,31 +69,31 @@ def run(
     loaded = model_of(model, missing)
     fused = is_fusion(loaded)
     if fused:
-        require_no_reading(**options, missing=missing, unjudged=unjudged)
+        require_no_reading(**options, missing=missing)
         found = explain_fused(formula_of(loaded), list(map(str, data)), query)
         labelled = False
     else:
         options |= columns_of_run([model], data, options)
         column = options.get("label") or LABEL
-        index_base = options.get("index_base")
-        reading = reading_of(options, missing=of_reading(missing), unjudged="zero" if unjudged is None else unjudged)
         kind = kind_of(data[0])
         labelled = kind not in TABLES or column in open_table(data[0], kind).schema.names
         labelled = labelled and REQUEST not in loaded.parameters  # search responses have no labels
-        reading = replace(reading, n_features=loaded.n_features, labelled=labelled)
-        found = explain_query(loaded, read_for_models(reading, [loaded], data, index_base), query)
+        options = {"unjudged": "zero", **options}
+        documents_of = documents_for([loaded], [model], data, options, missing=missing, labelled=labelled)
+        found = explain_query(loaded, documents_of, query)
     compared = None if pair is None else found.pair(*pair)
-    documents: list[dict[str, Any]] = []
-    each: list[dict[str, Any]] = []
-    rows: list[list[str]] = []
-    for i in range(min(most, len(found.documents))):
+    documents = []
+    each = []
+    rows = []
+    for i, name in enumerate(found.documents[:most]):
         label = float(found.relevance[i]) if labelled else None
-        shown = {"document": found.documents[i], "label": label, "score": float(found.scores[i])}
+        score = float(found.scores[i])
+        shown = {"document": name, "label": label, "score": score}
         parts = dict(zip(found.features, found.contributions[i].tolist(), strict=True))
         documents.append({**shown, "contributions": parts})
-        each += [{**shown, "feature": name, "contribution": value} for name, value in parts.items()]
-        drivers = ", ".join(f"{name} {figure(value, signed=True)}" for name, value in found.drivers(i))
-        rows.append([found.documents[i], "-" if label is None else f"{label:g}", figure(found.scores[i]), drivers])
+        each += [{**shown, "feature": feature, "contribution": value} for feature, value in parts.items()]
+        drivers = ", ".join(f"{feature} {signed(value)}" for feature, value in found.drivers(i))
+        rows.append([name, "-" if label is None else f"{label:g}", figure(score), drivers])
     give({"query": found.query, "documents": documents, "pair": compared}, each if compared is None else compared)
     if compared is None:
         table(
@@ -115,24 +106,11 @@ def run(
     table(
         f"Query {found.query}: {'ranks of ' if fused else ''}{pair[0]} compared with {pair[1]}",
         ["retriever" if fused else "feature", pair[0], pair[1], "adds"],
-        [
-            [r["feature"], *(_value(r[of], r[f"{of}_step"]) for of in SIDES), figure(r["difference"], signed=True)]
-            for r in compared
-        ],
+        [[r["feature"], *(_value(r[of], r[f"{of}_step"]) for of in SIDES), signed(r["difference"])] for r in compared],
     )
     total = sum(r["difference"] for r in compared)
-    higher = f"total {figure(total, signed=True)}: {pair[0] if total > 0 else pair[1]} is ranked higher."
+    higher = f"total {signed(total)}: {pair[0] if total > 0 else pair[1]} is ranked higher."
     say(higher if total else "total 0: a tie.")
-
-
-def _in_words(model: RankingModel) -> None:
-    """Print a sentence on each feature."""
-    from sparserank.model.in_words import in_words
-
-    words = in_words(model)
-    give(words, [{"feature": feature, "sentence": sentence} for feature, sentence in words.items()])
-    for sentence in words.values() if words else ["the model uses no feature."]:
-        say(sentence)
 
 
 def _value(value: float | str, step: tuple[float | None, float | None] | None) -> str:

@@ -34,11 +34,8 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     """Options are those of `fit_model`."""
     from sparserank.files import refuse_foreign, refuse_inputs
     from sparserank.model.content import FORMAT
-    from sparserank.options import check_given
-    from sparserank.options.selection import FIT
     from sparserank.selection.fit import fit_model
 
-    check_given(FIT, options)
     read = [options[name] for name in ("feature_names", "feature_groups") if name in options]
     refuse_inputs(out, [*train, *read])
     refuse_foreign(out, lambda head: f'"{FORMAT}"'.encode() in head[:200], "is not a sparserank model")

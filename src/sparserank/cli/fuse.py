@@ -45,14 +45,11 @@ it by enough, and names fewer retrievers that may be as good.
 def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: Any) -> None:
     """Options are those of `fuse`."""
     from sparserank.cli.selection_tables import chosen_in, warn_if_replaced
-    from sparserank.options import check_given
-    from sparserank.options.fusion import FUSE
     from sparserank.report.fusion import fusion_lines
     from sparserank.report.tables import penalty_table, rival_table, size_table
     from sparserank.selection.fuse import fuse
     from sparserank.selection.result_files import RESULT_FILES
 
-    check_given(FUSE, options)
     before = chosen_in(out)
     columns = options.get("rank_columns") or options.get("score_columns")
     with resumable(out, restart=options.get("restart", False)), progress_bar("paths") as progress:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import FAILED_CHECK, answer, give
-from sparserank.cli.reading import columns_of_run, model_of, read_for_models, reading_of, require, require_no_reading
+from sparserank.cli.reading import documents_for, model_of, reading_of, require, require_no_reading
 from sparserank.cli.screen import note, say, table
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _request(path: Path) -> None:
         note(f"note: {n} of its scored clauses have no {name} and keep their boosts; name what is to be tuned.")
     clauses = request.clauses.values()
     rows = [{"clause": c.name, "boost": c.boost, "boosts around": c.outer, "must": c.must} for c in clauses]
-    give(rows, rows)
+    give(rows)
     cells = [[c.name, f"{c.boost:g}", f"{c.outer:g}", "must" if c.must else "should"] for c in clauses]
     table(f"{path}: a search request", ["clause", "boost", "boosts around", "part"], cells)
 
@@ -206,15 +206,12 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
     odd = {name: options.get(name) for name in ("missing", "n_features", "categories")}
     require_no_reading("a comparison with training", **odd)
     model = model_of(path, None)
-    index_base = options.get("index_base")
-    options = {"unjudged": "zero", **options, **columns_of_run([path], data, options)}
-    reading = reading_of(options, labelled=False, grouped=True, n_features=model.n_features)
-    documents = read_for_models(reading, [of_whole_columns(model)], data, index_base)
+    options = {"unjudged": "zero", **options}
+    documents = documents_for([of_whole_columns(model)], [path], data, options, labelled=False, grouped=True)
     rows = drift(model, documents)
     give(rows, [{**row, "drift": " ".join(row["drift"])} for row in rows])
-    # otherwise, all documents are among the first
     cells = []
-    ranks_more = documents.sizes.max() > TOP
+    ranks_more = documents.sizes.max() > TOP  # otherwise, all documents are among the first
     for r in rows:
         missing, outside, distance = (_compared(r, rule, rise) for rule, rise in RISES.items())
         of_training = f"{r['training_missing']:.1%}" if "training_missing" in r else "-"

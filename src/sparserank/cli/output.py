@@ -61,8 +61,9 @@ class Answer:
             columns = list(dict.fromkeys(k for r in rows for k in r))
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(map(visible, columns))
-            shown = (lambda v: v) if self.exact else _visible
-            writer.writerows([shown(r.get(k)) for k in columns] for r in rows)
+            for r in rows:
+                values = map(r.get, columns)
+                writer.writerow([visible(v) if isinstance(v, str) and not self.exact else v for v in values])
 
 
 _current: ContextVar[Answer] = ContextVar("answer")
@@ -83,12 +84,15 @@ def answer() -> Answer:
     return _current.get(None) or Answer()
 
 
-def give(document: Any, rows: Sequence[Mapping[str, Any]], *, exact: bool = False) -> None:
-    """Set the result for programs: the document for json, the rows for csv; `exact` leaves texts unescaped."""
-    own = answer()
-    own.document = document
-    own.rows = rows
-    own.exact = exact
+def give(document: Any, rows: Sequence[Mapping[str, Any]] | None = None, *, exact: bool = False) -> None:
+    """Set the result for programs: the document for json, the rows for csv, by default those that are the document, or
+    the document as one row; `exact` leaves texts unescaped."""
+    current = answer()
+    current.document = document
+    current.rows = rows
+    if rows is None:
+        current.rows = document if isinstance(document, list) else [document]
+    current.exact = exact
 
 
 def refuse_other(path: Path, begins: str) -> None:
@@ -107,10 +111,6 @@ def versions_in_use() -> str:
     from sparserank.selection.origin import versions
 
     return f"{', '.join(f'{name} {number}' for name, number in versions().items())}, {available_cores()} cores"
-
-
-def _visible(value: Any) -> Any:
-    return visible(value) if isinstance(value, str) else value
 
 
 def _marked(text: object) -> str:

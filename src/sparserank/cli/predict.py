@@ -5,21 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.reading import (
-    columns_of_run,
-    model_of,
-    of_reading,
-    read_for_models,
-    reading_of,
-    require,
-    require_no_reading,
-)
+from sparserank.cli.reading import documents_for, model_of, require, require_no_reading
 from sparserank.cli.screen import warn
 
 if TYPE_CHECKING:
@@ -60,7 +51,6 @@ def run(
     run: Path | None = None,
     qrels: Path | None = None,
     missing: str | None = None,
-    unjudged: str | None = None,
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
@@ -70,13 +60,8 @@ def run(
     from sparserank.files import refuse_foreign, refuse_inputs
     from sparserank.model.fusion import is_fusion
 
-    require(unjudged in (None, "error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
-    index_base = options.get("index_base")
-    by_query = "qid" in options
-    given = {**options, "missing": missing, "unjudged": unjudged}
-    unjudged = "zero" if unjudged is None else unjudged
-    labelled = qrels is not None
-    reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged, labelled=labelled)
+    unjudged = options.get("unjudged", "zero")
+    require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     require(run is None or out is None, "--run", "cannot be combined with --out.")
     both = [os.path.realpath(path) for path in (run or out, qrels) if path is not None]
     require(len(set(both)) == len(both), "--qrels", "names the same file as the scores.")
@@ -89,13 +74,12 @@ def run(
     loaded = model_of(model, missing, k)
     if is_fusion(loaded):
         require(qrels is None, "--qrels", "does not apply to fused retrievers.")
-        require_no_reading(**given)
+        require_no_reading(**options, missing=missing)
         _fuse(loaded, data, run or out)
         return
-    grouped = run is not None or qrels is not None or loaded.per_query or by_query
-    columns = columns_of_run([model], data, given)
-    reading = replace(reading, n_features=loaded.n_features, grouped=grouped, **columns)
-    documents = read_for_models(reading, [loaded], data, index_base)
+    grouped = run is not None or qrels is not None or loaded.per_query or "qid" in options
+    fixed = {"grouped": grouped, "labelled": qrels is not None}
+    documents = documents_for([loaded], [model], data, {"unjudged": "zero", **options}, missing=missing, **fixed)
     scores = loaded.score_dataset(documents)
     if run is not None or qrels is not None:
         _tell_of_numbers(documents, " ".join(f"--{name}" for name, path in (("run", run), ("qrels", qrels)) if path))
@@ -121,8 +105,7 @@ def _put(out: Path | None, lines: Iterable[str], rows: Callable[[], list[dict[st
             write(pa.Table.from_pylist(rows()), stream)
         return
     if out is None and answer().format != TEXT:
-        found = rows()
-        give(found, found)
+        give(rows())
         return
     text = "".join(lines)
     if out is None:

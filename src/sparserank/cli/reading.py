@@ -160,14 +160,19 @@ def columns_of_run(models: Sequence[Path], data: Sequence[Path], given: Mapping[
 def for_models(
     reading: Reading, models: Sequence[RankingModel], data: Sequence[Path], index_base: int | None
 ) -> Reading:
-    """Adapt a Reading to models. If the user sets no index_base, text begins at the number that the models know. If the
-    user names no columns, read those that the models use from a table that has them. If the user sets no policy for
-    missing values, leave them to models that can replace them."""
+    """Adapt a Reading to models, which rank documents with features. If the user sets no index_base, text begins at the
+    number that the models know. If the user names no columns, read those that the models use from a table that has
+    them. If the user sets no policy for missing values, leave them to models that can replace them."""
     from sparserank.data.missing import KEEP, MissingPolicy
     from sparserank.data.read_files import kind_of
+    from sparserank.model.fusion import is_fusion
     from sparserank.model.table_columns import with_columns_of
 
-    require_features(models)
+    if any(is_fusion(model) for model in models):
+        raise DataError(
+            "this model was made by 'sparserank fuse' and ranks runs, not documents with features. Use evaluate with "
+            "--qrels and --runs, or fuse the runs first: sparserank predict MODEL RUNS... --run fused.run"
+        )
     policy = MissingPolicy.parse(reading.missing)
     require(
         policy is None or not policy.learns,
@@ -190,12 +195,22 @@ def for_models(
     return replace(reading, missing=KEEP) if policy is None and knows else reading
 
 
-def read_for_models(
-    reading: Reading, models: Sequence[RankingModel], data: Sequence[Path], index_base: int | None
+def documents_for(
+    models: Sequence[RankingModel],
+    places: Sequence[Path],
+    data: Sequence[Path],
+    options: dict[str, Any],
+    *,
+    missing: str | None = None,
+    **fixed: Any,
 ) -> RankingDataset:
-    """Read files with the options of `for_models`."""
+    """Read files for the models at these places with the options of the user, and values that the command fixes."""
     from sparserank.data.read_files import read_files
 
+    widest = max((m.n_features for m in models), default=None)
+    options = {"n_features": widest, **options, **columns_of_run(places, data, options)}
+    index_base = options.get("index_base")
+    reading = reading_of(options, missing=of_reading(missing), **fixed)
     adapted = for_models(reading, models, data, index_base)
     try:
         return read_files(data, adapted)
@@ -203,17 +218,6 @@ def read_for_models(
         remedy = f"read every file with {option('n_features', error.width)}, or remove the feature."
         said = str(error).replace(remedy, "remove the feature, which the model does not know.")
         raise DataFormatError(said if models else str(error)) from error
-
-
-def require_features(models: Sequence[RankingModel]) -> None:
-    """Raise DataError for a model that ranks runs instead of documents with features."""
-    from sparserank.model.fusion import is_fusion
-
-    if any(is_fusion(model) for model in models):
-        raise DataError(
-            "this model was made by 'sparserank fuse' and ranks runs, not documents with features. Use evaluate with "
-            "--qrels and --runs, or fuse the runs first: sparserank predict MODEL RUNS... --run fused.run"
-        )
 
 
 def require_no_reading(why: str = "a model of fuse, which ranks runs", **options: Any) -> None:
@@ -235,4 +239,4 @@ def model_of(path: Path, missing: str | None, k: int | None = None) -> RankingMo
     model = load_model(path, k=k)
     if k is not None and len(model.columns) != k:
         screen.note(f"no model has {k} features; the best smaller one, with {len(model.columns)}, is used.")
-    return model if of_reading(missing) == missing else model.with_missing(missing)
+    return model.with_missing(missing) if missing == "model" else model

@@ -77,18 +77,13 @@ def _broken(heading: str, width: int) -> str:
     )
 
 
-def show(found: Table) -> None:
-    """Print the part of a report table that a terminal shows."""
-    table(found.title, *found.on_screen())
-    if found.note and answer().format == TEXT:
-        print(f"{visible(found.note)}\n")
-
-
 def show_all(found: Sequence[str | Table]) -> None:
-    """Print lines and tables one below the other."""
+    """Print lines and tables, of which a terminal shows a part, one below the other."""
     for one in found:
         if isinstance(one, Table):
-            show(one)
+            table(one.title, *one.on_screen())
+            if one.note and answer().format == TEXT:
+                print(f"{visible(one.note)}\n")
         elif one:
             say(one)
         else:
@@ -154,58 +149,45 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _looked(what: str, left: float | None, began: float) -> str:
-    """The first look, with the time since the start of the command; "" if the rest takes no longer than to read it."""
-    if left is not None and left < WORTH_A_LOOK_S:
-        return ""
-    more = "" if left is None else f": about {duration(left)} more"
-    return f"after {duration(time.monotonic() - began)}: {what.removeprefix(FIRST_LOOK)}{more}"
-
-
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None], None]]:
     """Yield a callback (done, total, what, seconds left): a bar on a terminal, an occasional line elsewhere. With
     --verbose, it prints a line whenever a piece ends, but none for reports of pieces that are still running."""
     own = answer()  # of this command, also where a thread of it reports
-    if sys.stderr.isatty() and not own.quiet and not own.verbose:
-        columns = [
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
-            TextColumn("{task.fields[what]}", markup=False),
-        ]
-        bar = Progress(*columns, console=Console(stderr=True))
-        task = bar.add_task(title, total=None, what="", left="")
-
-        def show(done: int, total: int, what: str, left: float | None) -> None:
-            bar.start()  # only once there is work, so that an earlier error is a single line
-            if what.startswith(FIRST_LOOK):
-                if text := _looked(what, left, own.began):
-                    bar.console.print(Text(visible(text)))
-                return
-            shown = "" if left is None else f"about {duration(left)} left"
-            bar.update(task, completed=done, total=total, what=visible(what), left=shown)
-
-        try:
-            yield show
-        finally:
-            bar.stop()
-        return
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.fields[what]}", markup=False),
+    ]
+    bar = Progress(*columns, console=Console(stderr=True))
+    task = bar.add_task(title, total=None, what="", left="")
+    has_bar = sys.stderr.isatty() and not own.quiet and not own.verbose
     last = time.monotonic()
     ended = 0
     begun = False
 
     def tell(text: str) -> None:
-        if not own.quiet:
+        if has_bar:
+            bar.console.print(Text(visible(text)))
+        elif not own.quiet:
             _on_stderr(text)
 
     def report(done: int, total: int, what: str, left: float | None) -> None:
         nonlocal last, ended, begun
+        ready = "" if left is None else f"about {duration(left)}"
+        if has_bar:
+            bar.start()  # only once there is work, so that an earlier error is a single line
         if what.startswith(FIRST_LOOK):
-            if text := _looked(what, left, own.began):
-                tell(text)
+            # The first look, unless the rest takes no longer than to read it.
+            if left is None or left >= WORTH_A_LOOK_S:
+                since = f"after {duration(time.monotonic() - own.began)}: {what.removeprefix(FIRST_LOOK)}"
+                tell(f"{since}: {ready} more" if ready else since)
+            return
+        if has_bar:
+            bar.update(task, completed=done, total=total, what=visible(what), left=f"{ready} left" if ready else "")
             return
         if what == "resumed":
             tell(f"{title}: {done} of {total} pieces reused from an earlier run")
@@ -218,9 +200,13 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         if not (own.verbose and one_more) and (left is None or now - last < QUIET_INTERVAL_S):
             return
         last = now
-        tell(f"{title}: {done} of {total}{'' if left is None else f', about {duration(left)} left'} ({what})")
+        tell(f"{title}: {done} of {total}{f', {ready} left' if ready else ''} ({what})")
 
-    yield report
+    try:
+        yield report
+    finally:
+        if has_bar:
+            bar.stop()
 
 
 @contextmanager

@@ -40,13 +40,10 @@ value of each feature, in about 30 CPU seconds per 10,000 rows of 50 features. R
 def run(*, train: list[Path], out: Path, client: str | None = None, **options: Any) -> None:
     """Options are those of `select`."""
     from sparserank.cli.selection_tables import chosen_in, show_selection, warn_if_replaced
-    from sparserank.options import check_given
-    from sparserank.options.selection import SELECT
     from sparserank.selection.result_files import LIST_FILES, RESULT_FILES
     from sparserank.selection.select import select
     from sparserank.selection.trees_selection import TreesSelection
 
-    check_given(SELECT, options)
     before = chosen_in(out)
     title = "paths" if options.get("for_model") is None else "select"
     with resumable(out, restart=options.get("restart", False)), progress_bar(title) as progress:

@@ -110,15 +110,10 @@ class Engine:
     def check(self, of: Sum, options: Options) -> None:
         """Raise DataError for a term that the engine cannot run, or whose fill value is not 0 although it takes 0."""
         for term in of.terms:
-            if term.steps is not None:
-                if not self.steps:
-                    raise DataError(
-                        f"{self.title} cannot express {shown(term)}. Export to elasticsearch, opensearch, vespa, "
-                        f"lucene, sql, onnx, python, {', '.join(TREES)}, or train without "
-                        f"steps ({option('penalty', 'mcp')})."
-                    )
-            elif self.lacks([term.kind]):
-                self._refuse(term)
+            stepped = term.steps is not None
+            if self.lacks([] if stepped else [term.kind], steps=stepped):
+                takes = "" if stepped else self._takes
+                raise DataError(f"{self.title} {takes}cannot express {shown(term)}. {self._instead_of(term)}")
         odd = next((t for t in of.terms if t.missing), None) if self.takes_zero else None
         if odd is not None and not options.filled:
             raise DataError(
@@ -138,14 +133,17 @@ class Engine:
                     f"{term.missing!r}; write {term.missing!r} there.",
                 )
 
-    def _refuse(self, term: Feature) -> None:
-        if not self.transforms:
-            raise DataError(
-                f"{self.title} {self._takes}cannot express {shown(term)}. Train with {option('penalties', 'steps')}."
+    def _instead_of(self, term: Feature) -> str:
+        """What to do about a term that the engine cannot run."""
+        if term.steps is not None:
+            return (
+                "Export to elasticsearch, opensearch, vespa, lucene, sql, onnx, python, "
+                f"{', '.join(TREES)}, or train without steps ({option('penalty', 'mcp')})."
             )
-        raise DataError(
-            f"{self.title} {self._takes}cannot express {shown(term)}. Export to solr, "
-            f"elasticsearch, vespa, lucene, sql, onnx or python, or train with {option('transform', NONE)} "
-            f"and a linear scaling ({option('scaling', 'within-query-std')}). With "
+        if not self.transforms:
+            return f"Train with {option('penalties', 'steps')}."
+        return (
+            f"Export to solr, elasticsearch, vespa, lucene, sql, onnx or python, or train with "
+            f"{option('transform', NONE)} and a linear scaling ({option('scaling', 'within-query-std')}). With "
             f"{option('engine', self.name)}, select trains such models."
         )

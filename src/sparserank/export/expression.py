@@ -23,10 +23,9 @@ QUOTES = "'\"`"
 # languages differ in where quotes end. `$$` and `$name$` are quotes in PostgreSQL.
 FORBIDDEN = re.compile(r"--|/\*|;|(?<![\w$])\$\w*\$|[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
-# where log(1 + x) would lose digits, and x * x + 1 its 1
-SMALL = 1e-4
-LARGE = 1e8
-TINY = 1e-100  # whose square is a number, and which changes no x * x + 1
+SMALL = 1e-4  # below it, log(1 + x) loses digits
+LARGE = 1e8  # above it, x * x + 1 == x * x
+TINY = 1e-100  # its square is not 0, and x * x + 1 is the same with x + TINY
 
 
 class Dialect:
@@ -132,7 +131,7 @@ def summed(lines: Sequence[str], between: str) -> str:
 
 
 def _line(term: Feature, dialect: Dialect, features: Mapping[str, Any], booleans: Collection[str]) -> str:
-    """Text of the contribution of a term, without its part of the constant."""
+    """Code for one term; its constant part is added once, in `expression`."""
     level = None if term.derived is None else term.derived.level
     if term.derived is not None and term.name not in features and (level is None or dialect.has_texts):
         x = _value(term.source, dialect, features)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sparserank.data.fusion.norms import RRF, RRF_K, Norm, rules_of
+from sparserank.data.fusion.norms import LOGRANK, OF_SCORES, RETURNED, RRF, RRF_K, Norm, rules_of
 from sparserank.errors import DataError
 from sparserank.export.engine import Files
 from sparserank.model.fusion import FusionFormula, FusionTerm
@@ -40,7 +40,7 @@ class FusionEngine:
 
     name       as users write it; title: its name in messages
     write      writes the files of a formula, with a name of the model
-    norms      the norms that it computes; empty: all
+    norms      the norms that it computes
     rrf_k      lowest and highest constant of its rrf
     positive   whether weights must be >= 0
     of_positive  norms whose formula differs for lists with scores below 0
@@ -53,7 +53,7 @@ class FusionEngine:
     name: str
     title: str
     write: Callable[[FusionFormula, str], Files]
-    norms: tuple[str, ...] = ()
+    norms: Sequence[str] = (*OF_SCORES, RRF, LOGRANK, RETURNED)
     rrf_k: tuple[int, int] = (0, LARGEST_K)
     positive: bool = False
     of_positive: tuple[str, ...] = ()
@@ -62,28 +62,21 @@ class FusionEngine:
     to_replace: str = ""
     constant: str = ""
 
-    def computes(self, norm: Norm, *, negative: bool = False) -> bool:
-        """Whether it computes this norm; negative: also of scores below 0."""
-        lowest, highest = self.rrf_k
-        known = (not self.norms or norm.name in self.norms) and not (negative and norm.name in self.of_positive)
-        return known and (norm.name != RRF or lowest <= norm.k <= highest)
-
-    def shown_norms(self, *, negative: bool = False) -> str:
-        """The norms that it computes, for messages; negative: also of scores below 0."""
-        lowest, highest = self.rrf_k
-        k = f"(k={lowest})" if lowest == highest else f"(k={lowest} to {highest})" if highest < LARGEST_K else ""
-        k = k or (f"(k>={lowest})" if lowest > 0 else "")
-        names = [name for name in self.norms if not (negative and name in self.of_positive)]
-        return ", ".join(f"{name}{k}" if name == RRF else name for name in names)
-
-    def why_not(self, norm: Norm, negative: Sequence[str], it: str = "") -> str | None:
+    def why_not(self, norm: Norm, negative: Sequence[str] = (), it: str = "") -> str | None:
         """Why it does not compute a norm, for messages; `it` replaces its title there; negative: retrievers with
         scores below 0."""
-        it = it or self.title
-        if not self.computes(norm):
-            return f"{it} computes {self.shown_norms()}"
-        if negative and not self.computes(norm, negative=True):
-            return f"{brief(negative[0])} has scores below 0, where {it} computes {self.shown_norms(negative=True)}"
+        lowest, highest = self.rrf_k
+        k = "" if highest == LARGEST_K else f"(k={lowest} to {highest})"
+        if lowest == highest:
+            k = f"(k={lowest})"
+        elif highest == LARGEST_K and lowest > 0:
+            k = f"(k>={lowest})"
+        for below in ((), negative):
+            names = [name for name in self.norms if not (below and name in self.of_positive)]
+            if norm.name not in names or (norm.name == RRF and not lowest <= norm.k <= highest):
+                shown = ", ".join(f"{name}{k}" if name == RRF else name for name in names)
+                where = f"{brief(below[0])} has scores below 0, where " if below else ""
+                return f"{where}{it or self.title} computes {shown}"
         return None
 
     def runs(self, formula: FusionFormula) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
+from sparserank.export.expression import LARGE, SMALL
 from sparserank.export.terms import MISSING_FROM, Sum, rise
 from sparserank.model.feature import Feature, numbers
 from sparserank.options import option
@@ -25,9 +26,6 @@ ONE = np.ones(1)
 WIDE = "X"
 SCORE = "score"
 N_DOCS = "n_docs"
-# where log(1 + x) would lose digits, and x * x + 1 its 1
-SMALL = 1e-4
-LARGE = 1e8
 
 
 def onnx(of: Sum, options: Options) -> Files:
@@ -41,7 +39,7 @@ def onnx(of: Sum, options: Options) -> Files:
     options.refuse(
         "the scaling is folded into the graph, and its inputs are named after the features", "normalizers", "features"
     )
-    from sparserank import __version__  # of which options are no part: they read the table of engines
+    from sparserank import __version__  # here: options import the table of engines, and must not import this
 
     try:
         from onnx import TensorProto, checker, helper

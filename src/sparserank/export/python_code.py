@@ -115,7 +115,7 @@ def fuse(lists):
 def python(of: Sum, options: Options) -> Files:
     """Write model.py with score(row); row maps feature names to numbers, absent ones are missing. score raises KeyError
     or ValueError for a missing value that the model refuses."""
-    from sparserank import __version__  # of which options are no part: they read the table of engines
+    from sparserank import __version__  # here: options import the table of engines, and must not import this
 
     options.refuse(
         "the scaling is folded into the Python code, which uses the feature names", "normalizers", "features"

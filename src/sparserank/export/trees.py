@@ -38,7 +38,7 @@ shrinkage=1
 
 """
 END = "end of trees\n\nparameters:\n[objective: lambdarank]\nend of parameters\n\npandas_categorical:null\n"
-# NaN is missing, and goes to the left or right
+# a missing value is NaN, and goes to the left or to the right
 LIGHTGBM_LEFT = 10
 LIGHTGBM_RIGHT = 8
 
@@ -169,8 +169,8 @@ def _texts(**values: Any) -> dict[str, str]:
 def _single_splits(
     of: Sum, options: Options, title: str = "XGBoost"
 ) -> Iterator[tuple[Feature, float, bool, float, float]]:
-    """`_splits` for engines that compare in single precision, and take the left leaf for values below the threshold,
-    which is the next number of single precision above an edge.
+    """As `_splits`, for engines that go left if float32(x) < threshold: the threshold is the next number of single
+    precision above the edge.
 
     Raises
         DataError   edges are equal in single precision, or beyond it

@@ -365,12 +365,6 @@ class RankingModel:
         out[order] = self._score(columns[order], query_ptr, order)
         return out
 
-    def selected_values(self, data: RankingDataset) -> np.ndarray:
-        """Unscaled values of the selected features of `data`, (n_docs, len(support)) float64, in the row order of the
-        data set; features are found by name if it has names."""
-        check_arguments(RankingModel.selected_values, locals())
-        return self._of_dataset(data)
-
     def contributions(self, data: RankingDataset) -> np.ndarray:
         """Contribution of each selected feature to the score of each document.
 
@@ -390,7 +384,7 @@ class RankingModel:
             As `score_dataset`.
         """
         check_arguments(RankingModel.contributions, locals())
-        columns = self._of_dataset(data)
+        columns = self.selected_values(data)
         self._score(columns, data.query_ptr, data.row_index)  # raises if a row has no score
         return np.asarray(self._shaping(columns, data.query_ptr) * self.coef[self.support])
 
@@ -414,10 +408,13 @@ class RankingModel:
         check_arguments(RankingModel.score_dataset, locals(), missing=LATER)
         if missing is not None:
             return self.with_missing(missing).score_dataset(data)
-        return data.to_input_order(self._score(self._of_dataset(data), data.query_ptr, data.row_index))
+        return data.to_input_order(self._score(self.selected_values(data), data.query_ptr, data.row_index))
 
-    def _of_dataset(self, data: RankingDataset) -> np.ndarray:
-        """The selected columns: by name, or by position if data or model have only generated names and share none."""
+    def selected_values(self, data: RankingDataset) -> np.ndarray:
+        """Unscaled values of the selected features of `data`, (n_docs, len(support)) float64, in the row order of the
+        data set; features are found by name, or by position if data or model have only generated names and share
+        none."""
+        check_arguments(RankingModel.selected_values, locals())
         held = data.names
         at = {name: j for j, name in enumerate(held)}
         nameless = numbered(held, data.index_base), numbered(self.feature_names, self.index_base)

@@ -31,7 +31,7 @@ LOST = "lost_without"
 BOOLEANS = "booleans"  # in the metadata too: the features that were boolean columns of a table
 ROWS_AT_ONCE = 1 << 16
 SHARES = np.linspace(0.0, 1.0, 21)  # the recorded quantiles
-# with more, those of evenly spaced queries are recorded
+# Of larger data, only the values of evenly spaced queries are recorded.
 SAMPLE_VALUES = 4_000_000
 SAMPLE_QUERIES = 20_000
 SAME = 1e-6  # relative: values in single and in double precision

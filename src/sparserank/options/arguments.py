@@ -10,7 +10,7 @@ import functools
 import os
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 
 from sparserank.errors import ParameterError
 from sparserank.number_checks import finite_numbers
+from sparserank.options.kinds import Kind
 from sparserank.text import brief
 
 _WORDS: dict[Any, str] = {
@@ -32,13 +33,7 @@ _WORDS |= {Mapping: "a mapping", dict: "a mapping", Callable: "a function", np.n
 _MANY = {str: "strings", os.PathLike: "paths", int: "integers", float: "numbers"}
 
 
-class HasProblem(typing.Protocol):
-    """The part of `Kind` that is used here."""
-
-    def problem(self, value: Any) -> str: ...
-
-
-def check_arguments(function: Any, given: Mapping[str, Any], **ranges: HasProblem) -> None:
+def check_arguments(function: Any, given: Mapping[str, Any], **ranges: Kind) -> None:
     """Raise ParameterError for the first argument that is not of the type that its annotation names.
 
     Parameters
@@ -54,7 +49,7 @@ def check_arguments(function: Any, given: Mapping[str, Any], **ranges: HasProble
 
 
 @dataclass(frozen=True)
-class Typed:
+class Typed(Kind):
     """Values of the type that an annotation names."""
 
     annotation: Any
@@ -70,7 +65,7 @@ LATER = Typed(Any)  # for an argument that the function itself checks, with a be
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(Kind):
     """One finite number for each of n things."""
 
     n: int
@@ -83,7 +78,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Position:
+class Position(Kind):
     """A position among n things; negative ones count from the end."""
 
     n: int
@@ -97,7 +92,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Positions:
+class Positions(Kind):
     """Positions, from 0, among n things; with `masks`, also one bool for each of these."""
 
     n: int
@@ -119,7 +114,7 @@ class Positions:
 
 
 @functools.cache
-def _typed(function: Any) -> dict[str, HasProblem]:
+def _typed(function: Any) -> dict[str, Kind]:
     if isinstance(function, type):
         return {name: Typed(hint) for name, hint in typing.get_type_hints(function).items()}
     annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
@@ -190,19 +185,14 @@ def _described(hint: Any) -> str:
     if origin in (typing.Union, types.UnionType):
         words = list(dict.fromkeys(_described(one) for one in inner if one is not str or os.PathLike not in inner))
         return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
-    if origin in (Sequence, list, tuple):
-        return _list_of(inner)
+    if origin in (Sequence, list, tuple):  # 'a list of paths' for Sequence[str | os.PathLike]
+        many = _many(inner[0] if inner else Any)
+        return f"a list of {many}" if many else "a list"
     kind = origin or hint
     known = next((word for one, word in _WORDS.items() if one is kind), None)
     if known is not None:
         return known
     return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
-
-
-def _list_of(inner: Iterable[Any]) -> str:
-    """'a list of paths' for the arguments of Sequence[str | os.PathLike]."""
-    many = _many(next(iter(inner), Any))
-    return f"a list of {many}" if many else "a list"
 
 
 def _many(every: Any) -> str:

@@ -110,20 +110,15 @@ class SparseLTR(pt.Estimator):
         return f"SparseLTR({self.ranker!r})"
 
     def _scores(self, X: Any, qid: np.ndarray) -> np.ndarray:
-        if isinstance(self.ranker, RankingModel):
-            if self.feature_names is None:
-                self._require_count(X, self.ranker.n_features)
-            return self.ranker.predict(X, qid)
-        self._require_count(X, getattr(self.ranker, "n_features_in_", X.shape[1]))
-        return np.asarray(self.ranker.predict(X, qid))
-
-    def _require_count(self, X: Any, expected: int) -> None:
-        """Raise DataError if the number of features is not the expected one."""
+        expected = getattr(self.ranker, "n_features_in_", X.shape[1])
+        if isinstance(self.ranker, RankingModel) and self.feature_names is None:
+            expected = self.ranker.n_features
         if X.shape[1] != expected:
             raise DataError(
                 f"SparseLTR: features have {X.shape[1]} values; {type(self.ranker).__name__} was fitted on {expected}. "
                 "Rank with the pipeline that was used for fitting."
             )
+        return np.asarray(self.ranker.predict(X, qid))
 
     def _examples(self, res: Any, qrels: Any, results: str, judgments: str) -> tuple[Any, np.ndarray]:
         """Features (n_docs, n_features) and relevance (n_docs,) of the results."""

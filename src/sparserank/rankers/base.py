@@ -127,7 +127,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         """
         refuse_foreign(type(self).__name__, others)
         self.check_parameters()
-        data = self._fit_dataset(X, y, qid, group, doc_weight, query_weight)
+        self._require_doc_weight(doc_weight)
+        policy = checked_missing(type(self).__name__, self._missing)
+        data = training_data(self, X, y, qid, group, doc_weight, query_weight, policy)
+        self.n_queries_in_ = data.n_queries
+        self._rows_without_ids = data.n_docs if qid is None and group is None and data.n_queries == 1 else 0
         sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data)
         one_list = qid is None and group is None and QID not in column_names(X)
         return self._fit(TrainingSet(data, query_weight, client, sets, one_list))
@@ -204,7 +208,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return self
 
     def _prepared(self, data: RankingDataset) -> RankingDataset:
-        """The data after the part of the scaling that is not a factor per feature."""
+        """The data after the nonlinear part of the scaling: logarithms, or min-max within queries."""
         return data
 
     @property
@@ -276,15 +280,6 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def _learn(self, given: TrainingSet) -> None:
         """Set coef_ (n_features,) float64 and the ranker's other fitted attributes."""
         raise NotImplementedError
-
-    def _fit_dataset(self, X: Any, y: Any, qid: Any, group: Any, doc_weight: Any, query_weight: Any) -> RankingDataset:
-        """Make the training data, and set n_features_in_, feature_names_in_ and n_queries_in_."""
-        self._require_doc_weight(doc_weight)
-        policy = checked_missing(type(self).__name__, self._missing)
-        data = training_data(self, X, y, qid, group, doc_weight, query_weight, policy)
-        self.n_queries_in_ = data.n_queries
-        self._rows_without_ids = data.n_docs if qid is None and group is None and data.n_queries == 1 else 0
-        return data
 
     def _objective(
         self,

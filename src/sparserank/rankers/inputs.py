@@ -83,7 +83,10 @@ def training_data(
             raise DataError(f"{owner}: {error}") from error
         fill_values = filling.values
     data = RankingDataset(X, y, ids, None, names, doc_weight=doc_weight, fill_values=fill_values, filled=filled)
-    if data.n_queries == 1 and qid is None and group is None and _is_long(data.relevance):
+    # More rows than one list is likely to have.
+    is_long = data.n_docs > MANY_ROWS
+    is_long |= data.n_docs > MANY_GRADED_ROWS and len(np.unique(data.relevance)) <= data.n_docs // 2
+    if data.n_queries == 1 and qid is None and group is None and is_long:
         warnings.warn(
             f"{owner}.fit: qid is missing, so all {data.n_docs} rows are ranked as one query; pass qid=, or a data "
             "frame with a column qid. In cross_val_score and searches, groups= only splits the rows: use such a frame, "
@@ -148,12 +151,6 @@ def _naming_missing(ranker: Any, remedy: str | None = None) -> Iterator[None]:
         if said.startswith("Input y"):
             remedy = "drop the rows without a label"
         raise DataError(f"{owner}: {said.rstrip('.')}; {remedy}.") from error
-
-
-def _is_long(labels: np.ndarray) -> bool:
-    """Whether these are more rows than one list is likely to have."""
-    n = len(labels)
-    return n > MANY_ROWS or (n > MANY_GRADED_ROWS and len(np.unique(labels)) <= n // 2)
 
 
 def _counted(query: np.ndarray, query_weight: Any) -> np.ndarray | None:

@@ -266,7 +266,7 @@ class SparseRanker(PenalizedRanker):
             return path.nnz if groups is None else groups.counts_of(path.sparse_coefs, path.width)
 
         path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
-        if not isinstance(penalty, SizedMaker) and sizes(path).max() < min(k, _usable(penalty, objective)):
+        if not isinstance(penalty, SizedMaker) and sizes(path).max() < min(k, _usable(penalty, objective).sum()):
             weaker = path.alphas[-1] * np.geomspace(1.0, FIT_PATH["alpha_min_ratio"].default, self.n_alphas + 1)[1:]
             further = fit_path_on(objective, penalty, alphas=weaker, **options)
             if _largest_within(sizes(further), k) > sizes(path).max():
@@ -312,11 +312,10 @@ def _largest_within(sizes: np.ndarray, k: int) -> int:
     return int(sizes[sizes <= k].max(initial=0))
 
 
-def _usable(penalty: Penalty | SizedMaker, objective: PairwiseObjective) -> int:
-    """Number of features that vary and may be used."""
+def _usable(penalty: Penalty | SizedMaker, objective: PairwiseObjective) -> np.ndarray:
+    """(n_features,) whether a feature varies and may be used."""
     n = objective.n_features // objective.width
-    varying = objective.varying.reshape(n, -1).any(axis=1)
-    return int((varying & np.isfinite(penalty.feature_weights(n))).sum())
+    return objective.varying.reshape(n, -1).any(axis=1) & np.isfinite(penalty.feature_weights(n))
 
 
 def _within(penalty: Penalty | SizedMaker, objective: PairwiseObjective, k: int) -> Penalty | SizedMaker:
@@ -327,10 +326,9 @@ def _within(penalty: Penalty | SizedMaker, objective: PairwiseObjective, k: int)
     """
     if penalty.feature_groups is None:
         return penalty
-    n = objective.n_features // objective.width
-    varying = objective.varying.reshape(n, -1).any(axis=1) & np.isfinite(penalty.feature_weights(n))
-    group = penalty.group_of(n)
-    size = np.bincount(group, varying)
+    usable = _usable(penalty, objective)
+    group = penalty.group_of(len(usable))
+    size = np.bincount(group, usable)
     if not ((size > 0) & (size <= k)).any():
         raise DataError(
             f"every group has more than {k} features; the smallest has {int(np.min(size[size > 0]))}. Allow at least "

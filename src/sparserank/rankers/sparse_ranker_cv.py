@@ -21,6 +21,7 @@ from sparserank.evaluation.statistics import mean_interval
 from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.metrics import Metric
 from sparserank.options import Choice, Count, Given, parse_option
+from sparserank.options.arguments import Positions
 from sparserank.options.selection import SEARCHED, SELECT
 from sparserank.paths import PathPlan, PenaltyPath, SizedMaker
 from sparserank.penalties import Penalty
@@ -291,18 +292,15 @@ def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # from splitters that ignore groups
-                parts = [(np.asarray(a), np.asarray(b)) for a, b in cv.split(np.zeros((n, 1)), None, np.arange(n))]
+                parts = [*cv.split(np.zeros((n, 1)), None, np.arange(n))]
         except (TypeError, ValueError) as error:
             raise DataError(f"{owner}: cv cannot split {n} queries: {brief(str(error))}.") from error
     else:
         code = data.to_input_order(np.repeat(np.arange(data.n_queries), data.sizes))
-        parts = [tuple(_whole(owner, rows, code, counted) for rows in pair) for pair in _pairs(owner, cv)]  # type: ignore[misc]
+        parts = [tuple(_whole(owner, rows, code, counted) for rows in pair) for pair in _pairs(owner, cv)]
     fold = np.full(n, -1)
     for number, (train, test) in enumerate(parts):
-        if any(
-            part.dtype.kind not in "iu" or (part < 0).any() or (part >= n).any() for part in (train, test) if len(part)
-        ):
-            raise DataError(f"{owner}: cv must yield indices of the {n} queries.")
+        train, test = (_positions(owner, part, n, "query") for part in (train, test))
         if len(test) == 0 or len(train) == 0 or len(np.intersect1d(train, test)):
             raise DataError(f"{owner}: each split of cv must train on some queries and hold out others.")
         if len(train) + len(test) != n or (fold[test] >= 0).any():
@@ -326,22 +324,19 @@ def _pairs(owner: str, cv: Any) -> list[tuple[Any, Any]]:
 
 def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.ndarray:
     """The positions, among the counted queries, of the queries of these rows."""
-    try:
-        rows = np.asarray(rows)
-    except ValueError:  # rows of unequal length
-        rows = np.empty(0)
-    if rows.dtype == bool and rows.shape == code.shape:
-        rows = np.flatnonzero(rows)
-    if (
-        rows.dtype.kind not in "iu"
-        or rows.ndim != 1
-        or (len(rows) and not -len(code) <= rows.min() <= rows.max() < len(code))
-    ):
-        raise DataError(f"{owner}: cv must contain indices of the {len(code)} rows; got {brief(rows)}.")
-    held = np.bincount(code[np.unique(rows % len(code))], minlength=int(code.max()) + 1)
+    rows = _positions(owner, rows, len(code), "row")
+    held = np.bincount(code[np.unique(rows)], minlength=int(code.max()) + 1)
     size = np.bincount(code)
     if ((held > 0) & (held < size)).any():
         raise DataError(
             f"{owner}: cv splits the rows of a query; pass rows of whole queries (GroupKFold with groups=qid)."
         )
     return np.flatnonzero(held[counted] > 0)
+
+
+def _positions(owner: str, given: Any, n: int, of: str) -> np.ndarray:
+    """Positions among n things, from 0, from such positions or one bool for each."""
+    if problem := Positions(n, of, masks=True).problem(given):
+        raise ParameterError("cv", f"A part of a split {problem}", owner=owner)
+    found = np.asarray(given)
+    return np.flatnonzero(found) if found.dtype == bool else found.astype(np.int64) % n

@@ -261,8 +261,8 @@ def without_lowering(plan: SelectionPlan, n_features: int) -> SelectionPlan:
 
 
 def _boosts(request: SearchQuery | None, names: Sequence[str]) -> np.ndarray:
-    """(n_features,) the boost of each clause, and 1 of what is in no clause; 1 of all without the request, because
-    listed scores contain the boosts."""
+    """(n_features,) today's boost of each clause; 1 for the rest of the score. Without a request all are 1: listed
+    scores already contain the boosts."""
     return np.array([request.clauses[n].boost if request and n in request.clauses else 1.0 for n in names])
 
 

@@ -42,7 +42,7 @@ def norms_tried(given: Any, engine_name: str | None, negative: Sequence[str], *,
         by_ranks = of_ranks or (engine is not None and all(engine.why_not(Norm(name), negative) for name in OF_SCORES))
         norms = [parse_norm(name) for name in (OF_RANK_COLUMNS if by_ranks else OF_RUNS)]
         norms = [norm for norm in norms if engine is None or engine.why_not(norm, negative) is None]
-        if not norms and engine is not None and engine.computes(own := Norm(RRF, engine.rrf_k[0])):
+        if not norms and engine is not None and engine.why_not(own := Norm(RRF, engine.rrf_k[0])) is None:
             return [own]
         if not norms:
             raise ParameterError("engine", f"cannot be {engine_name}: it does not fuse ranks.")
