@@ -122,9 +122,7 @@ def test_what_the_queries_cannot_tell_is_the_first_sentence() -> None:
     assert choice.resolution > 0.05
     assert told.startswith("These 40 queries cannot rule out a loss below ")
     assert "; to rule out 2%, you would need roughly " in told
-    assert rule.startswith(
-        "Rule: smallest model with an estimated loss of at most 1% against the best of 4 models"
-    )
+    assert rule.startswith("Rule: smallest model with an estimated loss of at most 1% against the best of 4 models")
     other = choice.other
     assert other is not None
     n, both = choice.chosen.n_features, sorted([choice.chosen.n_features, other.n_features])

@@ -8,11 +8,8 @@ from dataclasses import dataclass, replace
 from sparserank.crossval.choice import Candidate
 from sparserank.data.fusion.norms import MINMAX
 from sparserank.evaluation.statistics import as_percent
-from sparserank.export.fusion import fusion_command
-from sparserank.model.fusion import formula_of
-from sparserank.model.ranking_model import RankingModel
 from sparserank.report.document import Column, Fact, Section, Table
-from sparserank.report.page import commands_of_sizes, render_page
+from sparserank.report.page import render_page
 from sparserank.report.screen import (
     ALONE,
     MAX_LINES,
@@ -85,10 +82,7 @@ class FusionScreen(Screen):
             cost = f"{row['cost']:g}" if costs else ""
             often_kept = often.get(row["retriever"], "")
             cells.append([shown_weight(row["weight"], 3), _alone(row), f"{loss:>24}", cost, often_kept])
-        most = min(MAX_RETRIEVER, max(len(row["retriever"]) for row in shown))
-        room, cells = self.beside(cells, most, 4)
-        names = ["retriever", *(shortened(row["retriever"], room) for row in shown)]
-        lines = [[name, *line] for name, line in zip(names, cells, strict=True)]
+        lines = self.fitted(["retriever", *(row["retriever"] for row in shown)], cells, MAX_RETRIEVER, 4)
         table = aligned(lines, "<", ">", ">8", ">", ">6", ">")
         return [*table, *self.more_names([row["retriever"] for row in rest])]
 
@@ -118,7 +112,10 @@ class FusionScreen(Screen):
 
     def exports(self, place: str) -> list[str]:
         """Commands that use the run."""
-        return [fusion_command(self.fusion.formula, place), f"sparserank predict {place} RUNS... --run fused.run"]
+        return [
+            self.fusion.export_command(self.result.model, place),
+            f"sparserank predict {place} RUNS... --run fused.run",
+        ]
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
@@ -130,13 +127,8 @@ def render_fusion(result: FusionResult, place: str | None = None) -> str:
     Parameters
         place   the directory of the run, for commands; None: there is none
     """
-
-    def export(model: RankingModel, at: str) -> str:
-        return fusion_command(formula_of(model), at)
-
-    commands = commands_of_sizes(result.selection, place, export, "result.formula", "result.selection")
     section = Section("Retrievers", _formula(result), [retriever_table(result)])
-    return render_page(result.by_retriever, section, commands, claims=result.claims)
+    return render_page(result, place, result.by_retriever, section)
 
 
 def retriever_table(result: FusionResult) -> Table:

@@ -6,14 +6,14 @@ from __future__ import annotations
 import math
 import shlex
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sparserank.crossval.choice import Candidate, reference_name
 from sparserank.crossval.tree_rivals import AS_IN, BEYOND, WITHOUT
-from sparserank.export import ENGINES, export_command
+from sparserank.export import ENGINES
 from sparserank.options import option
 from sparserank.report.document import Fact
 from sparserank.report.tables import sizes_against
@@ -26,8 +26,6 @@ from sparserank.text import MIN_NAME, change, figure, percent, shortened, visibl
 
 MAX_LINES, MAX_WIDTH, MIN_WIDTH = 30, 100, 80
 MAX_NAME, MAX_NAME_NARROW = 34, 20  # characters of a name in a row of figures; the report has it in full
-FIGURES = 38  # characters of a feature's line without its name and its substitute
-BARE = 30  # those without bars and half-samples
 VERBOSE = "--verbose"
 ALONE = "best alone: "
 MAX_SIZES = 8
@@ -106,21 +104,30 @@ class Screen:
         for _, n, mean, chosen in rows:
             share = change(mean, result.reference.mean) if len(cells) > 1 else ""
             cells.append([f"{n or '-':>{len(noun)}}", figure(mean), share, chosen])
-        most = min(MAX_NAME if wide else MAX_NAME_NARROW, max(len(name) for name, *_ in rows))
-        room, cells = self.beside(cells, most, 2)
-        names = ["", *(_row_name(name, room) for name, *_ in rows)]
-        width = max(map(len, names))
-        lines = [[f"{name:{width}} {n}", *line] for name, (n, *line) in zip(names, cells, strict=True)]
+        most = MAX_NAME if wide else MAX_NAME_NARROW
+        fitted = self.fitted(["", *(name for name, *_ in rows)], cells, most, 2, _row_name)
+        width = max(len(name) for name, *_ in fitted)
+        lines = [[f"{name:{width}} {n}", *line] for name, n, *line in fitted]
         return aligned(lines, "<", ">7", ">", "<")
 
-    def beside(self, cells: list[list[str]], most: int, extra: int) -> tuple[int, list[list[str]]]:
-        """(characters of a name in front of these cells, the cells), so that no figure of a table has to be cut. If
-        there is no room for names of `most` characters, the column `extra` is left out."""
+    def fitted(
+        self,
+        names: Sequence[str],
+        cells: list[list[str]],
+        most: int,
+        extra: int,
+        short: Callable[[str, int], str] = shortened,
+    ) -> list[list[str]]:
+        """The lines of a table, each a name and its cells, the head first, so that no figure has to be cut. Names have
+        at most `most` characters; if there is no room for them, the column `extra` of the cells is left out."""
+        longest = min(most, max(map(len, names)))
         for shown in (cells, [[*row[:extra], "", *row[extra + 1 :]] for row in cells]):
             room = self.width - sum(max(map(len, column)) + 2 for column in zip(*shown, strict=True))
-            if room >= most:
+            if room >= longest:
                 break
-        return min(room, most), shown
+        head, *others = names
+        fitting = [head, *(short(name, min(room, longest)) for name in others)]
+        return [[name, *line] for name, line in zip(fitting, shown, strict=True)]
 
     def best(self) -> list[Row]:
         """The model with the highest mean, unless it is the chosen one or all features."""
@@ -164,18 +171,14 @@ class Screen:
         """The selected features, the most costly to leave out first, in at most `room` lines."""
         shown, rest = first_of(sorted(rows, key=_by_loss), room)
         largest = max([*(row["loss"] for row in rows if row["loss"] is not None), NO_LOSS])
-        kept, bar_width = [self.kept(row) for row in shown], BAR
         halves = "" if self.result.stability is None else f" chosen on {self.result.stability.n_samples} half-samples"
-        room_of_name = self.width - FIGURES - max([len(f"  {halves}") if halves else 0, *map(len, kept)])
-        if max((len(visible(row["name"])) for row in shown), default=0) > room_of_name:  # names matter more
-            halves, kept, bar_width, room_of_name = "", [""] * len(shown), 0, self.width - BARE
         costed = any(row["cost"] is not None for row in rows)
-        lines = [["feature", "weight", "change if left out" if costed else "", halves]]
-        for row, often in zip(shown, kept, strict=True):
-            # A model needs a feature.
-            name, loss = shortened(row["name"], room_of_name), _left_out(row) if costed and len(rows) > 1 else ""
-            bar = "=" * round(bar_width * max(row["loss"] or 0.0, 0.0) / largest)
-            lines.append([name, f"{row['weight']:+.3f}", f"{loss:>7} {bar}", f" {often}"])
+        cells = [["weight", "change if left out" if costed else "", halves]]
+        for row in shown:
+            loss = _left_out(row) if costed and len(rows) > 1 else ""  # a model needs a feature
+            bar = "=" * round(BAR * max(row["loss"] or 0.0, 0.0) / largest)
+            cells.append([f"{row['weight']:+.3f}", f"{loss:>7} {bar}", f" {self.kept(row)}"])
+        lines = self.fitted(["feature", *(visible(row["name"]) for row in shown)], cells, self.width, 2)
         return [*aligned(lines, "<", ">8", "<", "<"), *self.others(rest)]
 
     def kept(self, row: Fact) -> str:
@@ -200,10 +203,9 @@ class Screen:
     def feature_groups(self, rows: Sequence[Fact], room: int) -> list[str]:
         """The groups in use, the most costly to leave out first."""
         shown, rest = first_of(sorted(rows, key=_by_loss), room)
-        lines = [["group", "cost", "features", "change if left out"]]
-        for row in shown:
-            name = shortened(row["group"], self.width // 3)
-            lines.append([name, f"{row['group_cost']:g}", str(len(row["features"])), f"{_left_out(row):>7}"])
+        cells = [["cost", "features", "change if left out"]]
+        cells += [[f"{r['group_cost']:g}", str(len(r["features"])), f"{_left_out(r):>7}"] for r in shown]
+        lines = self.fitted(["group", *(row["group"] for row in shown)], cells, self.width // 3, 1)
         return [*aligned(lines, "<", ">8", ">8", "<"), *self.more_names([row["group"] for row in rest])]
 
     def more_names(self, names: Sequence[str], what: str = "") -> list[str]:
@@ -297,11 +299,10 @@ class Screen:
 
     def exports(self, place: str) -> list[str]:
         """Commands that use the run; place: its directory, quoted."""
-        engine = self.result.plan.engine or "sql"
-        request = self.result.origin and self.result.origin.options.get("query")
-        command = export_command(self.result.model, place, engine, request)
+        command = self.result.export_command(self.result.model, place)
         if command:
             return [command]
+        engine = self.result.plan.engine or "sql"
         fills = other_fills(ENGINES[engine], self.result.model)  # which select cannot avoid by leaving out transforms
         return [f"the same command with {option('missing', 'zero')}, for {engine}"] if fills else []
 

@@ -11,6 +11,7 @@ import numpy as np
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, reference_name
 from sparserank.data.fusion.norms import MINMAX, RRF, Norm
+from sparserank.export.fusion import fusion_command
 from sparserank.lazy import cached_property
 from sparserank.model.feature import Feature
 from sparserank.model.fusion import FusionFormula, formula_of
@@ -98,6 +99,8 @@ class FusionResult(Result):
     >>> result.weights
     {'good': 1.0}
     """
+
+    EXPRESSIONS = ("result.formula", "result.selection")
 
     selection: SelectionResult
     facts: FusionFacts
@@ -229,6 +232,9 @@ class FusionResult(Result):
             used = next(used for own, used in zip(self.selection.by_size, self.selection.used, strict=True) if own is c)
             return used[0].rpartition(":")[2]
         return c.penalty.rpartition(" on ")[2]
+
+    def export_command(self, model: RankingModel, place: str) -> str:
+        return fusion_command(formula_of(model), place)
 
     def render_screen(self) -> list[str]:
         from sparserank.report.fusion import fusion_lines

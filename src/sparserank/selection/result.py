@@ -19,6 +19,7 @@ from sparserank.crossval.stability import Stability
 from sparserank.crossval.substitutes import RedundantFeatures
 from sparserank.errors import ParameterError
 from sparserank.evaluation import Comparison
+from sparserank.export import export_command
 from sparserank.files import atomic_write
 from sparserank.lazy import cached_property
 from sparserank.losses import loss_name
@@ -46,7 +47,12 @@ CERTIFICATE = ("status", "kkt_violation", "gap", "gap_condition")  # fields of t
 
 
 class Result(ABC):
-    """A finished result: what it says, as text, as a page and as files."""
+    """A finished result: what it says, as text, as a page and as files.
+
+    EXPRESSIONS   of the chosen model, and of the selection with the models of all sizes, in Python
+    """
+
+    EXPRESSIONS = ("result.model", "result")
 
     @property
     @abstractmethod
@@ -69,6 +75,10 @@ class Result(ABC):
     @abstractmethod
     def render_page(self, place: str | None = None) -> str:
         """The report, one self-contained HTML page; place: the directory of the run, for commands."""
+
+    @abstractmethod
+    def export_command(self, model: RankingModel, place: str) -> str:
+        """The command that exports a model of the run in this directory, quoted; '' if there is none."""
 
     @property
     def headline(self) -> str:
@@ -311,6 +321,10 @@ class SelectionResult(Result):
     @property
     def selected(self) -> SelectionResult:
         return self
+
+    def export_command(self, model: RankingModel, place: str) -> str:
+        request = self.origin and self.origin.options.get("query")
+        return export_command(model, place, self.plan.engine or "sql", request)
 
     def render_screen(self) -> list[str]:
         from sparserank.report.screen import screen_lines
