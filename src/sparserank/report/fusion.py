@@ -49,7 +49,8 @@ class FusionScreen(Screen):
 
     def best(self) -> list[Row]:
         """The choice of the rule by itself if the named formula is chosen; otherwise the best formula."""
-        c, choice = self.result.choice.contender, self.result.choice
+        c = self.result.choice.contender
+        choice = self.result.choice
         if c is None or choice.chosen is not choice.named or c is choice.named or choice.rule.limit is not None:
             return super().best()
         return [] if c.formula else [(self.shown("best learned", c), c.n_features, c.mean, "")]
@@ -74,7 +75,8 @@ class FusionScreen(Screen):
         """The kept retrievers, and the change if each is switched off."""
         rows = [row for row in self.fusion.rows() if row["kept"]]
         shown, rest = first_of(rows, room, 1)
-        often, costs = self._often(), bool(self.fusion.facts.costs)
+        often = self._often()
+        costs = bool(self.fusion.facts.costs)
         optional = ["cost" if costs else "", "half-samples" if often else ""]
         cells = [["weight", f"alone {self.result.metric}", "if switched off", *optional]]
         for row in shown:
@@ -96,12 +98,14 @@ class FusionScreen(Screen):
         """{kept retriever: '97 of 100'}, the number of half-samples on which any of its norms was selected."""
         if self.result.stability is None:
             return {}
-        n, rows = self.result.stability.n_samples, self.fusion.by_retriever.facts["features"]
+        n = self.result.stability.n_samples
+        rows = self.fusion.by_retriever.facts["features"]
         return {row["feature"]: f"{round(row['selection_frequency'] * n)} of {n}" for row in rows}
 
     def unused(self, n_pairs: int) -> str:
         """The retrievers that can be switched off; `n_pairs` is ignored."""
-        fusion, dropped = self.fusion, self.fusion.dropped
+        fusion = self.fusion
+        dropped = self.fusion.dropped
         if not dropped:
             return "Every retriever is kept."
         text = f"Switched off: {', '.join(shortened(name, MAX_RETRIEVER) for name in dropped)}."
@@ -133,7 +137,8 @@ def render_fusion(result: FusionResult, place: str | None = None) -> str:
 
 def retriever_table(result: FusionResult) -> Table:
     """Every retriever: its weight, its metric by itself, and the loss if it is switched off."""
-    selection, facts = result.selection, result.facts
+    selection = result.selection
+    facts = result.facts
     columns: dict[str, Column] = {
         "retriever": "{retriever}",
         "weight": lambda row: shown_weight(row["weight"], 3) if row["kept"] else "off",

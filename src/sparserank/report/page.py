@@ -68,7 +68,8 @@ def render_page(
         selected   the section about the selected features; by default a table of features
     """
     found = shown or result.selected
-    constant, better = ", ".join(found.constant_features), found.rivals.better
+    constant = ", ".join(found.constant_features)
+    better = found.rivals.better
     never = f"Features that are never used, because they are constant within every query: {constant}."
     return to_html(
         heading(found.choice, found.n_all, found.noun, "" if better is None else better.name),
@@ -96,7 +97,9 @@ def how_sure(claims: Sequence[Claim]) -> Table:
 
 def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
     """The selected features, and the evidence for them."""
-    noun, redundant, found = result.noun, result.redundant, result.queries
+    noun = result.noun
+    redundant = result.redundant
+    found = result.queries
     levels = column_table(result.model)
     more = [words_table(result), *([levels] if levels.rows else []), zeroed_table(result)]
     yield replace(selected, tables=[*selected.tables, *more], pictures=_worth(result))
@@ -158,7 +161,8 @@ def _steps(result: SelectionResult) -> list[Picture]:
 
 
 def _quality(result: SelectionResult) -> str:
-    plan, rules = result.plan, result.plan.metric.convention
+    plan = result.plan
+    rules = result.plan.metric.convention
     scored = "out of fold, over all training and" if plan.protocol == "cv" else "on the"
     stepped = any(row["steps"] is not None for row in result.facts["features"])
     return (

@@ -64,7 +64,8 @@ class Screen:
 
     def lines(self, folder: str | None, most: int, k: bool) -> list[str]:
         """At most `most` lines: if they are too many, without empty lines; then short; then with fewer features."""
-        commands, room = [] if folder is None else self.commands(folder, k), MIN_FEATURES + 2
+        commands = [] if folder is None else self.commands(folder, k)
+        room = MIN_FEATURES + 2
         lines = self.body(room)
         if len(lines) + len(commands) > most:
             lines = [line for line in lines if line]
@@ -93,12 +94,14 @@ class Screen:
 
     def table(self) -> list[str]:
         """The rankers: their means, the change from one reference, and the chosen model compared with each."""
-        result, wide = self.result, self.width == MAX_WIDTH
+        result = self.result
+        wide = self.width == MAX_WIDTH
         rows = [] if result.change is None else [_row(result.reference, result.change.row)]
         rows += [_row(result.against_all, self.all)] if result.dense is not result.chosen else []
         rows.append((self.shown("chosen", result.chosen), result.chosen.n_features, result.chosen.mean, ""))
         rows += [*self.best(), *(_row(r, r.name) for r in self.rivals()), *self.alone()]
-        noun, star = f"{result.noun}s", "*" if self.has_intervals else ""
+        noun = f"{result.noun}s"
+        star = "*" if self.has_intervals else ""
         against = f"against {self.measure if wide or result.change is not None else 'all'}"
         cells = [[noun, result.metric, against, f"chosen against row{star}"]]
         for _, n, mean, chosen in rows:
@@ -131,7 +134,8 @@ class Screen:
 
     def best(self) -> list[Row]:
         """The model with the highest mean, unless it is the chosen one or all features."""
-        best, result = self.result.best, self.result
+        best = self.result.best
+        result = self.result
         others = [c for c in result.by_size if c is best and c is not result.chosen]
         return [(self.shown("best of ours", c), c.n_features, c.mean, "") for c in others]
 
@@ -183,7 +187,8 @@ class Screen:
 
     def kept(self, row: Fact) -> str:
         """The number of half-samples that select a feature, and its substitute."""
-        stability, said = self.result.stability, []
+        stability = self.result.stability
+        said = []
         if stability is not None:
             said.append(f"{round(row['selection_frequency'] * stability.n_samples)} of {stability.n_samples}")
         if row["substitute"] is not None:
@@ -219,7 +224,8 @@ class Screen:
         return self.size_lines(self.some_sizes())
 
     def size_lines(self, shown: Sequence[Candidate]) -> list[str]:
-        result, by_cost = self.result, self.result.choice.by_cost
+        result = self.result
+        by_cost = self.result.choice.by_cost
         sizes, changes = sizes_against(shown, result.chosen, result.reference.mean, by_cost)
         width = max(map(len, [*sizes, *changes]))
         first = f"{'cost' if by_cost else result.noun + 's'}, at most"
@@ -228,7 +234,9 @@ class Screen:
 
     def some_sizes(self) -> list[Candidate]:
         """Sizes that grow by about half, including the chosen one and the best."""
-        by_size, by_cost, chosen = self.result.by_size, self.result.choice.by_cost, self.result.chosen
+        by_size = self.result.by_size
+        by_cost = self.result.choice.by_cost
+        chosen = self.result.chosen
         best = max(by_size, key=lambda c: c.mean)
         if by_cost:
             wanted = by_size[:: max(len(by_size) // (MAX_SIZES - 2), 1)]
@@ -246,7 +254,9 @@ class Screen:
         n = self.result.n_all - self.result.chosen.n_features
         if n == 0:
             return ""
-        said, constant, left = [], len(self.result.constant_features), self.result.redundant.left
+        said = []
+        constant = len(self.result.constant_features)
+        left = self.result.redundant.left
         dropped = self.result.plan.count(self.result.plan.never)
         if dropped:
             said.append(f"{dropped} {'was' if dropped == 1 else 'were'} left out beforehand")
@@ -282,7 +292,9 @@ class Screen:
 
     def commands(self, folder: str, k: bool) -> list[str]:
         """The next commands, for the folder of a run."""
-        plan, chosen, sizes = self.result.plan, self.result.chosen, self.some_sizes()
+        plan = self.result.plan
+        chosen = self.result.chosen
+        sizes = self.some_sizes()
         again = k and plan.guarantee is None and plan.k is None and plan.budget is None
         by_cost = self.result.choice.by_cost
         size, limit, words = ("cost", "budget", "lower cost") if by_cost else ("n_features", "k", "smaller size above")

@@ -96,10 +96,12 @@ class Comparisons:
         fitted = self.on_folds.fit(store, progress)
         found: list[ComparedRival] = []
         if fitted:
-            rivals, for_model = Rivals(choice, fitted), self.on_folds.for_model
+            rivals = Rivals(choice, fitted)
+            for_model = self.on_folds.for_model
             found = [compared(rivals, r, choice, for_model.get(r.name, "")) for r in fitted]
         report = RivalReport(tuple(found), tuple(self.on_folds.left_out), not self.cv.tries_steps)
-        better, chosen = report.better, choice.chosen
+        better = report.better
+        chosen = choice.chosen
         if better is None:
             return report
         features = {f: candidate_set.features(chosen, f) for f in self.cv.folds or [FINAL]}
@@ -154,7 +156,9 @@ class Comparisons:
     ) -> Queries:
         """Compare the chosen model query by query with the ranker in use, or else the dense model: on the test queries,
         or else on those on which candidates are evaluated, each scored by models that have not seen it."""
-        metric, cv, rival = self.plan.metric, self.cv, self.held or dense
+        metric = self.plan.metric
+        cv = self.cv
+        rival = self.held or dense
         models: dict[int, tuple[RankingModel, InUse, InUse]] = {}
         final = test is not None or not cv.folds
 

@@ -273,9 +273,12 @@ class SelectionResult(Result):
         change = self.change
         if change is None:
             return self.against_all
-        unknown = tuple(RivalDifference(c.mean - change.mean, -math.inf, math.inf) for c in self.by_size)
-        figures = (change.mean, change.difference, change.low, change.high)
-        return ComparedRival("today's ranker", change.n_features, *figures, for_model="", sizes=unknown)
+        known = (change.low, change.high)
+        unknown = (-math.inf, math.inf)
+        sizes = [(c.mean - change.mean, *(known if c is self.chosen else unknown)) for c in self.by_size]
+        figures = (change.mean, change.difference, *known)
+        compared = tuple(RivalDifference(*size) for size in sizes)
+        return ComparedRival("today's ranker", change.n_features, *figures, for_model="", sizes=compared)
 
     @property
     def leads(self) -> dict[str, float]:
@@ -368,13 +371,15 @@ class SelectionResult(Result):
     def smaller(self) -> str:
         """Says that without one feature, which may be left out, the others would do by the rule, and why they were not
         chosen; '' if there is none."""
-        choice, kept = self.choice, {j for p in self.plan.penalties for j in p.keep}
+        choice = self.choice
+        kept = {j for p in self.plan.penalties for j in p.keep}
         known = [row for row in self.facts["features"] if row["loss"] is not None]
         rows = [row for row in known if kept.isdisjoint(self.model.columns[row["feature"]])]
         if not rows or choice.by_cost or choice.chosen.formula or len(self.model.columns) < 2:
             return ""
         best = min(rows, key=lambda row: row["loss"])
-        name, loss = best["feature"], best["cost"][self.metric]["cost"]
+        name = best["feature"]
+        loss = best["cost"][self.metric]["cost"]
         within = choice.rule.small_enough(choice.loss(choice.chosen) + loss, choice.unit)
         if not {"estimate": within, "limit": loss < 0}.get(choice.margin_kind):
             return ""
@@ -419,7 +424,8 @@ class SelectionResult(Result):
         before: tuple[str, ...] = ()
         out = []
         for used in self.used:
-            enter, leave = set(used).difference(before), set(before).difference(used)
+            enter = set(used).difference(before)
+            leave = set(before).difference(used)
             out.append((tuple(f for f in used if f in enter), tuple(f for f in before if f in leave)))
             before = used
         return out
@@ -433,7 +439,9 @@ class SelectionResult(Result):
         return frame_of(costed(self.facts["feature_groups"], self.plan.metrics, ("group", "group_cost", "features")))
 
     def to_json(self) -> dict[str, Any]:
-        plan, facts, full = self.plan, self.facts, self.all_features
+        plan = self.plan
+        facts = self.facts
+        full = self.all_features
         content = {
             **self.opening(FORMAT, FORMAT_VERSION),
             "notes": self.notes,

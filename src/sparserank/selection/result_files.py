@@ -35,7 +35,8 @@ def write_results(result: Result, folder: Path) -> list[Path]:
     """Write model.json, models.json, path.parquet, per_query.parquet, report.html and result.json. Each file is written
     completely or not at all, tables and the report only if their packages are installed; otherwise those of an earlier
     choice are removed."""
-    selection, sizes = result.selected, result.selected.by_size
+    selection = result.selected
+    sizes = result.selected.by_size
     written = [folder / "model.json", folder / MODELS]
     selection.model.save(written[0])
     save_size_models(selection.models, [selection.choice.mean(c) for c in sizes], written[1])
