@@ -74,20 +74,19 @@ CYCLES: set[str] = set()
 # Permanent upward imports, from function to module: thin functions that import when they are called. They are not
 # counted in the lists above.
 THIN = {
-    ("selection.result_files._page", "report.fusion"): "a job renders its page at the end",
-    ("selection.result_files._page", "report.page"): "a job renders its page at the end",
     ("selection.result_files.write_lists", "report.for_model"): "a job renders its page at the end",
     ("model.ranking_model.RankingModel.export", "export"): "shortcut for export.export(model)",
     ("model.ranking_model.RankingModel.from_pipeline", "pipelines"): "alternative constructor",
     ("selection.result.SelectionResult._repr_html_", "report.page"): "display hook of notebooks",
+    ("selection.result.SelectionResult._repr_html_", "report.tables"): "display hook of notebooks",
     ("paths.result.PathResult.plot", "report.figures"): "shortcut for plot_path(path)",
     ("selection.result.SelectionResult.plot", "report.size_picture"): "shortcut for plot_sizes(result)",
-    ("selection.result.SelectionResult.report", "report.page"): "shortcut for render_page(result)",
-    ("selection.result.SelectionResult.__str__", "report.screen"): "the screen, as text",
-    ("selection.fusion.FusionResult.__str__", "report.fusion"): "the screen, as text",
+    ("selection.result.SelectionResult.render_page", "report.page"): "the page",
+    ("selection.result.SelectionResult.render_screen", "report.screen"): "the screen, as text",
+    ("selection.fusion.FusionResult.render_screen", "report.fusion"): "the screen, as text",
     ("selection.fusion.FusionResult._repr_html_", "report.fusion"): "display hook of notebooks",
     ("selection.fusion.FusionResult._repr_html_", "report.page"): "display hook of notebooks",
-    ("selection.fusion.FusionResult.report", "report.fusion"): "shortcut for render_fusion(result)",
+    ("selection.fusion.FusionResult.render_page", "report.fusion"): "the page",
 }
 
 # Upward imports under `if TYPE_CHECKING:`, from module to module: declarations of options name the types of values.

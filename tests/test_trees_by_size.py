@@ -18,7 +18,7 @@ from sparserank.datasets import make_ranking
 from sparserank.errors import DataError
 from sparserank.evaluation import per_query_values
 from sparserank.paths import PathPlan
-from sparserank.report.claims import lead
+from sparserank.report.page import lead
 from sparserank.selection.plan import make_plan
 from tests.support.command_line import Cli
 from tests.support.shortcuts import no_processes
@@ -184,12 +184,12 @@ def test_the_row_of_a_rival_names_the_features_that_are_missing(frame, trained, 
     assert row.name == "LightGBM as in mine.txt, without brand"
     assert row.title == "LightGBM as in mine.txt, without brand, on 4 features"
     assert "mine.txt, without brand  " in str(result)
-    assert any(row.name in sentence for sentence in result.rivals.sentences("ndcg@10", "95%"))
+    assert any(row.name in sentence for sentence in result.sentences)
     assert row.lacks == ("brand",)
     handicap = "LightGBM as in mine.txt is handicapped: it is trained without brand, which the table does not have."
     assert handicap in str(result).partition("ndcg@10  against")[0]  # above the table
     assert handicap in result.sentences
-    assert handicap in lead(result)
+    assert handicap in lead(result.claims)
     assert result.to_json()["rivals"][0]["lacks"] == ["brand"]
     whole = sr.RankingDataset(numeric.assign(brand=1.0), frame["label"], frame["qid"])
     names = [tree_rivals(trained, whole).rival.name]

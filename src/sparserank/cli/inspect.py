@@ -243,7 +243,7 @@ def _compared(row: dict[str, Any], rule: str, rise: float) -> str:
 
 
 def _formula(path: Path, formula: FusionFormula, metadata: Mapping[str, Any]) -> None:
-    from sparserank.selection.statements import counted
+    from sparserank.selection.claims import counted
     from sparserank.text import figure
 
     terms = [{"retriever": t.retriever, "weight": t.weight} for t in formula.terms]

@@ -43,6 +43,7 @@ from sparserank.options.selection import SELECT
 from sparserank.paths.refits import NamedFormulas
 from sparserank.penalties.rules import ALPHA
 from sparserank.selection.ablation import Ablation, ablation_of_sizes
+from sparserank.selection.claims import counted
 from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
@@ -57,7 +58,6 @@ from sparserank.selection.notes import (
 )
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import counted
 from sparserank.text import FIRST_LOOK, Caution, change
 from sparserank.transforms import NONE, STEPS
 from sparserank.workdir.pieces import WorkStore, kept

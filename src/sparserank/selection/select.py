@@ -48,7 +48,7 @@ from sparserank.selection.requests import (
     without_lowering,
 )
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.result_files import RESULT_FILES, write_results
+from sparserank.selection.result_files import RESULT_FILES, notes_of_files, write_results
 from sparserank.selection.trees_selection import TreesSelection
 from sparserank.shards.dask import usable_client
 from sparserank.text import Caution, brief, listed
@@ -336,7 +336,7 @@ def _finished(ready: Prepared, sources: Mapping[str, Any], chosen: AllSelectOpti
             origin=origin_of(sources, ready.used, chosen, start),
             suspects=suspects,
             change=change,
-            notes=[*of_request, *found.notes, *map(Caution, suspects.values()), *ready.notes],
+            notes=[*of_request, *found.notes, *map(Caution, suspects.values()), *ready.notes, *notes_of_files(store)],
         )
         ready.check()
         if store is not None:
