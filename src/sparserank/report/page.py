@@ -32,7 +32,8 @@ from sparserank.report.tables import (
     zeroed_table,
 )
 from sparserank.selection.claims import EXPECTED, FIRST, KEEP, QUALITY, STABILITY, Claim, heading
-from sparserank.selection.result import Result, SelectionResult
+from sparserank.selection.fusion import FusionResult
+from sparserank.selection.result import SelectionResult
 from sparserank.text import listed, signed
 
 COSTS_ARE = (
@@ -175,7 +176,7 @@ def _quality(result: SelectionResult) -> str:
     )
 
 
-def selection_fragment(result: Result, selected: Table) -> str:
+def selection_fragment(result: SelectionResult | FusionResult, selected: Table) -> str:
     """The view for a notebook cell: the choice, the sentences, the table `selected`, every size, and the picture if
     matplotlib is installed."""
     pictures = [size_picture(result.selected)] if importlib.util.find_spec("matplotlib") else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from sparserank.options.arguments import check_arguments
 from sparserank.selection.claims import FIRST, Claim, claims, counted, queries
 from sparserank.selection.queries import Added, QueryDifference
 from sparserank.selection.result import FORMAT, FORMAT_VERSION, Result, SelectionResult
+from sparserank.selection.result_files import write_results
 from sparserank.selection.rivals import ComparedRival
 from sparserank.text import relative, shortened
 from sparserank.transforms import NONE
@@ -105,6 +107,9 @@ class FusionResult(Result):
     @property
     def selected(self) -> SelectionResult:
         return self.selection
+
+    def write(self, folder: Path) -> list[Path]:
+        return write_results(self, folder)
 
     @cached_property
     def formula(self) -> FusionFormula:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from sparserank import __version__
 from sparserank.arrow import frame_of
@@ -53,10 +53,11 @@ class Result(ABC):
     def claims(self) -> list[Claim]:
         """What the data support, the most important first."""
 
-    @property
+    kind: ClassVar[str] = "result"  # of the folder that `save` writes
+
     @abstractmethod
-    def selected(self) -> SelectionResult:
-        """The models of every size, and what is known about them."""
+    def write(self, folder: Path) -> list[Path]:
+        """Write the files of the result into a folder."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -104,7 +105,7 @@ class Result(ABC):
         return Path(path)
 
     def save(self, folder: str | os.PathLike) -> list[Path]:
-        """Write model.json, models.json, result.json, path.parquet, per_query.parquet and report.html.
+        """Write the files of the result, such as model.json, result.json and report.html.
 
         Parameters
         ----------
@@ -122,8 +123,8 @@ class Result(ABC):
             The folder contains other files, or cannot be written.
         """
         check_arguments(Result.save, locals())
-        with WorkDirectory(folder, "result") as directory:
-            return write_results(self, directory.path)
+        with WorkDirectory(folder, self.kind) as directory:
+            return self.write(directory.path)
 
 
 @dataclass(frozen=True, repr=False)
@@ -310,7 +311,11 @@ class SelectionResult(Result):
 
     @property
     def selected(self) -> SelectionResult:
+        """The models of every size, and what is known about them."""
         return self
+
+    def write(self, folder: Path) -> list[Path]:
+        return write_results(self, folder)
 
     def render_screen(self) -> list[str]:
         from sparserank.report.screen import screen_lines
