@@ -182,8 +182,7 @@ class FittedPaths:
         labels = [label for label, paths in waiting.items() for _ in paths]
         efforts = {t.label: t.effort for t in self.tasks}
         left = TimeLeft(labels, min(self.n_workers, len(labels)), efforts, self._later)
-        first, *_ = stages = self._stages(waiting, np.inf)
-        for stage in stages:
+        for stage in self._stages(waiting, np.inf):
             self._teach(stage[0].transform, store, lambda what: report(what, left.seconds()))
             one = partial(_one_path, self.works[stage[0].transform].for_a_process())
             arguments = [(replace(_ready(t, done), transform=RAW),) for t in stage]  # `one` has the transform
@@ -192,10 +191,7 @@ class FittedPaths:
                     if outcome.error is not None:
                         raise outcome.error
                     task = stage[outcome.index]
-                    if stage is first and outcome.index < self.n_workers < len(stage):  # includes the start of a worker
-                        left.skip(task.label)
-                    else:
-                        left.finished(task.label, outcome.seconds)
+                    left.finished(task.label, outcome.seconds)
                     yield task, outcome.result, outcome.seconds, left.seconds
 
     def _in_lockstep(self, waiting: Waiting, done: Paths, store: WorkStore | None, report: Report) -> Computed:
