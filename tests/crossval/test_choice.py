@@ -122,9 +122,7 @@ def test_what_the_queries_cannot_tell_is_the_first_sentence() -> None:
     assert choice.resolution > 0.05
     assert told.startswith("These 40 queries cannot rule out a loss below ")
     assert "; to rule out 2%, you would need roughly " in told
-    assert rule.startswith(
-        "Rule: smallest model with an estimated loss of at most 1%. Loss against the best of 4 models"
-    )
+    assert rule.startswith("Rule: smallest model with an estimated loss of at most 1% against the best of 4 models")
     other = choice.other
     assert other is not None
     n, both = choice.chosen.n_features, sorted([choice.chosen.n_features, other.n_features])
@@ -161,7 +159,7 @@ def test_limits_on_size_and_cost() -> None:
     assert choose([small, large], rule=Rule(k=5)).chosen is small
     assert choose([small, large], rule=Rule(budget=6.0)).chosen is large
     five = choose([small, large], rule=Rule(k=5))
-    assert "Rule: best model with at most 5 features. " in " ".join(sentences(five, "map", 9))
+    assert "Rule: the best model with at most 5 features. " in " ".join(sentences(five, "map", 9))
     assert five.margin_kind == "limit"
     with pytest.raises(DataError, match="within 1 feature;"):
         choose([small, large], rule=Rule(k=1))
@@ -176,9 +174,9 @@ def test_the_sentences_have_the_numbers_of_the_choice() -> None:
     assert percent == pytest.approx(100 * choice.bound(four) / large.mean, abs=0.1)
     assert percent >= 100 * choice.bound(four) / large.mean  # never rounded down
     estimate = 100 * choice.loss(four) / large.mean
-    best = "Loss against the best of 2 models (9 features)"
+    best = "against the best of 2 models (9 features)"
     assert rule.startswith(
-        f"Rule: smallest model with an estimated loss of at most 1%. {best}: {estimate:.1f}%, at most "
+        f"Rule: smallest model with an estimated loss of at most 1% {best}: {estimate:.1f}%, at most "
     )
     assert shows.startswith(
         "These 400 queries, 30 of them with the value 0 for every model, cannot rule out a loss below "
@@ -192,7 +190,7 @@ def test_one_query_gives_no_bound() -> None:
     assert choice.chosen is b
     few, rule = sentences(choice, "map", 5)
     assert few == "1 query is too few to bound the loss of a model; at least 10 are needed."
-    assert rule.endswith("Loss against the best of 2 models: 0.0%.")
+    assert rule.endswith("against the best of 2 models: 0.0%.")
     assert choice.other is None
     assert not choice.is_corrected
     same = [Candidate("l1", k, 0.0, k, k, float(k), np.ones(20)) for k in (1, 2)]

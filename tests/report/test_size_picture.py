@@ -184,7 +184,7 @@ def test_the_lead_is_short_and_its_figures_are_those_of_the_result(result: sr.Se
     above = replace(result, rivals=RivalReport((better, rival("poor", -50.0, result))))
     (rivals,) = [text for text in lead(above.claims) if text.startswith("Chosen against LightGBM")]
     assert "0.9900" in rivals
-    assert "no difference shown" in rivals
+    assert "no difference is shown" in rivals
     table = how_sure(above.claims)
     assert table.folded
     assert all(len(row) == 3 for row in table.rows)

@@ -54,9 +54,12 @@ class Ablation:
     ) -> Worth:
         """Ablate the chosen model. substitutes: {feature: its substitute}; correlations: {feature: its correlation with
         its substitute}. Finished refits are kept in `store` and reused."""
-        model, feature_groups, with_groups = self.model, self.cv.feature_groups, self.plan.by_cost
+        model = self.model
+        feature_groups = self.cv.feature_groups
+        with_groups = self.plan.by_cost
         # The selected features, largest weight first: the columns of each, and the first of them.
-        weights, firsts = model.weights, [model.sources[name][0] for name in model.weights]
+        weights = model.weights
+        firsts = [model.sources[name][0] for name in model.weights]
         alone = [np.array(model.columns[name]) for name in weights]
         features = np.array([f.index for f in firsts], dtype=np.int64)
         used = sorted(feature_groups.used(model.support), key=lambda g: -feature_groups.costs[g]) if with_groups else []
@@ -141,7 +144,8 @@ class Ablation:
     def _rows(self, f: int, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]] = ()) -> list[sp.csr_array]:
         """Coefficients in fold f: of the candidate, without each set of features, and with one feature swapped for
         another."""
-        own, width = self.candidate_set.coefficients(self.chosen, f), self.candidate_set.width(self.chosen)
+        own = self.candidate_set.coefficients(self.chosen, f)
+        width = self.candidate_set.width(self.chosen)
         feature = own.indices // width  # of each coefficient
         rows = [own, *(without_entries(own, np.isin(feature, features)) for features in sets)]
         return [*rows, *(_moved(own, feature == j, (other - j) * width) for j, other in swaps)]

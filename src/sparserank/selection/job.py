@@ -243,7 +243,7 @@ class SelectionJob:
             models=models,
             size_costs=size_costs,
             paths={t: replace(candidate_set.path(t), values=None) for t in candidate_set.tasks},
-            all_features=against_all_features(choice, dense, choice.by_size),
+            all_features=against_all_features(choice, dense),
             worth=worth,
             stability=stability,
             redundant=redundant,

@@ -19,9 +19,8 @@ from sparserank.model.size_models import save_size_models
 from sparserank.workdir.pieces import WorkStore
 
 if TYPE_CHECKING:
-    from sparserank.selection.fusion import FusionResult
     from sparserank.selection.lists import TreesSelection
-    from sparserank.selection.result import SelectionResult
+    from sparserank.selection.result import ModelResult, SelectionResult
 
 NO_REPORT = "report.html was not written; to include it, run: pip install 'sparserank[report]'"
 NO_TABLES = (
@@ -32,11 +31,12 @@ LIST_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
 RESULT_FILES = ("model.json", MODELS, "result.json", "path.parquet", "per_query.parquet", "report.html")
 
 
-def write_results(result: SelectionResult | FusionResult, folder: Path) -> list[Path]:
+def write_results(result: ModelResult, folder: Path) -> list[Path]:
     """Write model.json, models.json, path.parquet, per_query.parquet, report.html and result.json. Each file is written
     completely or not at all, tables and the report only if their packages are installed; otherwise those of an earlier
     choice are removed."""
-    selection, sizes = result.selected, result.selected.by_size
+    selection = result.selected
+    sizes = result.selected.by_size
     written = [folder / "model.json", folder / MODELS]
     selection.model.save(written[0])
     save_size_models(selection.models, [selection.choice.mean(c) for c in sizes], written[1])
