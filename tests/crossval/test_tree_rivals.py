@@ -14,9 +14,9 @@ import pytest
 
 import sparserank as sr
 from sparserank.crossval import tree_rivals, trees
-from sparserank.crossval import trees_on_folds as rivals
 from sparserank.crossval.tree_files import read_tree_file
 from sparserank.crossval.trees import TreeData, TreeSettings, fit_trees
+from sparserank.crossval.trees_on_folds import TreesOnFolds
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.datasets import make_ranking
@@ -280,11 +280,11 @@ def test_an_interrupt_does_not_wait_for_trees(data, monkeypatch):
         if what.startswith("LightGBM"):
             raise KeyboardInterrupt
 
-    def first_is_quick(self: Any, rival: Any, f: int, columns: Any, seconds: float) -> Any:
-        return {"scores": np.zeros(1), "by_gain": np.arange(8)} if f == 0 else whole(self, rival, f, columns, seconds)
+    def first_is_quick(self: Any, *given: Any) -> Any:
+        return {"scores": np.zeros(1), "by_gain": np.arange(8)} if given[-1] == 0 else whole(self, *given)
 
-    whole = rivals.TreesOfRival.__call__
-    monkeypatch.setattr(rivals.TreesOfRival, "__call__", first_is_quick)
+    whole = TreesOnFolds._trained
+    monkeypatch.setattr(TreesOnFolds, "_trained", first_is_quick)
     before, began = threading.active_count(), time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         sr.select(data, progress=interrupted, n_threads=2, **QUICK)
@@ -293,14 +293,15 @@ def test_an_interrupt_does_not_wait_for_trees(data, monkeypatch):
     assert threading.active_count() <= before
 
 
-def test_where_trees_are_shown_better_the_headline_has_a_remedy(bent, monkeypatch):
+def test_where_trees_are_shown_better_there_is_a_remedy(bent, monkeypatch):
     monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(60, (("num_leaves", 8), ("learning_rate", 0.1))))
     result = sr.select(bent, **QUICK)
     best = result.rivals.better
     assert best is not None
     assert best.high < 0
     remedy = "penalties='steps' may close the gap; to choose features for it, use "
-    assert f"on 4 features is shown to be better; {remedy}" in result.headline
+    assert "chosen against LightGBM on 4 features" in result.headline
+    assert f"the rival is shown to be better; {remedy}" in result.sentence
     stepped = sr.select(bent, **{**QUICK, "penalties": "steps"})
     assert "penalties='steps'" not in stepped.sentence
     assert stepped.best.mean > result.best.mean + 0.1
@@ -429,19 +430,19 @@ def test_categories_are_found_by_names_with_blanks_and_by_number(data, tmp_path)
         given = {"feature_name": own, "categorical_feature": [2]}
         held = lightgbm.Dataset(X, data.relevance, group=np.diff(data.query_ptr), **given)
         lightgbm.train({"objective": "lambdarank", "verbosity": -1}, held, 4).save_model(tmp_path / "m.txt")
-        (rival,) = tree_rivals.tree_rivals(tmp_path / "m.txt", named).trees
+        rival = tree_rivals.tree_rivals(tmp_path / "m.txt", named).rival
         assert rival.settings.categorical == ("a 2",)
         assert rival.columns.tolist() == list(range(8))
 
 
 def test_a_model_of_other_features_gets_those_that_there_are_with_a_note(data, model_file):
     unnamed = tree_rivals.tree_rivals(model_file, data.rename_features([f"x{j}" for j in range(8)]))
-    assert unnamed.trees[0].columns.tolist() == list(range(8))
+    assert unnamed.rival.columns.tolist() == list(range(8))
     assert any("the table has none of these columns, so it uses all of them" in note for note in unnamed.notes)
     names = [*data.feature_names[:3], "price", "age", *data.feature_names[5:]]
     some = tree_rivals.tree_rivals(model_file, data.rename_features(names))
-    assert some.trees[0].columns.tolist() == [0, 1, 2, 5, 6, 7]
-    assert some.trees[0].lacks == data.feature_names[3:5]
+    assert some.rival.columns.tolist() == [0, 1, 2, 5, 6, 7]
+    assert some.rival.lacks == data.feature_names[3:5]
 
 
 PARAMETERS = """# of our nightly job
@@ -519,12 +520,12 @@ def test_every_fold_has_its_share_of_the_time(data, monkeypatch):
     """However many are trained at once, a rival takes no longer than it may."""
     seen: list[float] = []
 
-    def noted(self: Any, rival: Any, f: int, columns: Any, seconds: float) -> Any:
+    def noted(self: Any, each: Any, unseen: Any, seconds: float, *given: Any) -> Any:
         seen.append(seconds)
-        return whole(self, rival, f, columns, seconds)
+        return whole(self, each, unseen, seconds, *given)
 
-    whole = rivals.TreesOfRival.__call__
-    monkeypatch.setattr(rivals.TreesOfRival, "__call__", noted)
+    whole = TreesOnFolds._trained
+    monkeypatch.setattr(TreesOnFolds, "_trained", noted)
     for n_threads, share in ((1, 30.0), (2, 45.0), (8, 90.0)):
         seen.clear()
         sr.select(data, n_threads=n_threads, rival_time=90.0, **QUICK)

@@ -70,8 +70,7 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
-    from sparserank.crossval.saved_trees import scores_of_saved
-    from sparserank.crossval.tree_rivals import columns_in
+    from sparserank.crossval.tree_rivals import columns_in, scores_of_saved
     from sparserank.data.missing import KEEP
     from sparserank.data.run_reader import USUAL, Asked, judgments_of, read_run
     from sparserank.evaluation import compare_systems

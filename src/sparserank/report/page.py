@@ -30,7 +30,7 @@ from sparserank.report.tables import (
     zeroed_table,
 )
 from sparserank.selection.claims import EXPECTED, FIRST, KEEP, QUALITY, STABILITY, Claim, heading
-from sparserank.selection.result import Result, SelectionResult
+from sparserank.selection.result import ModelResult, SelectionResult
 from sparserank.selection.result_files import has_matplotlib
 from sparserank.text import listed, signed
 
@@ -58,7 +58,7 @@ COMPARED_ON = {
 
 
 def render_page(
-    result: Result, place: str | None = None, shown: SelectionResult | None = None, selected: Section | None = None
+    result: ModelResult, place: str | None = None, shown: SelectionResult | None = None, selected: Section | None = None
 ) -> str:
     """One HTML document: no network, pictures inline; its script moves the size at the top.
 
@@ -173,7 +173,7 @@ def _quality(result: SelectionResult) -> str:
     )
 
 
-def selection_fragment(result: Result, selected: Table) -> str:
+def selection_fragment(result: ModelResult, selected: Table) -> str:
     """The view for a notebook cell: the choice, the sentences, the table `selected`, every size, and the picture if
     matplotlib is installed."""
     pictures = [size_picture(result.selected)] if has_matplotlib() else []
@@ -181,7 +181,7 @@ def selection_fragment(result: Result, selected: Table) -> str:
     return to_fragment(result.headline, result.sentences, section, f"n{id(result):x}")
 
 
-def commands_of_sizes(result: Result, place: str | None) -> list[str]:
+def commands_of_sizes(result: ModelResult, place: str | None) -> list[str]:
     """The command that exports the model of each size, or, without a directory, an expression for it; '' if none."""
     selection, (chosen_one, others) = result.selected, result.EXPRESSIONS
 

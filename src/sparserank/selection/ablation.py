@@ -204,12 +204,16 @@ def ablates_sizes(data: RankingDataset) -> bool:
 
 
 def ablation_of_sizes(
-    ablation: Ablation, by_size: Sequence[Candidate], models: Sequence[RankingModel], store: WorkStore | None
+    ablation: Ablation,
+    worth: Worth,
+    by_size: Sequence[Candidate],
+    models: Sequence[RankingModel],
+    store: WorkStore | None,
 ) -> list[dict[str, Costs] | None]:
     """For each candidate, the costs of leaving out each of its features; None for a single feature, in a first look, or
     if it would take long (`--k N` computes it). Finished refits are kept in `store`.
 
-    ablation   of the chosen candidate; models: the final model of each candidate
+    ablation, worth   of the chosen candidate; models: the final model of each candidate
     """
     cv = ablation.cv
     out: list[dict[str, Costs] | None] = [None] * len(by_size)
@@ -222,15 +226,18 @@ def ablation_of_sizes(
     }
     together: dict[Any, list[int]] = {}  # refits of the same kind share their passes
     for i, one in own.items():
+        if one.chosen is ablation.chosen:
+            known = {row["feature"]: row["cost"] for row in worth.features}
+            out[i] = {name: known[name] for name in one.model.columns}
+            continue
         if one.chosen.formula:
             out[i] = one.costs_of(one.unfitted(one.columns))
             continue
         learner = one.learner
-        if isinstance(learner, BoostedSteps) and one.chosen is not ablation.chosen:
+        if isinstance(learner, BoostedSteps):
             learner = replace(learner, draws=1)  # in a third of the time
         together.setdefault((one.candidate_set.transform(one.chosen), learner), []).append(i)
     for (transform, learner), members in together.items():
-        # The learner as well: the same sizes are refitted with fewer draws where none of them is the chosen one.
         depends = repr([learner, [(own[i].key, own[i].model.support.tolist()) for i in members]])
         name = f"ablation-of-sizes-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -15,7 +16,7 @@ from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.rivals import Rival, Rivals
 from sparserank.crossval.tasks import FINAL
-from sparserank.crossval.trees_on_folds import RivalsOnFolds
+from sparserank.crossval.trees_on_folds import TreesOnFolds
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import Comparison, compare_systems, mean_of
 from sparserank.lazy import cached_property
@@ -24,7 +25,6 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, Ranker, compare_queries
 from sparserank.selection.rivals import ComparedRival, RivalReport, compared
 from sparserank.workdir.pieces import WorkStore
-from sparserank.workdir.work import Progress
 
 MAX_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
 
@@ -59,11 +59,12 @@ def best_single_feature(plan: SelectionPlan, work: FoldedPaths, notes: list[str]
 
 @dataclass(frozen=True)
 class Comparisons:
-    """judged: queries on which candidates are evaluated; test: test queries or None; current: ranker in use or None."""
+    """trees: rivals trained on the folds; judged: queries on which candidates are evaluated; test: test queries or
+    None; current: ranker in use or None."""
 
     plan: SelectionPlan
     cv: CrossValidation
-    on_folds: RivalsOnFolds
+    trees: TreesOnFolds
     judged: RankingDataset
     test: RankingDataset | None
     current: InUse | None
@@ -86,27 +87,18 @@ class Comparisons:
         return Rival(LABEL, len(self.current.features), values)
 
     def with_rivals(
-        self,
-        candidate_set: CandidateSet,
-        choice: Choice,
-        store: WorkStore | None,
-        progress: Progress | None,
+        self, candidate_set: CandidateSet, choice: Choice, rivals: Sequence[Rival], store: WorkStore | None
     ) -> RivalReport:
-        """Compare with the rivals that finished in time; trees shown to be better are also run on the chosen
-        features."""
-        fitted = self.on_folds.fit(store, progress)
-        found: list[ComparedRival] = []
-        if fitted:
-            rivals = Rivals(choice, fitted)
-            for_model = self.on_folds.for_model
-            found = [compared(rivals, r, choice, for_model.get(r.name, "")) for r in fitted]
-        report = RivalReport(tuple(found), tuple(self.on_folds.left_out), not self.cv.tries_steps)
+        """Compare with rivals; trees shown to be better are also run on the chosen features."""
+        beside = Rivals(choice, rivals) if rivals else None
+        found = [] if beside is None else [compared(beside, r, choice) for r in rivals]
+        report = RivalReport(tuple(found), tuple(self.trees.left_out), not self.cv.tries_steps)
         better = report.better
         chosen = choice.chosen
-        if better is None:
+        if better is None or not better.for_model:
             return report
         features = {f: candidate_set.features(chosen, f) for f in self.cv.folds or [FINAL]}
-        values = self.on_folds.on_features(better.name, features, store)
+        values = self.trees.on_features(features, store)
         if values is None:
             return report
         on_chosen = replace(better, on_chosen=mean_of(values), chosen_mean=chosen.mean)
@@ -119,10 +111,15 @@ class Comparisons:
         return change(choice, Rivals(choice, [self.held]), self.current, model, self.query_ids)
 
     def on_test(
-        self, candidate_set: CandidateSet, model: RankingModel, dense: Candidate, notes: list[str]
+        self,
+        candidate_set: CandidateSet,
+        model: RankingModel,
+        dense: Candidate,
+        rivals: Sequence[Rival],
+        notes: list[str],
     ) -> Comparison | None:
         """Compare the final model with the final dense model, the best single feature (unless single features are among
-        the others), the ranker in use and trees, on the test queries."""
+        the others), the ranker in use and rivals, on the test queries."""
         test = self.test
         if test is None:
             return None
@@ -137,13 +134,13 @@ class Comparisons:
             systems[alone] = sign * InUse(alone, (name,)).scores(test)
         if self.current is not None:
             systems[self.current.name] = self.current.system(test)
-        return compare_systems(systems | dict(self.on_folds.test_scores), test, self.plan.metrics)
+        systems |= {r.name: test.to_input_order(r.scores(True)) for r in rivals if r.scores}
+        return compare_systems(systems, test, self.plan.metrics)
 
-    def references(self, dense: Candidate, found: RivalReport) -> tuple[Rival, ...]:
+    def references(self, dense: Candidate, strongest: Rival | None) -> tuple[Rival, ...]:
         """The rankers that models of every size are compared with query by query: all features, the strongest rival,
         the ranker in use."""
         full = Rival(reference_name(dense), dense.n_features, dense.values)
-        strongest = None if found.strongest is None else self.on_folds.rivals[found.strongest.name]
         return tuple(r for r in (full, strongest, self.held) if r is not None)
 
     def by_query(
@@ -152,7 +149,7 @@ class Comparisons:
         chosen: Candidate,
         model: RankingModel,
         dense: Candidate,
-        found: RivalReport,
+        strongest: Rival | None,
         test: Comparison | None,
     ) -> Queries:
         """Compare the chosen model query by query with the ranker in use, or else the dense model: on the test queries,
@@ -179,12 +176,9 @@ class Comparisons:
         ]
         data = self.judged if test is None else self.test
         assert data is not None
-        if found.strongest is not None:
-            name = found.strongest.name
-            scores = (
-                self.on_folds.scores[name] if test is None else data.from_input_order(self.on_folds.test_scores[name])
-            )
-            rankers.append(Ranker(name, lambda q, _: scores[data.query_ptr[q] : data.query_ptr[q + 1]]))
+        if strongest is not None and strongest.scores is not None:
+            scores = strongest.scores(test is not None)
+            rankers.append(Ranker(strongest.name, lambda q, _: scores[data.query_ptr[q] : data.query_ptr[q + 1]]))
         if (current := self.current) is not None:
             rankers.append(Ranker(LABEL, lambda _, own: current.scores(own)))
         if test is None:

@@ -9,7 +9,7 @@ from typing import Any, Unpack, cast
 
 import numpy as np
 
-from sparserank.crossval.rivals import Formulas
+from sparserank.crossval.rivals import formulas_as_rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.fusion_table import FusionTable, fusion_table
 from sparserank.data.fusion.judged_runs import JudgedRuns, judged_columns, read_judged_runs
@@ -206,11 +206,12 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> Prepared:
     own = [_own_norm(run, columns) for run in judged.lists]
     formulas = _formulas(judged.names, columns, of_all, own)
     defended = title_of(named) if of_all else ""
+    rivals = {name: added for name, added in formulas.items() if name != defended}
     problem = Problem(
         table.learned,
         test=test,
         judged=table.judged,
-        rivals=Formulas(table.judged, test, plan.metric, {n: c for n, c in formulas.items() if n != defended}),
+        formulas=formulas_as_rivals(table.judged, test, plan.metric, rivals),
         named=_named(formulas, defended, judged.names),
         defended=defended,
         transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],

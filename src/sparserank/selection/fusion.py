@@ -20,7 +20,7 @@ from sparserank.options import option
 from sparserank.options.arguments import check_arguments
 from sparserank.selection.claims import FIRST, Claim, claims, counted, queries
 from sparserank.selection.queries import Added, QueryDifference
-from sparserank.selection.result import FORMAT, FORMAT_VERSION, Result, SelectionResult
+from sparserank.selection.result import FORMAT, FORMAT_VERSION, ModelResult, SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.text import relative, shortened
 from sparserank.transforms import NONE
@@ -79,7 +79,7 @@ class FusionFacts:
 
 
 @dataclass(frozen=True, repr=False)
-class FusionResult(Result):
+class FusionResult(ModelResult):
     """The result of `fuse`.
 
     Attributes

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from sparserank import __version__
 from sparserank.arrow import frame_of
@@ -47,22 +47,18 @@ CERTIFICATE = ("status", "kkt_violation", "gap", "gap_condition")  # fields of t
 
 
 class Result(ABC):
-    """A finished result: what it says, as text, as a page and as files.
+    """A finished result: what it says, as text, as a page and as files."""
 
-    EXPRESSIONS   of the chosen model, and of the selection with the models of all sizes, in Python
-    """
-
-    EXPRESSIONS = ("result.model", "result")
+    kind: ClassVar[str] = "result"  # of the folder that `save` writes
 
     @property
     @abstractmethod
     def claims(self) -> list[Claim]:
         """What the data support, the most important first."""
 
-    @property
     @abstractmethod
-    def selected(self) -> SelectionResult:
-        """The models of every size, and what is known about them."""
+    def write(self, folder: Path) -> list[Path]:
+        """Write the files of the result into a folder."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -75,10 +71,6 @@ class Result(ABC):
     @abstractmethod
     def render_page(self, place: str | None = None) -> str:
         """The report, one self-contained HTML page; place: the directory of the run, for commands."""
-
-    @abstractmethod
-    def export_command(self, model: RankingModel, place: str) -> str:
-        """The command that exports a model of the run in this directory, quoted; '' if there is none."""
 
     @property
     def headline(self) -> str:
@@ -114,7 +106,7 @@ class Result(ABC):
         return Path(path)
 
     def save(self, folder: str | os.PathLike) -> list[Path]:
-        """Write model.json, models.json, result.json, path.parquet, per_query.parquet and report.html.
+        """Write the files of the result, such as model.json, result.json and report.html.
 
         Parameters
         ----------
@@ -132,12 +124,33 @@ class Result(ABC):
             The folder contains other files, or cannot be written.
         """
         check_arguments(Result.save, locals())
-        with WorkDirectory(folder, "result") as directory:
-            return write_results(self, directory.path)
+        with WorkDirectory(folder, self.kind) as directory:
+            return self.write(directory.path)
+
+
+class ModelResult(Result):
+    """A result with models of every size.
+
+    EXPRESSIONS   of the chosen model, and of the selection with the models of all sizes, in Python
+    """
+
+    EXPRESSIONS = ("result.model", "result")
+
+    @property
+    @abstractmethod
+    def selected(self) -> SelectionResult:
+        """The models of every size, and what is known about them."""
+
+    @abstractmethod
+    def export_command(self, model: RankingModel, place: str) -> str:
+        """The command that exports a model of the run in this directory, quoted; '' if there is none."""
+
+    def write(self, folder: Path) -> list[Path]:
+        return write_results(self, folder)
 
 
 @dataclass(frozen=True, repr=False)
-class SelectionResult(Result):
+class SelectionResult(ModelResult):
     """The result of `select`: everything that the screen, the report and the files show.
 
     Attributes

@@ -87,8 +87,8 @@ class RivalReport:
         return highest if highest is not None and highest.difference < -SAME_RELATIVE * abs(highest.mean) else None
 
 
-def compared(rivals: Rivals, r: Rival, choice: Choice, for_model: str = "") -> ComparedRival:
-    """The chosen candidate, and that of each size, compared with a rival; for_model: as in ComparedRival."""
+def compared(rivals: Rivals, r: Rival, choice: Choice) -> ComparedRival:
+    """The chosen candidate, and that of each size, compared with a rival."""
 
     def against(c: Candidate) -> RivalDifference:
         b = rivals.beside(c, r)
@@ -96,5 +96,5 @@ def compared(rivals: Rivals, r: Rival, choice: Choice, for_model: str = "") -> C
 
     b, *sizes = map(against, (choice.chosen, *choice.by_size))
     return ComparedRival(
-        r.name, r.n_features, r.mean, b.difference, b.low, b.high, for_model, sizes=tuple(sizes), lacks=r.lacks
+        r.name, r.n_features, r.mean, b.difference, b.low, b.high, r.for_model, sizes=tuple(sizes), lacks=r.lacks
     )

@@ -30,9 +30,9 @@ from sparserank.paths import PathPlan, SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.selection.diff import side_of
 from sparserank.selection.for_engine import warn_of_engine
-from sparserank.selection.for_model import select_for_model
 from sparserank.selection.inputs import check_overlap, notes_of_side_weights, weighted
 from sparserank.selection.job import Problem, SelectionJob
+from sparserank.selection.lists import TreesSelection, select_for_model
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of, started
 from sparserank.selection.plan import Earlier, make_plan, planned
@@ -49,7 +49,6 @@ from sparserank.selection.requests import (
 )
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES, notes_of_files, write_results
-from sparserank.selection.trees_selection import TreesSelection
 from sparserank.shards.dask import usable_client
 from sparserank.text import Caution, brief, listed
 from sparserank.warmup import warming_up
@@ -272,7 +271,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
     if engine is not None:
         warn_of_engine(engine, train, plan.never)
     trees = tree_rivals(NO if plan.fast else chosen["rival"], train, plan.never, here=client is None)
-    if trees.trees and train.doc_weight is not None:
+    if trees.rival is not None and train.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
     facts: dict[str, Any] = {} if request is None else {REQUEST: request.listed}
     judged = None
@@ -286,7 +285,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
         judged,
         query_weight=weight,
         current=held,
-        rivals=trees,
+        trees=trees,
         rival_time=chosen["rival_time"],
         today=todays_boosts(request, names, plan) if responses is not None and boosts else None,
         facts=facts,
