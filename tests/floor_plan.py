@@ -76,7 +76,8 @@ CYCLES: set[str] = set()
 # Permanent upward imports, from function to module: thin functions that import when they are called. They are not
 # counted in the lists above.
 THIN = {
-    ("selection.result_files.write_lists", "report.for_model"): "a job renders its page at the end",
+    ("selection.lists.TreesSelection.render_page", "report.for_model"): "shortcut for lists_page(result)",
+    ("selection.lists.TreesSelection.render_screen", "report.for_model"): "the screen, as text",
     ("model.ranking_model.RankingModel.export", "export"): "shortcut for export.export(model)",
     ("model.ranking_model.RankingModel.from_pipeline", "pipelines"): "alternative constructor",
     ("selection.result.SelectionResult._repr_html_", "report.page"): "display hook of notebooks",

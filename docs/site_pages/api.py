@@ -20,7 +20,7 @@ from sparserank.penalties.base import Penalty
 from sparserank.penalties.rules import FeatureRules
 from sparserank.rankers.base import LinearRanker
 from sparserank.selection.diff import ModelDiff
-from sparserank.selection.trees_selection import TreesSelection
+from sparserank.selection.lists import TreesSelection
 
 # page: (title, modules whose names stand there, what stands there besides: bases that its classes share, what users
 # meet without importing it)

@@ -277,14 +277,14 @@ def test_an_interrupt_does_not_wait_for_trees(data, monkeypatch):
     assert threading.active_count() <= before
 
 
-def test_where_trees_are_shown_better_the_headline_has_a_remedy(bent, monkeypatch):
+def test_where_trees_are_shown_better_there_is_a_remedy(bent, monkeypatch):
     monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(60, (("num_leaves", 8), ("learning_rate", 0.1))))
     result = sr.select(bent, **QUICK)
     best = result.rivals.better
     assert best is not None
     assert best.high < 0
-    assert "LightGBM on 4 features" in result.headline
     remedy = "penalties='steps' may close the gap; to choose features for it, use "
+    assert "chosen against LightGBM on 4 features" in result.headline
     assert f"the rival is shown to be better; {remedy}" in result.sentence
     stepped = sr.select(bent, **{**QUICK, "penalties": "steps"})
     assert "penalties='steps'" not in stepped.sentence

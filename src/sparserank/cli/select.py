@@ -12,7 +12,7 @@ from sparserank.cli.reading import client_of
 from sparserank.cli.screen import progress_bar, say, show_all
 
 if TYPE_CHECKING:
-    from sparserank.selection.trees_selection import TreesSelection
+    from sparserank.selection.lists import TreesSelection
 
 SHOWN = (
     *("out", "valid", "test", "label", "qid", "missing", "drop", "ignore_columns", "metric", "k", "margin"),
@@ -40,9 +40,9 @@ value of each feature, in about 30 CPU seconds per 10,000 rows of 50 features. R
 def run(*, train: list[Path], out: Path, client: str | None = None, **options: Any) -> None:
     """Options are those of `select`."""
     from sparserank.cli.selection_tables import chosen_in, show_selection, warn_if_replaced
+    from sparserank.selection.lists import TreesSelection
     from sparserank.selection.result_files import LIST_FILES, RESULT_FILES
     from sparserank.selection.select import select
-    from sparserank.selection.trees_selection import TreesSelection
 
     before = chosen_in(out)
     title = "paths" if options.get("for_model") is None else "select"
@@ -62,12 +62,12 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
 def _show_list(result: TreesSelection) -> None:
     """Show the list of features for trees."""
     from sparserank.cli.selection_tables import show_details
-    from sparserank.report.for_model import for_model_lines, kept_table, list_table
+    from sparserank.report.for_model import kept_table, list_table
     from sparserank.report.tables import comparison_table
 
     give(result.to_json(), [{"feature": name} for name in result.features])
     if answer().format == TEXT and not answer().verbose:
-        show_all(for_model_lines(result))
+        show_all(result.render_screen())
         return
     tables = [list_table(result), kept_table(result)]
     tables += [] if result.test is None else [comparison_table(result.test, result.plan.confidence)]

@@ -22,8 +22,8 @@ from sparserank.report.tables import (
     zeroed_table,
 )
 from sparserank.selection.claims import counted
+from sparserank.selection.lists import TreesSelection
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.trees_selection import TreesSelection
 
 MAX_SIZES = 20  # features of the largest model in the table of sizes, or rows of the table of costs; the report has all
 

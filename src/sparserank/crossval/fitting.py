@@ -6,21 +6,24 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.crossval.convergence import warn_unsolved
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform
 from sparserank.crossval.folded_paths import FoldedPaths
-from sparserank.crossval.path_files import packed, unpacked
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.crossval.teachers import TEACHER, Tell, silent
 from sparserank.data.matrices import stored_bytes
 from sparserank.paths import PathResult, PathStarts
-from sparserank.workdir.pieces import WorkStore
+from sparserank.penalties.rules import FeatureRules
+from sparserank.shards.scaling import FeatureScaling
+from sparserank.text import parse_call
+from sparserank.workdir.pieces import WorkStore, checked
 from sparserank.workdir.processes import kept_workers, run_pieces
 from sparserank.workdir.work import Progress, TimeLeft, Work
 
@@ -31,6 +34,7 @@ SOLVE_WORK = 1e5  # Python's overhead of a solve, as the number of values that a
 # Size of X and of X of the judged documents. Above it, threads share a pass as well as processes share the paths, and
 # they need no copies.
 MAX_PROCESS_BYTES = 48 << 20
+CSR = ("data", "indices", "indptr", "shape")  # the parts of a sparse array
 
 Paths = dict[tuple[str, int], PathResult]  # by label and fold
 # Task, path, seconds that it took, and a function that estimates the seconds left.
@@ -40,14 +44,9 @@ Waiting = Mapping[str, list[PathTask]]  # paths to compute, by label
 Report = Callable[[str, float | None], None]  # what is done, seconds left
 
 
-@dataclass(frozen=True)
-class _OnePath:
-    """Computes one path at a time in a worker process."""
-
-    work: FoldedPaths
-
-    def __call__(self, wanted: PathTask) -> PathResult:
-        return self.work([wanted])[0]
+def _one_path(work: FoldedPaths, wanted: PathTask) -> PathResult:
+    """One path, in a worker process."""
+    return work([wanted])[0]
 
 
 class _Kept:
@@ -183,20 +182,16 @@ class FittedPaths:
         labels = [label for label, paths in waiting.items() for _ in paths]
         efforts = {t.label: t.effort for t in self.tasks}
         left = TimeLeft(labels, min(self.n_workers, len(labels)), efforts, self._later)
-        first, *_ = stages = self._stages(waiting, np.inf)
-        for stage in stages:
+        for stage in self._stages(waiting, np.inf):
             self._teach(stage[0].transform, store, lambda what: report(what, left.seconds()))
-            one = _OnePath(self.works[stage[0].transform].for_a_process())
+            one = partial(_one_path, self.works[stage[0].transform].for_a_process())
             arguments = [(replace(_ready(t, done), transform=RAW),) for t in stage]  # `one` has the transform
             with closing(run_pieces(one, arguments, self.n_workers, processes=True)) as outcomes:
                 for outcome in outcomes:
                     if outcome.error is not None:
                         raise outcome.error
                     task = stage[outcome.index]
-                    if stage is first and outcome.index < self.n_workers < len(stage):  # includes the start of a worker
-                        left.skip(task.label)
-                    else:
-                        left.finished(task.label, outcome.seconds)
+                    left.finished(task.label, outcome.seconds)
                     yield task, outcome.result, outcome.seconds, left.seconds
 
     def _in_lockstep(self, waiting: Waiting, done: Paths, store: WorkStore | None, report: Report) -> Computed:
@@ -255,3 +250,100 @@ class _Points:
 
 def _name(key: str, fold: int) -> str:
     return f"{'final' if fold == FINAL else f'fold{fold}'}-{key}"
+
+
+# -- finished paths as arrays -----------------------------------------------------------------------------------------
+
+
+def packed(path: PathResult) -> dict[str, np.ndarray]:
+    """A fitted path with its scaling as arrays; `unpacked` reads them."""
+    assert path.scaling is not None
+    return {
+        **({} if path.values is None else {"values": path.values}),
+        "alphas": path.alphas,
+        **csr_arrays("coefs", path.sparse_coefs),
+        "losses": path.losses,
+        "objectives": path.objectives,
+        "kkt_violations": path.kkt_violations,
+        "gaps": path.gaps,
+        "n_iters": path.n_iters,
+        "times_s": path.times_s,
+        "statuses": np.array(path.statuses, dtype="U16"),
+        **({} if path.ridge is None else {"ridge": path.ridge}),
+        "scalars": np.array([path.alpha_max, path.l1_alpha_max, path.n_pairs, path.total_weight], dtype=np.float64),
+        "width": np.array(path.width),
+        "penalty": np.array([repr(path.penalty)], dtype="U"),
+        "center": path.scaling.center,
+        "scale": path.scaling.scale,
+    }
+
+
+def unpacked(
+    arrays: dict[str, np.ndarray],
+    scaling: str,
+    names: tuple[str, ...],
+    kind: type[FeatureRules],
+    width: int,
+    values: tuple[int, int] | None,
+) -> PathResult:
+    """The path that `packed` returned, for a penalty of this class on columns of these names.
+
+    Parameters
+        width    number of coefficients of each
+        values   (number of metrics, number of queries) of its values; None: it has none
+    Raises
+        DataError, KeyError, ValueError   it has another number of columns, or is not such a path
+    """
+    n, d = len(arrays["alphas"]), len(names)
+    of_points = ("alphas", "losses", "objectives", "kkt_violations", "gaps", "times_s")
+    expected: dict[str, tuple[str, tuple[int | None, ...]]] = dict.fromkeys(of_points, ("f", (n,)))
+    expected |= {"n_iters": ("iuf", (n,)), "statuses": ("U", (n,)), "scalars": ("f", (4,)), "width": ("iu", ())}
+    expected |= {"penalty": ("U", (1,)), "center": ("f", (d,)), "scale": ("f", (d,))}
+    expected |= {"ridge": ("f", (n,))} if "ridge" in arrays else {}
+    expected |= {"values": ("f", (values[0], n, values[1]))} if values is not None else {}
+    checked(arrays, **expected)
+    if int(arrays["width"]) != width or not np.isfinite(arrays["scalars"]).all():
+        raise ValueError("it is a path of other columns")
+    alpha_max, l1_alpha_max, n_pairs, total_weight = (float(x) for x in arrays["scalars"])
+    return PathResult(
+        kind(**parse_call(str(arrays["penalty"][0]))[1]),
+        arrays["alphas"],
+        csr_from("coefs", arrays, (n, d * width)),
+        arrays["losses"],
+        arrays["objectives"],
+        arrays["kkt_violations"],
+        arrays["gaps"],
+        arrays["n_iters"],
+        arrays["times_s"],
+        tuple(arrays["statuses"].tolist()),
+        alpha_max,
+        l1_alpha_max,
+        int(n_pairs),
+        total_weight,
+        names,
+        width=width,
+        ridge=arrays.get("ridge"),
+        scaling=FeatureScaling(scaling, arrays["center"], arrays["scale"]),
+        values=arrays.get("values"),
+    )
+
+
+def csr_arrays(name: str, coefs: sp.csr_array) -> dict[str, np.ndarray]:
+    """A sparse array as arrays under a name; `csr_from` reads it."""
+    return {f"{name} {part}": np.asarray(getattr(coefs, part)) for part in CSR}
+
+
+def csr_from(name: str, arrays: dict[str, np.ndarray], shape: tuple[int, int]) -> sp.csr_array:
+    """The sparse array that `csr_arrays` stored.
+
+    Raises
+        ValueError   the arrays are not a sparse array, or have another shape
+    """
+    kinds = {"data": "f", "indices": "i", "indptr": "i", "shape": "iu"}
+    checked(arrays, **{f"{name} {part}": (kind, (None,)) for part, kind in kinds.items()})
+    data, indices, indptr, written = (arrays[f"{name} {part}"] for part in CSR)
+    if tuple(written.tolist()) != shape:
+        raise ValueError(f"{name} has shape {tuple(written.tolist())}; expected {shape}")
+    out = sp.csr_array((data, indices, indptr), shape=shape)
+    out.check_format()  # all indices are inside
+    return out

@@ -18,7 +18,6 @@ from sparserank.report.size_picture import size_picture
 from sparserank.report.tables import evenly
 from sparserank.selection.claims import counted, queries
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.rivals import ComparedRival
 from sparserank.text import figure, percent, relative, visible
 
 MAX_SIZES, MAX_FEATURES = 40, 60  # on the slider; rows of the matrix
@@ -36,7 +35,8 @@ def explorer(result: SelectionResult, commands: Sequence[str]) -> Markup:
     Parameters
         commands   the command that returns or exports the model of each size; '' if there is none
     """
-    facts, noun = _facts(result, commands), result.noun
+    facts = _facts(result, commands)
+    noun = result.noun
     found = zip(facts["beside"], facts["sizes"][facts["chosen"]]["beside"], strict=True)
     return rendered(
         "explorer.html.j2",
@@ -55,20 +55,25 @@ def explorer(result: SelectionResult, commands: Sequence[str]) -> Markup:
 def _facts(result: SelectionResult, commands: Sequence[str]) -> dict[str, Any]:
     """The data of the page about each size. Features are indices into `names`: first those of the chosen model, most
     valuable first, then the others in the order in which they enter."""
-    taken, by_cost = result.by_size.index(result.chosen), result.choice.by_cost
-    shown = evenly(len(result.by_size), MAX_SIZES, taken)
-    by_worth = {i: _by_worth(result, i, i == taken) for i in shown}
+    by_size = result.by_size
+    by_cost = result.choice.by_cost
+    taken = by_size.index(result.chosen)
+    shown = evenly(len(by_size), MAX_SIZES, taken)
+    by_worth = {i: _by_worth(result, i) for i in shown}
     ordered = dict.fromkeys(name for i in (taken, *shown) for name, _ in by_worth[i])
     names = {name: k for k, name in enumerate(ordered)}
-    models = [result.by_size[i] for i in shown]
+    models = [by_size[i] for i in shown]
     references = [(of, _scale(models, of)) for of in result.references]
 
-    def of_size(i: int, c: Candidate) -> dict[str, Any]:
+    def of_size(i: int) -> dict[str, Any]:
+        c = by_size[i]
         changes = [change for _, change in by_worth[i]]
+        cost = f", cost {c.cost:g}" if by_cost else ""
+        chosen = " (chosen)" if i == taken else ""
         return {
             "size": f"{c.cost:g}" if by_cost else str(c.n_features),
-            "title": f"{counted(c.n_features, result.noun)}{f', cost {c.cost:g}' if by_cost else ''}",
-            "worth": f": {_worth(result, c, None if i == taken else i)}{' (chosen)' if i == taken else ''}",
+            "title": f"{counted(c.n_features, result.noun)}{cost}",
+            "worth": f": {_worth(result, i)}{chosen}",
             "features": [names[name] for name, _ in by_worth[i]],
             "lost": changes if all(changes) else [],
             "beside": [drawn(c.values, of.values, scale) for of, scale in references],
@@ -78,40 +83,45 @@ def _facts(result: SelectionResult, commands: Sequence[str]) -> dict[str, Any]:
     return {
         "names": [visible(name) for name in names],
         "beside": [{"name": visible(of.name), "most": scale} for of, scale in references],
-        "sizes": [of_size(i, c) for i, c in zip(shown, models, strict=True)],
+        "sizes": [of_size(i) for i in shown],
         "chosen": shown.index(taken),
         "most": MAX_CHIPS,
     }
 
 
-def _by_worth(result: SelectionResult, i: int, chosen: bool) -> list[tuple[str, str]]:
-    """(feature, change of the metric without it: '-2.1%', or '' if unknown) of size i or of the chosen model, sorted by
-    descending loss, or by descending |weight| if losses are unknown."""
-    model, c = (result.model, result.chosen) if chosen else (result.models[i], result.by_size[i])
-    names = list(model.weights)
-    costs = {row["feature"]: row["cost"] for row in result.worth.features} if chosen else result.size_costs[i] or {}
+def _by_worth(result: SelectionResult, i: int) -> list[tuple[str, str]]:
+    """(feature, change of the metric without it: '-2.1%', or '' if unknown) of size i, sorted by descending loss, or by
+    descending |weight| if losses are unknown."""
+    c = result.by_size[i]
+    names = list(result.models[i].weights)
+    costs = result.facts["sizes"][i]["ablation"] or {}
+    if c is result.chosen:
+        costs = {row["feature"]: row["cost"] for row in result.facts["features"]}
     lost = {name: costs[name][result.metric]["cost"] for name in names if costs.get(name) is not None}
     if len(names) == 1 or len(lost) < len(names):  # a model without its only feature is empty
         return [(name, "") for name in names]
     unit = abs(c.mean) or 1.0
-    return [(name, percent(-lost[name] / unit)) for name in sorted(names, key=lambda name: -lost[name])]
+    falling = sorted(names, key=lambda name: -lost[name])
+    return [(name, percent(-lost[name] / unit)) for name in falling]
 
 
-def _worth(result: SelectionResult, c: Candidate, i: int | None) -> str:
-    """A model compared with the reference and with the strongest rival; i: its size, or None for the chosen one."""
-
-    def against(r: ComparedRival) -> str:
-        found = r if i is None else r.sizes[i]
-        return f"{relative(c.mean - r.mean, found.low, found.high, r.mean)} against {visible(r.name)}"
-
+def _worth(result: SelectionResult, i: int) -> str:
+    """The model of size i compared with the reference and with the strongest rival."""
+    mean = result.by_size[i].mean
     rival = result.rivals.strongest
-    text = f"{result.metric} {figure(c.mean)}, {against(result.reference)}"
-    return text if rival is None else f"{text}; {against(rival)}"
+    said = [f"{result.metric} {figure(mean)}"]
+    for r in (result.reference, *([] if rival is None else [rival])):
+        low = r.sizes[i].low
+        high = r.sizes[i].high
+        said.append(f"{relative(mean - r.mean, low, high, r.mean)} against {visible(r.name)}")
+    return f"{', '.join(said[:2])}{''.join(f'; {text}' for text in said[2:])}"
 
 
 def _scale(models: Sequence[Candidate], of: Rival) -> float:
     """The largest absolute difference between any of the models and a reference, on any query."""
-    return float(np.nanmax(np.abs(np.array([c.values for c in models]) - of.values), initial=0.0)) or 1.0
+    differences = np.array([c.values for c in models]) - of.values
+    largest = np.nanmax(np.abs(differences), initial=0.0)
+    return float(largest) or 1.0
 
 
 # -- query by query ---------------------------------------------------------------------------------------------------
@@ -121,37 +131,53 @@ def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, s
     """The data of the page about the differences values - reference (n_queries,): the two SVG paths of the picture and
     a description. Few queries have a bar each, in which `most` has full height. Many are counted in a histogram, with
     losses on the left and without equal queries."""
-    difference = values - reference
-    order, lost, won = in_order(difference)
-    known = difference[order]
-    sides = {"won": known[len(known) - won :], "lost": known[:lost]}
-    said = f"better on {won:,}, worse on {lost:,}, equal on {len(known) - won - lost:,} queries"
-    if len(known):
-        most_lost, most_won = (f"{d:+.2f}" if abs(d) >= 0.005 else "0" for d in (min(known[0], 0), max(known[-1], 0)))
+    order, lost, won = in_order(values - reference)
+    known = (values - reference)[order]
+    n_known = len(known)
+    sides = {"won": known[n_known - won :], "lost": known[:lost]}
+    said = f"better on {won:,}, worse on {lost:,}, equal on {n_known - won - lost:,} queries"
+    if n_known:
+        ends = (min(known[0], 0), max(known[-1], 0))
+        most_lost, most_won = (f"{d:+.2f}" if abs(d) >= 0.005 else "0" for d in ends)
         said += f"; largest loss {most_lost}, largest gain {most_won}"
     if len(values) <= MAX_BARS:
-        level, step = HEIGHT // 2, WIDTH / max(len(known), 1)
-        first = {"won": len(known) - won, "lost": 0}
+        # A bar for each query, around the middle of the picture.
+        level = HEIGHT // 2
+        step = WIDTH / max(n_known, 1)
+        first = {"won": n_known - won, "lost": 0}
         bars = {name: list(enumerate(own / most, first[name])) for name, own in sides.items()}
     else:
-        level, edges, step = HEIGHT, np.linspace(-most, most, 2 * BINS + 1), WIDTH / (2 * BINS)
+        # A histogram, from the bottom.
+        level = HEIGHT
+        step = WIDTH / (2 * BINS)
+        edges = np.linspace(-most, most, 2 * BINS + 1)
         counts = {name: np.histogram(own, edges)[0] for name, own in sides.items()}
         tallest = max(int(own.max()) for own in counts.values()) or 1
         bars = {name: [(k, n / tallest) for k, n in enumerate(own) if n] for name, own in counts.items()}
         said += f"; tallest bar: {queries(tallest)}"
-    paths = {
-        name: "".join(f"M{(k + 0.5) * step:.1f} {level}V{level * (1 - height):.1f}" for k, height in own)
-        for name, own in bars.items()
-    }
-    return {**paths, "said": said}
+
+    def path(own: Sequence[tuple[int, float]]) -> str:
+        return "".join(f"M{(k + 0.5) * step:.1f} {level}V{level * (1 - height):.1f}" for k, height in own)
+
+    return {**{name: path(own) for name, own in bars.items()}, "said": said}
 
 
 def differences(metric: str, name: str, found: dict[str, Any], n_queries: int, most: float) -> Markup:
     """One of the pictures; name: name of the reference."""
     counted = n_queries > MAX_BARS
-    # Narrow bars touch; the width is limited, so that a few bars do not become blocks.
-    bar = 0.85 * min(WIDTH / (2 * BINS) if counted else WIDTH / max(n_queries, 1), 8.0)
-    bars = ["each bar is a query, losses in orange", f"full height: {most:.2f}"]
-    scale = [f"-{most:.2f}", f"difference of {metric}", f"+{most:.2f}"] if counted else bars
-    size = {"width": WIDTH, "height": HEIGHT, "bar": bar, "counted": counted}
-    return rendered("differences.html.j2", metric=metric, name=name, found=found, scale=scale, **size)
+    width = WIDTH / (2 * BINS) if counted else WIDTH / max(n_queries, 1)
+    scale = ["each bar is a query, losses in orange", f"full height: {most:.2f}"]
+    if counted:
+        scale = [f"-{most:.2f}", f"difference of {metric}", f"+{most:.2f}"]
+    return rendered(
+        "differences.html.j2",
+        metric=metric,
+        name=name,
+        found=found,
+        scale=scale,
+        width=WIDTH,
+        height=HEIGHT,
+        # Narrow bars touch; the width is limited, so that a few bars do not become blocks.
+        bar=0.85 * min(width, 8.0),
+        counted=counted,
+    )

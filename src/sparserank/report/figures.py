@@ -36,7 +36,8 @@ def plot_path(path: PathResult, axes: Any = None) -> Any:
     """Coefficients against the strength of the penalty, on axes of matplotlib; the features of the last point are
     coloured, the others are grey."""
     axes = axes_of_user(axes)
-    along, names = path.penalty.along, path.feature_names
+    along = path.penalty.along
+    names = path.feature_names
     fraction = path.alphas / path.alpha_max if along == ALPHA else path.nnz
     selected = path.support(len(fraction) - 1)
     features, weights = path.weights()
@@ -84,16 +85,20 @@ def worth_of_features(result: SelectionResult, costs: Mapping[str, Mapping[str, 
 
 def steps_picture(row: Mapping[str, Any]) -> str:
     """The contribution of a feature to the score, above a histogram of its training values."""
-    steps, name = row["steps"], row["feature"]
+    steps = row["steps"]
+    name = row["feature"]
     figure = new_figure((4.2, 3.4))
     axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    at, values = np.array(steps["at"]), np.array(steps["values"])
+    at = np.array(steps["at"])
+    values = np.array(steps["values"])
     margin = 0.06 * (at[-1] - at[0])
-    across, up = [at[0] - margin, *at, at[-1] + margin], [values[0], *values, values[-1]]
+    across = [at[0] - margin, *at, at[-1] + margin]
+    up = [values[0], *values, values[-1]]
     axes.plot(across, up, color=SERIES[0], linewidth=1.8)
     axes.set_ylabel("contribution to the score", color=INK)
     axes.grid(axis="y", color=GRID, linewidth=0.8)
-    edges, counts = np.array(steps["edges"]), np.array(steps["counts"])
+    edges = np.array(steps["edges"])
+    counts = np.array(steps["counts"])
     below.bar(edges[:-1], counts / max(counts.sum(), 1), width=np.diff(edges), align="edge", color=SOFT, linewidth=0)
     below.set_ylabel("share", color=INK)
     below.set_xlabel(cut(name), color=INK)

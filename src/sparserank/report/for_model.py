@@ -8,13 +8,14 @@ from sparserank import __version__
 from sparserank.crossval.choice import Candidate
 from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
-from sparserank.report.document import Column, Picture, Section, Table
+from sparserank.report.document import Picture, Section, Table
 from sparserank.report.html import to_html
+from sparserank.report.screen import aligned
 from sparserank.report.svg import INK, PAGE_SIZE, SERIES, keep_within, legend_below, new_axes, ring, to_svg
 from sparserank.report.tables import columns_of_sizes, comparison_table, evenly, sizes_against
 from sparserank.selection.claims import counted, estimated, heading, on_test, share
-from sparserank.selection.trees_selection import ALL, TreesSelection
-from sparserank.text import change, figure
+from sparserank.selection.lists import ALL, TreesSelection
+from sparserank.text import change, figure, visible
 
 MAX_FEATURES, MAX_SIZES = 8, 6
 MAX_CHIPS = 40  # names below the title of the page
@@ -22,15 +23,15 @@ MAX_NAMES = 40  # characters of the names of further features in a line
 BAR = 10  # characters of the largest gain
 
 
-def for_model_lines(result: TreesSelection) -> list[str | Table]:
-    """Lines and tables of the list that trees should keep."""
+def screen_of_lists(result: TreesSelection) -> list[str]:
+    """The lines about the list that trees should keep."""
     choice, chosen, everything = result.choice, result.chosen, result.all_features
 
     def row(name: str, of: Candidate) -> list[str]:
         against = "" if of is everything else change(of.mean, everything.mean)
         return [name, str(of.n_features), figure(of.mean), against]
 
-    rows = [row("trees, all features", everything)]
+    rows = [["", "features", result.metric, "against all"], row("trees, all features", everything)]
     rows += [row("trees, chosen list", chosen)] if chosen is not everything else []
     limit, bound, confidence = result.plan.rule.limit, choice.bound(chosen), as_percent(result.plan.confidence)
     at_most = f"{result.n_queries} queries are too few to bound it, at least {MIN_QUERIES} are needed"
@@ -42,13 +43,14 @@ def for_model_lines(result: TreesSelection) -> list[str | Table]:
         f"Keep {chosen.n_features} of {counted(len(result.feature_names))}: {chosen.penalty}.  {result.n_queries} "
         "queries, each scored by trees not trained on it.",
         "",
-        Table("", ["", "features", result.metric, "against all"], rows),
+        *aligned(rows, "<", ">", ">", ">"),
         f"{rule}Estimated loss against the best of {len(choice.candidates)} lists: {estimated(chosen, choice)}; "
         f"{at_most}.",
         *([] if test is None else [on_test(test, result.metric, result.plan.confidence, (ALL,), "all features")]),
         "",
-        _gains(result),
-        _sizes(result),
+        *_gains(result),
+        "",
+        *_sizes(result),
         *result.notes,
     ]
 
@@ -68,25 +70,28 @@ def kept_table(result: TreesSelection) -> Table:
     return Table.of("Features to keep", result.facts["features"], columns)
 
 
-def _gains(result: TreesSelection) -> Table:
+def _gains(result: TreesSelection) -> list[str]:
+    """The chosen features, those with the largest gain first."""
     rows = result.facts["features"]
     top = max([row["gain"] for row in rows], default=0.0) or 1.0
-    columns: dict[str, Column] = {"feature": "{feature}", "gain": "{gain:.1%}"}
-    columns[""] = lambda row: ("=" * round(BAR * row["gain"] / top)).ljust(BAR)
-    table, rest = Table.of("", rows[:MAX_FEATURES], columns), rows[MAX_FEATURES:]
+    lines = [["feature", "gain", ""]]
+    for row in rows[:MAX_FEATURES]:
+        lines.append([visible(row["feature"]), f"{row['gain']:.1%}", "=" * round(BAR * row["gain"] / top)])
+    rest = rows[MAX_FEATURES:]
     if rest:
-        names = ", ".join(row["feature"] for row in rest)
+        names = ", ".join(visible(row["feature"]) for row in rest)
         more = names if len(names) <= MAX_NAMES else f"{len(rest)} more"
-        table.rows.append([more, f"{sum(row['gain'] for row in rest):.1%}", ""])
-    return table
+        lines.append([more, f"{sum(row['gain'] for row in rest):.1%}", ""])
+    return aligned(lines, "<", ">", "<")
 
 
-def _sizes(result: TreesSelection) -> Table:
+def _sizes(result: TreesSelection) -> list[str]:
     """At most MAX_SIZES evenly spaced lengths, including the first, the last and the chosen one."""
     chosen = next((i for i, c in enumerate(result.by_size) if c is result.chosen), 0)
     shown = [result.by_size[i] for i in evenly(len(result.by_size), MAX_SIZES, chosen)]
     sizes, changes = sizes_against(shown, result.chosen, result.all_features.mean)
-    return Table("", ["features", *sizes], [["trees against all features", *changes]])
+    lines = [["features", *sizes], ["trees against all features", *changes]]
+    return aligned(lines, "<", *[">"] * len(sizes))
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------

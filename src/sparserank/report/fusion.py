@@ -8,11 +8,8 @@ from dataclasses import dataclass, replace
 from sparserank.crossval.choice import Candidate
 from sparserank.data.fusion.norms import MINMAX
 from sparserank.evaluation.statistics import as_percent
-from sparserank.export.fusion import fusion_command
-from sparserank.model.fusion import formula_of
-from sparserank.model.ranking_model import RankingModel
 from sparserank.report.document import Column, Fact, Section, Table
-from sparserank.report.page import commands_of_sizes, render_page
+from sparserank.report.page import render_page
 from sparserank.report.screen import (
     ALONE,
     MAX_LINES,
@@ -52,7 +49,8 @@ class FusionScreen(Screen):
 
     def best(self) -> list[Row]:
         """The choice of the rule by itself if the named formula is chosen; otherwise the best formula."""
-        c, choice = self.result.choice.contender, self.result.choice
+        c = self.result.choice.contender
+        choice = self.result.choice
         if c is None or choice.chosen is not choice.named or c is choice.named or choice.rule.limit is not None:
             return super().best()
         return [] if c.formula else [(self.shown("best learned", c), c.n_features, c.mean, "")]
@@ -60,15 +58,12 @@ class FusionScreen(Screen):
     def rivals(self) -> Sequence[ComparedRival]:
         """The formulas of all retrievers, and the best single retriever, unless it has a row."""
         of_all = [r for r in self.result.rivals.compared if r.n_features != 1]
-        named = [replace(r, name=self._with_norm(r.name)) for r in of_all]
+        sum_of_all = TITLES[MINMAX]
+        named = [replace(r, name=f"{r.name} ({MINMAX})" if r.name == sum_of_all else r.name) for r in of_all]
         single = self.fusion.best_alone
         return (
             named if single is None else [*named, replace(single, name=f"{ALONE}{single.name.removesuffix(' alone')}")]
         )
-
-    def _with_norm(self, name: str) -> str:
-        norm = next((norm for norm, title in TITLES.items() if title == name), None)
-        return f"{name} ({norm})" if norm == MINMAX else name
 
     def alone(self) -> list[Row]:
         return []
@@ -77,7 +72,8 @@ class FusionScreen(Screen):
         """The kept retrievers, and the change if each is switched off."""
         rows = [row for row in self.fusion.rows() if row["kept"]]
         shown, rest = first_of(rows, room, 1)
-        often, costs = self._often(), bool(self.fusion.facts.costs)
+        often = self._often()
+        costs = bool(self.fusion.facts.costs)
         optional = ["cost" if costs else "", "half-samples" if often else ""]
         cells = [["weight", f"alone {self.result.metric}", "if switched off", *optional]]
         for row in shown:
@@ -85,10 +81,7 @@ class FusionScreen(Screen):
             cost = f"{row['cost']:g}" if costs else ""
             often_kept = often.get(row["retriever"], "")
             cells.append([shown_weight(row["weight"], 3), _alone(row), f"{loss:>24}", cost, often_kept])
-        most = min(MAX_RETRIEVER, max(len(row["retriever"]) for row in shown))
-        room, cells = self.beside(cells, most, 4)
-        names = ["retriever", *(shortened(row["retriever"], room) for row in shown)]
-        lines = [[name, *line] for name, line in zip(names, cells, strict=True)]
+        lines = self.fitted(["retriever", *(row["retriever"] for row in shown)], cells, MAX_RETRIEVER, 4)
         table = aligned(lines, "<", ">", ">8", ">", ">6", ">")
         return [*table, *self.more_names([row["retriever"] for row in rest])]
 
@@ -102,12 +95,14 @@ class FusionScreen(Screen):
         """{kept retriever: '97 of 100'}, the number of half-samples on which any of its norms was selected."""
         if self.result.stability is None:
             return {}
-        n, rows = self.result.stability.n_samples, self.fusion.by_retriever.facts["features"]
+        n = self.result.stability.n_samples
+        rows = self.fusion.by_retriever.facts["features"]
         return {row["feature"]: f"{round(row['selection_frequency'] * n)} of {n}" for row in rows}
 
     def unused(self, n_pairs: int) -> str:
         """The retrievers that can be switched off; `n_pairs` is ignored."""
-        fusion, dropped = self.fusion, self.fusion.dropped
+        fusion = self.fusion
+        dropped = self.fusion.dropped
         if not dropped:
             return "Every retriever is kept."
         text = f"Switched off: {', '.join(shortened(name, MAX_RETRIEVER) for name in dropped)}."
@@ -118,7 +113,10 @@ class FusionScreen(Screen):
 
     def exports(self, place: str) -> list[str]:
         """Commands that use the run."""
-        return [fusion_command(self.fusion.formula, place), f"sparserank predict {place} RUNS... --run fused.run"]
+        return [
+            self.fusion.export_command(self.result.model, place),
+            f"sparserank predict {place} RUNS... --run fused.run",
+        ]
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
@@ -130,18 +128,14 @@ def render_fusion(result: FusionResult, place: str | None = None) -> str:
     Parameters
         place   the directory of the run, for commands; None: there is none
     """
-
-    def export(model: RankingModel, at: str) -> str:
-        return fusion_command(formula_of(model), at)
-
-    commands = commands_of_sizes(result.selection, place, export, "result.formula", "result.selection")
     section = Section("Retrievers", _formula(result), [retriever_table(result)])
-    return render_page(result.by_retriever, section, commands, claims=result.claims)
+    return render_page(result, place, result.by_retriever, section)
 
 
 def retriever_table(result: FusionResult) -> Table:
     """Every retriever: its weight, its metric by itself, and the loss if it is switched off."""
-    selection, facts = result.selection, result.facts
+    selection = result.selection
+    facts = result.facts
     columns: dict[str, Column] = {
         "retriever": "{retriever}",
         "weight": lambda row: shown_weight(row["weight"], 3) if row["kept"] else "off",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate
-from sparserank.export import export_command
 from sparserank.model.ranking_model import RankingModel
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.explorer import explorer
@@ -32,7 +30,8 @@ from sparserank.report.tables import (
     zeroed_table,
 )
 from sparserank.selection.claims import EXPECTED, FIRST, KEEP, QUALITY, STABILITY, Claim, heading
-from sparserank.selection.result import Result, SelectionResult
+from sparserank.selection.result import ModelResult, SelectionResult
+from sparserank.selection.result_files import has_matplotlib
 from sparserank.text import listed, signed
 
 COSTS_ARE = (
@@ -59,31 +58,27 @@ COMPARED_ON = {
 
 
 def render_page(
-    result: SelectionResult,
-    selected: Section | None = None,
-    commands: Sequence[str] = (),
-    place: str | None = None,
-    claims: Sequence[Claim] = (),
+    result: ModelResult, place: str | None = None, shown: SelectionResult | None = None, selected: Section | None = None
 ) -> str:
     """One HTML document: no network, pictures inline; its script moves the size at the top.
 
     Parameters
-        selected   the section about the selected features; by default a table of features
-        commands   the commands that return or export the model of each size; by default those of a selection
         place      the directory of the run, for the commands; None: there is none
-        claims     by default those of the selection
+        shown      the selection to show, by default that of the result
+        selected   the section about the selected features; by default a table of features
     """
-    claims = claims or result.claims
-    constant, better = ", ".join(result.constant_features), result.rivals.better
+    found = shown or result.selected
+    constant = ", ".join(found.constant_features)
+    better = found.rivals.better
     never = f"Features that are never used, because they are constant within every query: {constant}."
     return to_html(
-        heading(result.choice, result.n_all, result.noun, "" if better is None else better.name),
-        " ".join(lead(claims)),
-        list(_sections(result, selected or Section("Selected features", COSTS_ARE, [feature_table(result)]))),
-        notes=result.notes,
+        heading(found.choice, found.n_all, found.noun, "" if better is None else better.name),
+        " ".join(lead(result.claims)),
+        list(_sections(found, selected or Section("Selected features", COSTS_ARE, [feature_table(found)]))),
+        notes=found.notes,
         closing=[*([never] if constant else []), f"sparserank {__version__}"],
-        top=explorer(result, commands or commands_of_sizes(result, place)),
-        sure=how_sure(claims),
+        top=explorer(found, commands_of_sizes(result, place)),
+        sure=how_sure(result.claims),
     )
 
 
@@ -102,7 +97,9 @@ def how_sure(claims: Sequence[Claim]) -> Table:
 
 def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
     """The selected features, and the evidence for them."""
-    noun, redundant, found = result.noun, result.redundant, result.queries
+    noun = result.noun
+    redundant = result.redundant
+    found = result.queries
     levels = column_table(result.model)
     more = [words_table(result), *([levels] if levels.rows else []), zeroed_table(result)]
     yield replace(selected, tables=[*selected.tables, *more], pictures=_worth(result))
@@ -164,7 +161,8 @@ def _steps(result: SelectionResult) -> list[Picture]:
 
 
 def _quality(result: SelectionResult) -> str:
-    plan, rules = result.plan, result.plan.metric.convention
+    plan = result.plan
+    rules = result.plan.metric.convention
     scored = "out of fold, over all training and" if plan.protocol == "cv" else "on the"
     stepped = any(row["steps"] is not None for row in result.facts["features"])
     return (
@@ -175,37 +173,24 @@ def _quality(result: SelectionResult) -> str:
     )
 
 
-def selection_fragment(result: Result, selected: Table) -> str:
+def selection_fragment(result: ModelResult, selected: Table) -> str:
     """The view for a notebook cell: the choice, the sentences, the table `selected`, every size, and the picture if
     matplotlib is installed."""
-    pictures = [size_picture(result.selected)] if importlib.util.find_spec("matplotlib") else []
+    pictures = [size_picture(result.selected)] if has_matplotlib() else []
     section = Section("", "", [selected, size_table(result.selected)], pictures)
     return to_fragment(result.headline, result.sentences, section, f"n{id(result):x}")
 
 
-def commands_of_sizes(
-    result: SelectionResult,
-    place: str | None,
-    export: Callable[[RankingModel, str], str] | None = None,
-    chosen_one: str = "result.model",
-    others: str = "result",
-) -> list[str]:
-    """The command that exports the model of each size, or, without a directory, an expression for it; '' if none.
-
-    export      (model, run) -> command; by default the export to the engine of the plan
-    chosen_one  the expression for the chosen model; others: the expression for the selection with the other models
-    """
+def commands_of_sizes(result: ModelResult, place: str | None) -> list[str]:
+    """The command that exports the model of each size, or, without a directory, an expression for it; '' if none."""
+    selection, (chosen_one, others) = result.selected, result.EXPRESSIONS
 
     def command(c: Candidate, model: RankingModel) -> str:
-        chosen = c is result.chosen
-        if not chosen and result.model_of(c.n_features) is not model:
+        chosen = c is selection.chosen
+        if not chosen and selection.model_of(c.n_features) is not model:
             return ""
         if place is None:
             return chosen_one if chosen else f"{others}.model_of({c.n_features})"
-        run = place if chosen else f"{place} --k {c.n_features}"
-        if export is not None:
-            return export(model, run)
-        request = result.origin and result.origin.options.get("query")
-        return export_command(model, run, result.plan.engine or "sql", request)
+        return result.export_command(model, place if chosen else f"{place} --k {c.n_features}")
 
-    return [command(c, model) for c, model in zip(result.by_size, result.models, strict=True)]
+    return [command(c, model) for c, model in zip(selection.by_size, selection.models, strict=True)]

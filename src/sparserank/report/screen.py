@@ -6,14 +6,14 @@ from __future__ import annotations
 import math
 import shlex
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sparserank.crossval.choice import Candidate, reference_name
 from sparserank.crossval.tree_rivals import AS_IN, BEYOND, WITHOUT
-from sparserank.export import ENGINES, export_command
+from sparserank.export import ENGINES
 from sparserank.options import option
 from sparserank.report.document import Fact
 from sparserank.report.tables import sizes_against
@@ -26,8 +26,6 @@ from sparserank.text import MIN_NAME, change, figure, percent, shortened, visibl
 
 MAX_LINES, MAX_WIDTH, MIN_WIDTH = 30, 100, 80
 MAX_NAME, MAX_NAME_NARROW = 34, 20  # characters of a name in a row of figures; the report has it in full
-FIGURES = 38  # characters of a feature's line without its name and its substitute
-BARE = 30  # those without bars and half-samples
 VERBOSE = "--verbose"
 ALONE = "best alone: "
 MAX_SIZES = 8
@@ -66,7 +64,8 @@ class Screen:
 
     def lines(self, folder: str | None, most: int, k: bool) -> list[str]:
         """At most `most` lines: if they are too many, without empty lines; then short; then with fewer features."""
-        commands, room = [] if folder is None else self.commands(folder, k), MIN_FEATURES + 2
+        commands = [] if folder is None else self.commands(folder, k)
+        room = MIN_FEATURES + 2
         lines = self.body(room)
         if len(lines) + len(commands) > most:
             lines = [line for line in lines if line]
@@ -95,36 +94,48 @@ class Screen:
 
     def table(self) -> list[str]:
         """The rankers: their means, the change from one reference, and the chosen model compared with each."""
-        result, wide = self.result, self.width == MAX_WIDTH
+        result = self.result
+        wide = self.width == MAX_WIDTH
         rows = [] if result.change is None else [_row(result.reference, result.change.row)]
         rows += [_row(result.against_all, self.all)] if result.dense is not result.chosen else []
         rows.append((self.shown("chosen", result.chosen), result.chosen.n_features, result.chosen.mean, ""))
         rows += [*self.best(), *(_row(r, r.name) for r in self.rivals()), *self.alone()]
-        noun, star = f"{result.noun}s", "*" if self.has_intervals else ""
+        noun = f"{result.noun}s"
+        star = "*" if self.has_intervals else ""
         against = f"against {self.measure if wide or result.change is not None else 'all'}"
         cells = [[noun, result.metric, against, f"chosen against row{star}"]]
         for _, n, mean, chosen in rows:
             share = change(mean, result.reference.mean) if len(cells) > 1 else ""
             cells.append([f"{n or '-':>{len(noun)}}", figure(mean), share, chosen])
-        most = min(MAX_NAME if wide else MAX_NAME_NARROW, max(len(name) for name, *_ in rows))
-        room, cells = self.beside(cells, most, 2)
-        names = ["", *(_row_name(name, room) for name, *_ in rows)]
-        width = max(map(len, names))
-        lines = [[f"{name:{width}} {n}", *line] for name, (n, *line) in zip(names, cells, strict=True)]
+        most = MAX_NAME if wide else MAX_NAME_NARROW
+        fitted = self.fitted(["", *(name for name, *_ in rows)], cells, most, 2, _row_name)
+        width = max(len(name) for name, *_ in fitted)
+        lines = [[f"{name:{width}} {n}", *line] for name, n, *line in fitted]
         return aligned(lines, "<", ">7", ">", "<")
 
-    def beside(self, cells: list[list[str]], most: int, extra: int) -> tuple[int, list[list[str]]]:
-        """(characters of a name in front of these cells, the cells), so that no figure of a table has to be cut. If
-        there is no room for names of `most` characters, the column `extra` is left out."""
+    def fitted(
+        self,
+        names: Sequence[str],
+        cells: list[list[str]],
+        most: int,
+        extra: int,
+        short: Callable[[str, int], str] = shortened,
+    ) -> list[list[str]]:
+        """The lines of a table, each a name and its cells, the head first, so that no figure has to be cut. Names have
+        at most `most` characters; if there is no room for them, the column `extra` of the cells is left out."""
+        longest = min(most, max(map(len, names)))
         for shown in (cells, [[*row[:extra], "", *row[extra + 1 :]] for row in cells]):
             room = self.width - sum(max(map(len, column)) + 2 for column in zip(*shown, strict=True))
-            if room >= most:
+            if room >= longest:
                 break
-        return min(room, most), shown
+        head, *others = names
+        fitting = [head, *(short(name, min(room, longest)) for name in others)]
+        return [[name, *line] for name, line in zip(fitting, shown, strict=True)]
 
     def best(self) -> list[Row]:
         """The model with the highest mean, unless it is the chosen one or all features."""
-        best, result = self.result.best, self.result
+        best = self.result.best
+        result = self.result
         others = [c for c in result.by_size if c is best and c is not result.chosen]
         return [(self.shown("best of ours", c), c.n_features, c.mean, "") for c in others]
 
@@ -164,23 +175,20 @@ class Screen:
         """The selected features, the most costly to leave out first, in at most `room` lines."""
         shown, rest = first_of(sorted(rows, key=_by_loss), room)
         largest = max([*(row["loss"] for row in rows if row["loss"] is not None), NO_LOSS])
-        kept, bar_width = [self.kept(row) for row in shown], BAR
         halves = "" if self.result.stability is None else f" chosen on {self.result.stability.n_samples} half-samples"
-        room_of_name = self.width - FIGURES - max([len(f"  {halves}") if halves else 0, *map(len, kept)])
-        if max((len(visible(row["name"])) for row in shown), default=0) > room_of_name:  # names matter more
-            halves, kept, bar_width, room_of_name = "", [""] * len(shown), 0, self.width - BARE
         costed = any(row["cost"] is not None for row in rows)
-        lines = [["feature", "weight", "change if left out" if costed else "", halves]]
-        for row, often in zip(shown, kept, strict=True):
-            # A model needs a feature.
-            name, loss = shortened(row["name"], room_of_name), _left_out(row) if costed and len(rows) > 1 else ""
-            bar = "=" * round(bar_width * max(row["loss"] or 0.0, 0.0) / largest)
-            lines.append([name, f"{row['weight']:+.3f}", f"{loss:>7} {bar}", f" {often}"])
+        cells = [["weight", "change if left out" if costed else "", halves]]
+        for row in shown:
+            loss = _left_out(row) if costed and len(rows) > 1 else ""  # a model needs a feature
+            bar = "=" * round(BAR * max(row["loss"] or 0.0, 0.0) / largest)
+            cells.append([f"{row['weight']:+.3f}", f"{loss:>7} {bar}", f" {self.kept(row)}"])
+        lines = self.fitted(["feature", *(visible(row["name"]) for row in shown)], cells, self.width, 2)
         return [*aligned(lines, "<", ">8", "<", "<"), *self.others(rest)]
 
     def kept(self, row: Fact) -> str:
         """The number of half-samples that select a feature, and its substitute."""
-        stability, said = self.result.stability, []
+        stability = self.result.stability
+        said = []
         if stability is not None:
             said.append(f"{round(row['selection_frequency'] * stability.n_samples)} of {stability.n_samples}")
         if row["substitute"] is not None:
@@ -200,10 +208,9 @@ class Screen:
     def feature_groups(self, rows: Sequence[Fact], room: int) -> list[str]:
         """The groups in use, the most costly to leave out first."""
         shown, rest = first_of(sorted(rows, key=_by_loss), room)
-        lines = [["group", "cost", "features", "change if left out"]]
-        for row in shown:
-            name = shortened(row["group"], self.width // 3)
-            lines.append([name, f"{row['group_cost']:g}", str(len(row["features"])), f"{_left_out(row):>7}"])
+        cells = [["cost", "features", "change if left out"]]
+        cells += [[f"{r['group_cost']:g}", str(len(r["features"])), f"{_left_out(r):>7}"] for r in shown]
+        lines = self.fitted(["group", *(row["group"] for row in shown)], cells, self.width // 3, 1)
         return [*aligned(lines, "<", ">8", ">8", "<"), *self.more_names([row["group"] for row in rest])]
 
     def more_names(self, names: Sequence[str], what: str = "") -> list[str]:
@@ -217,7 +224,8 @@ class Screen:
         return self.size_lines(self.some_sizes())
 
     def size_lines(self, shown: Sequence[Candidate]) -> list[str]:
-        result, by_cost = self.result, self.result.choice.by_cost
+        result = self.result
+        by_cost = self.result.choice.by_cost
         sizes, changes = sizes_against(shown, result.chosen, result.reference.mean, by_cost)
         width = max(map(len, [*sizes, *changes]))
         first = f"{'cost' if by_cost else result.noun + 's'}, at most"
@@ -226,7 +234,9 @@ class Screen:
 
     def some_sizes(self) -> list[Candidate]:
         """Sizes that grow by about half, including the chosen one and the best."""
-        by_size, by_cost, chosen = self.result.by_size, self.result.choice.by_cost, self.result.chosen
+        by_size = self.result.by_size
+        by_cost = self.result.choice.by_cost
+        chosen = self.result.chosen
         best = max(by_size, key=lambda c: c.mean)
         if by_cost:
             wanted = by_size[:: max(len(by_size) // (MAX_SIZES - 2), 1)]
@@ -244,7 +254,9 @@ class Screen:
         n = self.result.n_all - self.result.chosen.n_features
         if n == 0:
             return ""
-        said, constant, left = [], len(self.result.constant_features), self.result.redundant.left
+        said = []
+        constant = len(self.result.constant_features)
+        left = self.result.redundant.left
         dropped = self.result.plan.count(self.result.plan.never)
         if dropped:
             said.append(f"{dropped} {'was' if dropped == 1 else 'were'} left out beforehand")
@@ -280,7 +292,9 @@ class Screen:
 
     def commands(self, folder: str, k: bool) -> list[str]:
         """The next commands, for the folder of a run."""
-        plan, chosen, sizes = self.result.plan, self.result.chosen, self.some_sizes()
+        plan = self.result.plan
+        chosen = self.result.chosen
+        sizes = self.some_sizes()
         again = k and plan.guarantee is None and plan.k is None and plan.budget is None
         by_cost = self.result.choice.by_cost
         size, limit, words = ("cost", "budget", "lower cost") if by_cost else ("n_features", "k", "smaller size above")
@@ -297,11 +311,10 @@ class Screen:
 
     def exports(self, place: str) -> list[str]:
         """Commands that use the run; place: its directory, quoted."""
-        engine = self.result.plan.engine or "sql"
-        request = self.result.origin and self.result.origin.options.get("query")
-        command = export_command(self.result.model, place, engine, request)
+        command = self.result.export_command(self.result.model, place)
         if command:
             return [command]
+        engine = self.result.plan.engine or "sql"
         fills = other_fills(ENGINES[engine], self.result.model)  # which select cannot avoid by leaving out transforms
         return [f"the same command with {option('missing', 'zero')}, for {engine}"] if fills else []
 

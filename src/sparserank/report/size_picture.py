@@ -44,8 +44,10 @@ LABEL = 22  # characters of a ranker's name at the side
 
 def size_picture(result: SelectionResult) -> Picture:
     """Quality against size, with a description in words."""
-    own, reference = _Heights(result), result.reference.name
-    first, last = result.by_size[0], result.by_size[-1]
+    own = _Heights(result)
+    reference = result.reference.name
+    first = result.by_size[0]
+    last = result.by_size[-1]
     what = "cost" if result.choice.by_cost else f"number of {result.noun}s"
 
     def said(c: Candidate) -> str:
@@ -107,8 +109,10 @@ class _Heights:
     """The values of the picture, in percent of the reference."""
 
     def __init__(self, result: SelectionResult) -> None:
-        self.result, self.by_cost = result, result.choice.by_cost
-        self.name, self.mean = result.reference.name, result.reference.mean
+        self.result = result
+        self.by_cost = result.choice.by_cost
+        self.name = result.reference.name
+        self.mean = result.reference.mean
         by_size = result.by_size
         # Only the chosen model may be worse than a smaller one.
         means = [c.mean for c in by_size]
@@ -134,7 +138,8 @@ class _Heights:
     @property
     def interval(self) -> tuple[float, float]:
         """The interval of the chosen model compared with the reference, in percent; infinite: unknown."""
-        unit, at = abs(self.mean) or 1.0, self.result.reference
+        unit = abs(self.mean) or 1.0
+        at = self.result.reference
         return 100.0 * at.low / unit, 100.0 * at.high / unit
 
     def ends(self) -> np.ndarray:
@@ -147,7 +152,8 @@ class _Heights:
         self._limit(axes, self.within if main else [*self.far, self.floor], top=main)
         # The last step extends to the end of the axis: more features are not better.
         right = axes.get_xlim()[1]
-        sizes, heights = [*self.sizes, right], [*self.heights, self.heights[-1]]
+        sizes = [*self.sizes, right]
+        heights = [*self.heights, self.heights[-1]]
         ends = self.ends()
         if np.isfinite(ends).all():
             low, high = np.append(ends, ends[:, -1:], axis=1)
@@ -157,7 +163,8 @@ class _Heights:
         label = f"best model of at most this {'cost' if self.by_cost else 'size'}" if main else None
         axes.plot(sizes, heights, color=SERIES[0], drawstyle="steps-post", linewidth=1.6, label=label)
         axes.plot(self.sizes, self.heights, color=SERIES[0], marker="o", markersize=4, linestyle="none")
-        chosen, r = self.result.chosen, self.result.reference
+        chosen = self.result.chosen
+        r = self.result.reference
         known = math.isfinite(r.high - r.low)
         if (self.chosen >= self.floor) is main:
             against = f", {relative(r.difference, r.low, r.high, r.mean, shown=False)}" if known else ""
@@ -168,7 +175,8 @@ class _Heights:
         self._lines(axes, [level for level in self.levels if (level[1] >= self.floor) is main])
 
     def _limit(self, axes: Any, shown: Sequence[float], *, top: bool) -> None:
-        low, high = min(shown), max(shown)
+        low = min(shown)
+        high = max(shown)
         room = max(ROOM * (high - low), 0.3)
         least, most = (self.percent(value) for value in self.result.plan.metric.limits)
         axes.set_ylim(max(low - room, least), min(high + room, most) if top else high)

@@ -38,9 +38,12 @@ def evenly(n: int, most: int, always: int) -> list[int]:
 
 def penalty_table(result: SelectionResult) -> Table:
     """The smallest model of each penalty whose loss is small enough, with the certificate of its path."""
-    choice, rule, rows = result.choice, result.plan.rule, []
+    choice = result.choice
+    rule = result.plan.rule
+    rows = []
     for label, path in result.paths.items():
-        name, found = label, result.by_penalty.get(label)
+        name = label
+        found = result.by_penalty.get(label)
         if label not in result.by_penalty:
             found = max((d for d in choice.candidates if d.penalty == label), key=lambda d: d.mean)
             name = label.replace("ridge", "dense (ridge)", 1)
@@ -74,7 +77,8 @@ def _certified(result: SelectionResult) -> list[str]:
 def size_table(result: SelectionResult, most: int | None = None) -> Table:
     """The best model of at most each number of features, or each cost (up to `most`, but always the chosen one and the
     best), with simultaneous bounds and the features that enter and leave."""
-    choice, rows = result.choice, []
+    choice = result.choice
+    rows = []
     for i, (c, row) in enumerate(zip(result.by_size, result.facts["sizes"], strict=True)):
         within = most is None or (i < most if choice.by_cost else c.n_features <= most)
         rows += [row] if within or c in (choice.chosen, choice.best) else []
@@ -84,7 +88,8 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
     )
     columns = columns_of_sizes(choice, result.plan, "penalty")
     moves: dict[str, Column] = {"enter": lambda row: listed(row["enter"]), "leave": lambda row: listed(row["leave"])}
-    screen, note = tuple(range(len(columns))), "A size without a better model than a smaller one has no row."
+    screen = tuple(range(len(columns)))
+    note = "A size without a better model than a smaller one has no row."
     return Table.of(title, rows, {**columns, **moves}, words=("penalty", *moves), screen=screen, note=note)
 
 
@@ -117,7 +122,8 @@ def losses(choice: Choice, row: Fact) -> tuple[str, str]:
 
 def rival_table(result: SelectionResult) -> Table:
     """The rankers that were compared on the same queries, and the chosen model relative to each."""
-    rows, metric = [], result.plan.metric
+    rows = []
+    metric = result.plan.metric
     for r in result.rivals.compared:
         difference, low, high = r.percents
         between = f"[{low}, {high}]" if math.isfinite(r.low) else "-"
@@ -233,7 +239,8 @@ def stability_table(result: SelectionResult) -> Table:
 
 def query_tables(result: SelectionResult) -> list[Table]:
     """The queries with the largest losses and gains, each with the deciding features."""
-    found, out = result.queries, []
+    found = result.queries
+    out = []
     head = ["query", "documents", "chosen model", found.rival, "difference"]
     for title, own, lost in (("Lost most", found.lost, True), ("Won most", found.won, False)):
         rows = [[q.query, str(q.n_docs), figure(q.chosen), figure(q.rival), signed(q.difference)] for q in own]
@@ -296,7 +303,8 @@ def _by(parts: Sequence[tuple[float, str]]) -> str:
 
 def pair_sentence(pair: Pair, rival: str, lost: bool, noun: str = FEATURE) -> str:
     """The two documents, their ranks by each ranker, and the features behind these."""
-    a, b = pair.better, pair.worse
+    a = pair.better
+    b = pair.worse
     text = (
         f"{a.document} (grade {a.grade:g}) should rank above {b.document} (grade {b.grade:g}). "
         f"The chosen model puts them at ranks {a.chosen} and {b.chosen}"

@@ -54,9 +54,12 @@ class Ablation:
     ) -> Worth:
         """Ablate the chosen model. substitutes: {feature: its substitute}; correlations: {feature: its correlation with
         its substitute}. Finished refits are kept in `store` and reused."""
-        model, feature_groups, with_groups = self.model, self.cv.feature_groups, self.plan.by_cost
+        model = self.model
+        feature_groups = self.cv.feature_groups
+        with_groups = self.plan.by_cost
         # The selected features, largest weight first: the columns of each, and the first of them.
-        weights, firsts = model.weights, [model.sources[name][0] for name in model.weights]
+        weights = model.weights
+        firsts = [model.sources[name][0] for name in model.weights]
         alone = [np.array(model.columns[name]) for name in weights]
         features = np.array([f.index for f in firsts], dtype=np.int64)
         used = sorted(feature_groups.used(model.support), key=lambda g: -feature_groups.costs[g]) if with_groups else []
@@ -65,13 +68,18 @@ class Ablation:
         price = feature_groups.cost_of_feature
         no_swaps = self.plan.feature_groups is not None or self.chosen.formula or self.plan.fast
         swaps = [] if no_swaps else [(j, other) for j, other in swaps if price[other] <= price[j]]
-        n = min(len(alone), MAX_REFITTED)
-        refitted = None if self.plan.fast else self._kept([*alone[:n], *members], swaps, store)
+        sets = [*alone, *members]
+        # The features beyond the largest MAX_REFITTED have no refits.
+        refits = [*range(min(len(alone), MAX_REFITTED)), *range(len(alone), len(sets))]
+        refitted = None if self.plan.fast else self._kept([sets[i] for i in refits], swaps, store)
+        costs: dict[int, Costs] = {}
+        if refitted is not None:
+            costs = {i: self._cost_without(refitted, at, sets[i]) for at, i in enumerate(refits)}
+        unfitted = self.unfitted(sets)
 
-        def cost(i: int, without: np.ndarray) -> Costs | None:
-            return None if refitted is None else self._cost_without(refitted, i, without)
+        def worth_of(i: int) -> dict[str, Any]:
+            return {"cost": costs.get(i), "zeroed": self._costs(unfitted[:, 0], unfitted[:, 1 + i])}
 
-        unfitted = self.unfitted([*alone, *members])
         rows = [
             {
                 "feature": first.source,
@@ -81,8 +89,7 @@ class Ablation:
                 "folds": sum(
                     first.index in self.candidate_set.features(self.chosen, f) for f in self.cv.folds or [FINAL]
                 ),
-                "cost": cost(i, alone[i]) if i < n else None,
-                "zeroed": self._costs(unfitted[:, 0], unfitted[:, 1 + i]),
+                **worth_of(i),
             }
             for i, first in enumerate(firsts)
         ]
@@ -91,14 +98,13 @@ class Ablation:
                 "group": feature_groups.names[g],
                 "group_cost": feature_groups.costs[g],
                 "features": [model.feature_names[j] for j in np.intersect1d(features_of, model.support)],
-                "cost": cost(n + i, features_of),
-                "zeroed": self._costs(unfitted[:, 0], unfitted[:, 1 + len(alone) + i]),
+                **worth_of(i),
             }
-            for i, (g, features_of) in enumerate(zip(used, members, strict=True))
+            for i, (g, features_of) in enumerate(zip(used, members, strict=True), len(alone))
         ]
         found = []
         if refitted is not None:
-            differences = refitted[0, 1 + n + len(members) :] - refitted[0, 0]
+            differences = refitted[0, 1 + len(refits) :] - refitted[0, 0]
             found = [self._substitute(swap, differences[i], correlations) for i, swap in enumerate(swaps)]
         return Worth(rows, of_groups, tuple(s for s in found if -s.difference <= self.choice.margin))
 
@@ -141,7 +147,8 @@ class Ablation:
     def _rows(self, f: int, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]] = ()) -> list[sp.csr_array]:
         """Coefficients in fold f: of the candidate, without each set of features, and with one feature swapped for
         another."""
-        own, width = self.candidate_set.coefficients(self.chosen, f), self.candidate_set.width(self.chosen)
+        own = self.candidate_set.coefficients(self.chosen, f)
+        width = self.candidate_set.width(self.chosen)
         feature = own.indices // width  # of each coefficient
         rows = [own, *(without_entries(own, np.isin(feature, features)) for features in sets)]
         return [*rows, *(_moved(own, feature == j, (other - j) * width) for j, other in swaps)]
@@ -197,12 +204,16 @@ def ablates_sizes(data: RankingDataset) -> bool:
 
 
 def ablation_of_sizes(
-    ablation: Ablation, by_size: Sequence[Candidate], models: Sequence[RankingModel], store: WorkStore | None
+    ablation: Ablation,
+    worth: Worth,
+    by_size: Sequence[Candidate],
+    models: Sequence[RankingModel],
+    store: WorkStore | None,
 ) -> list[dict[str, Costs] | None]:
     """For each candidate, the costs of leaving out each of its features; None for a single feature, in a first look, or
     if it would take long (`--k N` computes it). Finished refits are kept in `store`.
 
-    ablation   of the chosen candidate; models: the final model of each candidate
+    ablation, worth   of the chosen candidate; models: the final model of each candidate
     """
     cv = ablation.cv
     out: list[dict[str, Costs] | None] = [None] * len(by_size)
@@ -215,15 +226,18 @@ def ablation_of_sizes(
     }
     together: dict[Any, list[int]] = {}  # refits of the same kind share their passes
     for i, one in own.items():
+        if one.chosen is ablation.chosen:
+            known = {row["feature"]: row["cost"] for row in worth.features}
+            out[i] = {name: known[name] for name in one.model.columns}
+            continue
         if one.chosen.formula:
             out[i] = one.costs_of(one.unfitted(one.columns))
             continue
         learner = one.learner
-        if isinstance(learner, BoostedSteps) and one.chosen is not ablation.chosen:
+        if isinstance(learner, BoostedSteps):
             learner = replace(learner, draws=1)  # in a third of the time
         together.setdefault((one.candidate_set.transform(one.chosen), learner), []).append(i)
     for (transform, learner), members in together.items():
-        # The learner as well: the same sizes are refitted with fewer draws where none of them is the chosen one.
         depends = repr([learner, [(own[i].key, own[i].model.support.tolist()) for i in members]])
         name = f"ablation-of-sizes-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
 

@@ -66,13 +66,18 @@ def headline(found: Sequence[Claim]) -> str:
 
 def claims(result: SelectionResult, of_pairs: str = "") -> list[Claim]:
     """The claims about a selection, by rank; of_pairs: more on the intervals."""
-    choice, rivals, confidence = result.choice, result.rivals, as_percent(result.plan.confidence)
-    n_all, noun, metric = result.n_all, result.noun, result.plan.metric
+    choice = result.choice
+    rivals = result.rivals
+    confidence = as_percent(result.plan.confidence)
+    n_all = result.n_all
+    noun = result.noun
+    metric = result.plan.metric
     gain = f" Gain of {metric!r}: {metric.convention.shown_gain}." if metric.uses_gain else ""
     stars = f"for all sizes at once{', and for all rivals' if rivals.compared else ''} ('at most': one-sided{of_pairs})"
     intervals = Claim("* intervals", confidence, stars, BELOW, f"* {confidence}, {stars}.")
     bounded = math.isfinite(choice.bound(choice.chosen))
     found = [
+        Claim("options", rank=FIRST, said="" if result.origin is None else result.origin.start),
         _kept(choice, n_all, noun, _judged(result), costed=result.plan.costs is not None),
         Claim("suspicion", rank=FIRST, said=result.suspicion or ""),
         *([] if result.test is None else [_tested(result, result.test)]),
@@ -166,10 +171,14 @@ def heading(choice: Choice, n_all: int, noun: str = FEATURE, better: str = "") -
 
 def _rule(choice: Choice, n_all: int, noun: str, gain: str) -> Claim:
     """The estimated loss, and the rule that allows it."""
-    c, rule, bound = choice.chosen, choice.rule, choice.bound(choice.chosen)
-    lost, star = estimated(c, choice), ""
+    c = choice.chosen
+    rule = choice.rule
+    bound = choice.bound(choice.chosen)
+    lost = estimated(c, choice)
+    star = ""
     if math.isfinite(bound):
-        lost, star = f"{lost}, at most {share(bound, choice)}", "*"
+        lost = f"{lost}, at most {share(bound, choice)}"
+        star = "*"
     best = "" if choice.best is c else f" ({counted(choice.best.n_features, noun)})"
     against = f"against the best of {len(choice.candidates)} models{best}"
     if c is choice.named and rule.limit is None:
@@ -202,14 +211,17 @@ def enough(rule: Rule, verb: bool = False) -> str:
 
 def _defence(choice: Choice, n_all: int, noun: str) -> str:
     """Why the named formula is the choice: what was compared with it, and how many queries could change that."""
-    named, c = choice.named, choice.contender
+    named = choice.named
+    c = choice.contender
     assert named is not None
     assert c is not None
     text = f"{reference_name(named)} {counted(n_all, noun)}: "
     if c is named:
         return f"{text}it is within the margin of the best formula, and none with fewer {noun}s is"
-    lead, unit = choice.mean(c) - choice.mean(named), abs(choice.mean(named)) or 1.0
-    asked, errors = choice.asked(c), LEAD_ALONE if c.n_features == 1 else LEAD
+    lead = choice.mean(c) - choice.mean(named)
+    unit = abs(choice.mean(named)) or 1.0
+    asked = choice.asked(c)
+    errors = LEAD_ALONE if c.n_features == 1 else LEAD
     text += f"the best other choice, {counted(c.n_features, noun)} ({c.label}), is {percent(lead / unit)} against it"
     if lead <= 0:
         return text
@@ -243,10 +255,13 @@ def _preferred(choice: Choice, metric: str) -> str:
 
 def _resolution(choice: Choice) -> Claim:
     """What the queries can tell about the losses of models, and how many queries could tell more."""
-    n, n_zero, n_models = choice.bounds.n_queries, choice.bounds.n_zero, len(choice.candidates)
+    n = choice.bounds.n_queries
+    n_zero = choice.bounds.n_zero
+    n_models = len(choice.candidates)
     these = f"{'these ' if n > 1 else ''}{queries(n)}"
     wanted = NEEDED if choice.rule.guarantee is None else choice.rule.guarantee
-    rank, meaning = FIRST, f"all {n_models} models do equally well on each of them"
+    rank = FIRST
+    meaning = f"all {n_models} models do equally well on each of them"
     if not math.isfinite(choice.bound(choice.chosen)):
         told = f"{_verb(n, 'is', 'are')} too few to bound the loss of a model"
         meaning = f"at least {MIN_QUERIES} are needed"
@@ -278,7 +293,8 @@ def all_equal(choice: Choice) -> bool:
 def _two_answers(choice: Choice, noun: str) -> str:
     """The smaller model and the larger one between which the queries cannot decide; '' where there is one answer, or a
     named formula is chosen."""
-    c, other = choice.chosen, choice.other
+    c = choice.chosen
+    other = choice.other
     if not coarse(choice) or other is None or c is choice.named:
         return ""
     full = choice.reference
@@ -354,7 +370,10 @@ def _of_today(result: SelectionResult) -> Iterator[Claim]:
 
 def _of_means(result: SelectionResult) -> Iterator[Claim]:
     """The quality of the chosen model, what to expect of it, and how it compares with all features."""
-    choice, c, reference, n = result.choice, result.chosen, result.reference, result.n_queries
+    choice = result.choice
+    c = result.chosen
+    reference = result.reference
+    n = result.n_queries
     mean = f"{result.metric} is {figure(c.mean)} with {counted(c.n_features, result.noun)}"
     mean += f" and {figure(reference.mean)} with {reference.name} ({change(c.mean, reference.mean)})"
     yield Claim(QUALITY, figure(c.mean), f"{result.metric}, {c.label}", said=f"On {queries(n)}, {mean}.")
@@ -386,7 +405,8 @@ def on_test(test: Comparison, metric: str, confidence: float, others: tuple[str,
     other = next((r for r in rows if r["system"].startswith(others) and r is not chosen), None)
     if other is None:
         return f"{text}."
-    low, high = -other["difference_high"], -other["difference_low"]
+    low = -other["difference_high"]
+    high = -other["difference_low"]
     against = relative(-other["difference"], low, high, other["mean"], shown=False)
     text += f", {name} {figure(other['mean'])}, {against}"
     if math.isfinite(high - low):
@@ -400,7 +420,8 @@ def on_test(test: Comparison, metric: str, confidence: float, others: tuple[str,
 
 def _repeated(result: SelectionResult) -> Iterator[Claim]:
     """How stable the selected features are, and those that could replace them."""
-    stability, noun = result.stability, result.noun
+    stability = result.stability
+    noun = result.noun
     if stability is not None:
         name, index = stability.index
         stable = sum(float(stability.frequency[j]) >= MIN_FREQUENCY for j in stability.chosen)

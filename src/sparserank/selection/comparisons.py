@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.folded_paths import FoldedPaths
-from sparserank.crossval.rivals import Rival, RivalDifference, Rivals
+from sparserank.crossval.rivals import Rival, Rivals
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.trees_on_folds import TreesOnFolds
 from sparserank.data.dataset import RankingDataset
@@ -23,50 +23,18 @@ from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, Ranker, compare_queries
-from sparserank.selection.rivals import ComparedRival, RivalReport, report_of
+from sparserank.selection.rivals import ComparedRival, RivalReport, compared
 from sparserank.workdir.pieces import WorkStore
 
 MAX_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
 
 
-def against_all_features(choice: Choice, dense: Candidate, by_size: Sequence[Candidate]) -> ComparedRival:
+def against_all_features(choice: Choice, dense: Candidate) -> ComparedRival:
     """Compare the chosen candidate and that of each size with dense, the best dense candidate or the named formula.
     Intervals are valid whichever it is; they are infinite if there are too few queries."""
     others = dict.fromkeys([*choice.candidates[choice.n_sparse :], dense])
-    everything = [Rival(c.label, c.n_features, c.values) for c in others]
-    rivals = Rivals(choice, everything)
-    full = next(r for r in everything if r.values is dense.values)
-
-    def against(c: Candidate) -> RivalDifference:
-        b = rivals.beside(c, full)
-        return b if math.isfinite(b.high - b.low) else RivalDifference(b.difference, -math.inf, math.inf)
-
-    b, *sizes = map(against, (choice.chosen, *by_size))
-    between = (b.difference, b.low, b.high)
-    return ComparedRival(
-        reference_name(dense), dense.n_features, dense.mean, *between, for_model="", sizes=tuple(sizes)
-    )
-
-
-def compare_on_test(
-    plan: SelectionPlan,
-    test: RankingDataset,
-    work: FoldedPaths | None,
-    chosen: RankingModel,
-    dense: dict[str, RankingModel],
-    others: Mapping[str, Any],
-    notes: list[str],
-) -> Comparison:
-    """Compare the chosen model with dense models {name: model}, the best single feature on the training queries of
-    `work` (None: single features are among the others), and other rankers {name: scores in input order, or a run}."""
-    names = chosen.feature_names
-    systems = {f"chosen ({len(chosen.columns)} features)": chosen.score_dataset(test)}
-    systems |= {name: model.score_dataset(test) for name, model in dense.items()}
-    if work is not None:
-        feature, sign = best_single_feature(plan, work, notes)
-        alone = f"best single feature ({names[feature]}{' ascending' if sign < 0 else ''})"
-        systems[alone] = sign * InUse(alone, (names[feature],)).scores(test)
-    return compare_systems(systems | dict(others), test, plan.metrics)
+    rivals = Rivals(choice, [Rival(reference_name(c), c.n_features, c.values) for c in others])
+    return compared(rivals, rivals.rivals[list(others).index(dense)], choice)
 
 
 def best_single_feature(plan: SelectionPlan, work: FoldedPaths, notes: list[str]) -> tuple[int, float]:
@@ -122,15 +90,19 @@ class Comparisons:
         self, candidate_set: CandidateSet, choice: Choice, rivals: Sequence[Rival], store: WorkStore | None
     ) -> RivalReport:
         """Compare with rivals; trees shown to be better are also run on the chosen features."""
-        compared = Rivals(choice, rivals) if rivals else None
-        left_out, straight = self.trees.left_out, not self.cv.tries_steps
-        first = report_of(compared, left_out, straight, choice.chosen, choice.by_size)
-        if first.better is None or not first.better.for_model:
-            return first
-        name, chosen = first.better.name, choice.chosen
+        beside = Rivals(choice, rivals) if rivals else None
+        found = [] if beside is None else [compared(beside, r, choice) for r in rivals]
+        report = RivalReport(tuple(found), tuple(self.trees.left_out), not self.cv.tries_steps)
+        better = report.better
+        chosen = choice.chosen
+        if better is None or not better.for_model:
+            return report
         features = {f: candidate_set.features(chosen, f) for f in self.cv.folds or [FINAL]}
         values = self.trees.on_features(features, store)
-        return first if values is None else first.with_chosen_features(name, mean_of(values), chosen.mean)
+        if values is None:
+            return report
+        on_chosen = replace(better, on_chosen=mean_of(values), chosen_mean=chosen.mean)
+        return replace(report, compared=tuple(on_chosen if r is better else r for r in found))
 
     def with_today(self, choice: Choice, model: RankingModel) -> Change | None:
         """Compare with the ranker in use. Its interval is computed separately, so trees do not change it."""
@@ -146,15 +118,24 @@ class Comparisons:
         rivals: Sequence[Rival],
         notes: list[str],
     ) -> Comparison | None:
-        """Compare the final model with the final dense model, the ranker in use and rivals, on the test queries."""
-        if self.test is None:
+        """Compare the final model with the final dense model, the best single feature (unless single features are among
+        the others), the ranker in use and rivals, on the test queries."""
+        test = self.test
+        if test is None:
             return None
         full = self._dense_in_use(candidate_set, dense)
         assert full.model is not None
-        scores = {} if self.current is None else {self.current.name: self.current.system(self.test)}
-        others = {**scores, **{r.name: self.test.to_input_order(r.scores(True)) for r in rivals if r.scores}}
-        work = None if dense.formula else self.cv.first
-        return compare_on_test(self.plan, self.test, work, model, {full.name: full.model}, others, notes)
+        systems: dict[str, Any] = {f"chosen ({len(model.columns)} features)": model.score_dataset(test)}
+        systems[full.name] = full.model.score_dataset(test)
+        if not dense.formula:
+            feature, sign = best_single_feature(self.plan, self.cv.first, notes)
+            name = model.feature_names[feature]
+            alone = f"best single feature ({name}{' ascending' if sign < 0 else ''})"
+            systems[alone] = sign * InUse(alone, (name,)).scores(test)
+        if self.current is not None:
+            systems[self.current.name] = self.current.system(test)
+        systems |= {r.name: test.to_input_order(r.scores(True)) for r in rivals if r.scores}
+        return compare_systems(systems, test, self.plan.metrics)
 
     def references(self, dense: Candidate, strongest: Rival | None) -> tuple[Rival, ...]:
         """The rankers that models of every size are compared with query by query: all features, the strongest rival,
@@ -173,22 +154,25 @@ class Comparisons:
     ) -> Queries:
         """Compare the chosen model query by query with the ranker in use, or else the dense model: on the test queries,
         or else on those on which candidates are evaluated, each scored by models that have not seen it."""
-        metric, cv, rival = self.plan.metric, self.cv, self.held or dense
-        models: dict[int, tuple[RankingModel, InUse, InUse]] = {}
-        final = test is not None or not cv.folds
+        metric = self.plan.metric
+        folds = self.cv.folds if test is None else ()
 
-        def of_fold(q: int) -> tuple[RankingModel, InUse, InUse]:
-            """The models that have not seen a query: the chosen one, its rival and the dense one."""
-            f = FINAL if final else int(cv.fold[q])
-            if f not in models:
-                own = model if f == FINAL and test is not None else candidate_set.model(chosen, self.names, f)
-                full = self._dense_in_use(candidate_set, dense, f)
-                models[f] = own, (self.current if isinstance(rival, Rival) and self.current else full), full
-            return models[f]
+        @cache
+        def of_fold(f: int) -> tuple[RankingModel, InUse]:
+            """The models that have not seen a fold: the chosen one and the dense one."""
+            own = candidate_set.model(chosen, self.names, f) if test is None else model
+            return own, self._dense_in_use(candidate_set, dense, f)
+
+        def of_query(q: int) -> tuple[RankingModel, InUse]:
+            return of_fold(int(self.cv.fold[q]) if folds else FINAL)
+
+        def both(q: int) -> tuple[RankingModel, InUse]:
+            own, full = of_query(q)
+            return own, self.current or full
 
         rankers = [
-            Ranker("chosen model", lambda q, own: of_fold(q)[0].score_dataset(own)),
-            Ranker(reference_name(dense), lambda q, own: of_fold(q)[2].scores(own)),
+            Ranker("chosen model", lambda q, own: of_query(q)[0].score_dataset(own)),
+            Ranker(reference_name(dense), lambda q, own: of_query(q)[1].scores(own)),
         ]
         data = self.judged if test is None else self.test
         assert data is not None
@@ -197,12 +181,13 @@ class Comparisons:
             rankers.append(Ranker(strongest.name, lambda q, _: scores[data.query_ptr[q] : data.query_ptr[q + 1]]))
         if (current := self.current) is not None:
             rankers.append(Ranker(LABEL, lambda _, own: current.scores(own)))
-        on = "test" if test is not None else "out of fold" if cv.folds else "validation"
-        values = (chosen.values, rival.values)
-        if test is not None:
-            of_test = [test.values[name][repr(metric)] for name in (next(iter(test.values)), of_fold(0)[1].name)]
-            values = of_test[0], of_test[1]
-        return compare_queries(data, metric, values, lambda q: of_fold(q)[:2], on, rankers)
+        if test is None:
+            on = "out of fold" if folds else "validation"
+            values = (chosen.values, (self.held or dense).values)
+        else:
+            on = "test"
+            values = (test.values[test.baseline][repr(metric)], test.values[both(0)[1].name][repr(metric)])
+        return compare_queries(data, metric, values, both, on, rankers)
 
     def _dense_in_use(self, candidate_set: CandidateSet, dense: Candidate, fold: int = FINAL) -> InUse:
         """The dense reference as a ranker in use."""

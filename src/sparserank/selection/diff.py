@@ -186,7 +186,8 @@ def diff(
     (['came in', 'in both'], 40)
     """
     check_arguments(diff, locals())
-    before, after = side_of(old, k), side_of(new, k)
+    before = side_of(old, k)
+    after = side_of(new, k)
     reading = Reading(missing=KEEP)
     if data is not None:
         reading = with_columns_of(reading, [before.model, after.model], data)
@@ -202,11 +203,14 @@ def side_of(given: Source, k: int | None = None) -> Side:
     """
     if isinstance(given, RankingModel):
         return Side(given)
-    side, folder = Side(load_model(given, k=k)), Path(given)
+    side = Side(load_model(given, k=k))
+    folder = Path(given)
     with suppress(OSError, ValueError, LookupError, TypeError, NotImplementedError):
-        found, table = read_own_json(folder / "result.json"), folder / "per_query.parquet"
+        found = read_own_json(folder / "result.json")
+        table = folder / "per_query.parquet"
         side = replace(side, metrics=tuple(map(str, found["metrics"])))
-        halves, size = found["stability"], found["chosen"]["n_features"]
+        halves = found["stability"]
+        size = found["chosen"]["n_features"]
         if halves and halves["half_samples"] >= MIN_HALF_SAMPLES and len(side.model.columns) == size:
             shares = {str(f["feature"]): float(f["selection_frequency"]) for f in halves["features"]}
             side = replace(side, shares=shares)
@@ -223,8 +227,11 @@ def diff_of(old: Side, new: Side, judged: RankingDataset | None) -> ModelDiff:
         why = "was made by 'sparserank fuse' and ranks runs, the other one ranks documents"
         raise DataError(f"the {fused[0]} model {why}; compare two models of the same kind.")
     scaled = new if old.model.scaling == NONE else old  # which has units, if they differ
-    judges, old, new = (old, new), old.in_units_of(scaled), new.in_units_of(scaled)
-    before, after = old.weights(), new.weights()
+    judges = (old, new)
+    old = old.in_units_of(scaled)
+    new = new.in_units_of(scaled)
+    before = old.weights()
+    after = new.weights()
     features = [_feature(old, new, name, before.get(name), after.get(name)) for name in after | before]
     features.sort(key=lambda r: (KINDS.index(r["change"]), -max(abs(r["difference"]), r["shape"] or 0.0)))
     found = ModelDiff(features, _sentences(old, new, features))
@@ -233,7 +240,9 @@ def diff_of(old: Side, new: Side, judged: RankingDataset | None) -> ModelDiff:
 
 def _feature(old: Side, new: Side, name: str, before: float | None, after: float | None) -> Row:
     """A row of `ModelDiff.features`; before, after: the weights."""
-    kind, shape, real = CAME if before is None else LEFT if after is None else BOTH, None, None
+    kind = CAME if before is None else LEFT if after is None else BOTH
+    shape = None
+    real = None
     known = [sources_of(s.model.derived, s.model.feature_names) for s in (old, new)]
     shares = [
         s.shares.get(name, 0.0) if s.shares and name in names else None
@@ -263,8 +272,10 @@ def _sentences(old: Side, new: Side, features: list[Row]) -> list[str]:
     said = [f"The old model uses {sizes[0]} features, the new one {sizes[1]}: {counts}."]
     said.append("Weights are divided by the sum of the absolute weights of their model, because scores have no scale.")
     for name in (row["feature"] for row in features):
-        had, has = old.known_levels(name), new.known_levels(name)
-        came, went = [v for v in has if v not in had], [v for v in had if v not in has]
+        had = old.known_levels(name)
+        has = new.known_levels(name)
+        came = [v for v in has if v not in had]
+        went = [v for v in had if v not in has]
         if had and has and (came or went):
             changes = [
                 f"{word} {', '.join(map(brief, levels))}" for word, levels in (("came", came), ("went", went)) if levels

@@ -44,7 +44,8 @@ def facts_of(result: SelectionResult) -> dict[str, list[Row]]:
 
 
 def _feature(result: SelectionResult, row: Row) -> Row:
-    found, halves = result.worth.substitute(row["feature"]), result.stability
+    found = result.worth.substitute(row["feature"])
+    halves = result.stability
     instead = (None, None, None) if found is None else (found.other, found.difference, found.correlation)
     values = {**row, "weight": row["coef"], "name": _transformed(row["feature"], row["transform"])}
     flag = result.model.flag_of(row["feature"])
@@ -67,7 +68,8 @@ def _loss(result: SelectionResult, row: Row) -> float | None:
 
 
 def _sizes(result: SelectionResult) -> list[Row]:
-    choice, rows = result.choice, []
+    choice = result.choice
+    rows = []
     for c, (enter, leave), ablation in zip(result.by_size, result.moves(), result.size_costs, strict=True):
         moved = {"enter": list(enter), "leave": list(leave), "ablation": ablation}
         rows.append({"label": c.label, **model_row(choice, c, SIZE), "chosen": c is result.chosen, **moved})
@@ -82,7 +84,8 @@ def model_row(choice: Choice, c: Candidate, fields: Sequence[str]) -> Row:
 def _stability(result: SelectionResult) -> list[Row]:
     if result.stability is None:
         return []
-    names, share = sources_of(result.model.derived, result.model.feature_names), result.stability.frequency
+    names = sources_of(result.model.derived, result.model.feature_names)
+    share = result.stability.frequency
     often: dict[str, float] = {}
     for j in result.stability.often():
         often.setdefault(names[j], float(share[j]))

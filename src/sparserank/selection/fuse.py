@@ -147,7 +147,8 @@ class Prepared:
 
 def _finished(ready: Prepared, sources: Mapping[str, Any], chosen: AllFuseOptions) -> FusionResult:
     """Run the selection of a fusion, or finish it in its directory."""
-    table, facts = ready.table, ready.facts
+    table = ready.table
+    facts = ready.facts
     identity = ready.job.plan.identity(table.learned, None, judged=table.judged)
     place = {"kind": "fuse", "results": RESULT_FILES, "restart": chosen["restart"]}
     with work_store_in(chosen["out"], identity, **place) as store:
@@ -169,8 +170,10 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> Prepared:
         judged, tests = _read(runs, qrels, chosen)
     return_freed_memory()
     engine = chosen["engine"]
-    rules, skip = rules_of(engine), chosen["unjudged"] == "skip"
-    judged, tests = judged.returned(rules), None if tests is None else tests.returned(rules)
+    rules = rules_of(engine)
+    skip = chosen["unjudged"] == "skip"
+    judged = judged.returned(rules)
+    tests = None if tests is None else tests.returned(rules)
     negative = tuple(dict.fromkeys([*judged.negative, *(() if tests is None else tests.negative)]))
     norms, usual = (norms_tried(chosen["norm"], engine, names, of_ranks=judged.of_ranks) for names in (negative, ()))
     named = Norm(RRF) if Norm(RRF) in norms else norms[0]
@@ -185,7 +188,8 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> Prepared:
 
     if len(judged.query_ids) < 2:
         raise DataError("one judged query cannot be split into training and evaluation; judge at least two.")
-    table, test = table_of(judged), None
+    table = table_of(judged)
+    test = None
     _check(table, judged)
     if tests is not None:
         of_tests = table_of(tests)
@@ -226,7 +230,9 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> Prepared:
 
 def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, JudgedRuns | None]:
     """The runs on the judged queries, and on those of test_qrels."""
-    of_ranks, of_scores, tests = chosen["rank_columns"], chosen["score_columns"], chosen["test_qrels"]
+    of_ranks = chosen["rank_columns"]
+    of_scores = chosen["score_columns"]
+    tests = chosen["test_qrels"]
     if of_ranks and of_scores:
         raise ParameterError("rank_columns", f"cannot be combined with {option('score_columns', True)}.")
     if not of_ranks and not of_scores:
@@ -234,7 +240,8 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
             raise ParameterError("qrels", "is required: the judgments of the queries.")
         asked = asked_in(chosen)
         train = judgments_of(qrels, asked, "qrels")
-        depth, cutoff = chosen["depth"], parse_metric(chosen["metric"]).cutoff
+        depth = chosen["depth"]
+        cutoff = parse_metric(chosen["metric"]).cutoff
         if tests is None:
             return read_judged_runs(runs, train, depth, cutoff, asked), None
         test = judgments_of(tests, asked, "test_qrels")

@@ -11,6 +11,7 @@ import numpy as np
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, reference_name
 from sparserank.data.fusion.norms import MINMAX, RRF, Norm
+from sparserank.export.fusion import fusion_command
 from sparserank.lazy import cached_property
 from sparserank.model.feature import Feature
 from sparserank.model.fusion import FusionFormula, formula_of
@@ -19,7 +20,7 @@ from sparserank.options import option
 from sparserank.options.arguments import check_arguments
 from sparserank.selection.claims import FIRST, Claim, claims, counted, queries
 from sparserank.selection.queries import Added, QueryDifference
-from sparserank.selection.result import FORMAT, FORMAT_VERSION, Result, SelectionResult
+from sparserank.selection.result import FORMAT, FORMAT_VERSION, ModelResult, SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.text import relative, shortened
 from sparserank.transforms import NONE
@@ -69,7 +70,8 @@ class FusionFacts:
 
     def judged_gap(self, kept: Sequence[str]) -> tuple[float, float] | None:
         """Judged shares of the kept and of the other retrievers, if they differ by more than MAX_GAP."""
-        shares, dropped = self.judged_share, [r for r in self.retrievers if r not in kept]
+        shares = self.judged_share
+        dropped = [r for r in self.retrievers if r not in kept]
         if not shares or not dropped or self.unjudged != "zero":
             return None
         of_kept, of_dropped = (sum(shares[name] for name in names) / len(names) for names in (kept, dropped))
@@ -77,7 +79,7 @@ class FusionFacts:
 
 
 @dataclass(frozen=True, repr=False)
-class FusionResult(Result):
+class FusionResult(ModelResult):
     """The result of `fuse`.
 
     Attributes
@@ -98,6 +100,8 @@ class FusionResult(Result):
     >>> result.weights
     {'good': 1.0}
     """
+
+    EXPRESSIONS = ("result.formula", "result.selection")
 
     selection: SelectionResult
     facts: FusionFacts
@@ -153,12 +157,16 @@ class FusionResult(Result):
     def doubt(self) -> str:
         """That the queries cannot tell the choice from what it is measured against, or that formula from others; '' if
         they can."""
-        choice, chosen, full = self.selection.choice, self.selection.chosen, self.selection.dense
+        choice = self.selection.choice
+        chosen = self.selection.chosen
+        full = self.selection.dense
         others = [c for c in choice.sparse if c is not full]
         if chosen is full:
-            known, name = all(choice.shows_difference(c, full) for c in others), "others"
+            known = all(choice.shows_difference(c, full) for c in others)
+            name = "others"
         else:
-            known, name = bool(self.selection.against_all.shown), reference_name(full)
+            known = bool(self.selection.against_all.shown)
+            name = reference_name(full)
         return "" if known else f"these {choice.bounds.n_queries} queries cannot tell it from {name}"
 
     @property
@@ -169,7 +177,9 @@ class FusionResult(Result):
 
     def _fewer(self) -> Iterator[Claim]:
         """Of the sets that are not shown to be worse, the smallest with a loss within the margin, or else the best."""
-        selection, choice, full = self.selection, self.selection.choice, self.selection.against_all
+        selection = self.selection
+        choice = self.selection.choice
+        full = self.selection.against_all
         if selection.chosen is not choice.named:
             return
         sets = zip(selection.by_size, full.sizes, strict=True)  # a larger set has a higher mean
@@ -183,7 +193,8 @@ class FusionResult(Result):
     @cached_property
     def by_retriever(self) -> SelectionResult:
         """The selection with retrievers as features, instead of one column per retriever and norm."""
-        found, names = self.selection, self.facts.retrievers
+        found = self.selection
+        names = self.facts.retrievers
         n_norms = found.model.n_features // len(names)
 
         def named(feature: str) -> str:
@@ -195,7 +206,9 @@ class FusionResult(Result):
             ]  # a formula has one norm
             return RankingModel(tuple(features), names, NONE, m.parameters, m.metadata)
 
-        chosen, worth, stability = model(found.model), found.worth, found.stability
+        chosen = model(found.model)
+        worth = found.worth
+        stability = found.stability
         if stability is not None:
             kept = np.asarray(stability.kept.reshape(len(stability.kept), len(names), n_norms).any(axis=2))
             stability = replace(stability, kept=kept, chosen=chosen.support, n_varying=len(names))
@@ -230,6 +243,9 @@ class FusionResult(Result):
             return used[0].rpartition(":")[2]
         return c.penalty.rpartition(" on ")[2]
 
+    def export_command(self, model: RankingModel, place: str) -> str:
+        return fusion_command(formula_of(model), place)
+
     def render_screen(self) -> list[str]:
         from sparserank.report.fusion import fusion_lines
 
@@ -261,7 +277,8 @@ class FusionResult(Result):
     def rows(self) -> list[dict[str, Any]]:
         """One row per retriever: kept ones first, largest weight first."""
         means = {r.name: r.mean for r in self.selection.rivals.compared}
-        losses, unknown = self._losses(), dict.fromkeys(("cost", "low", "high"))
+        losses = self._losses()
+        unknown = dict.fromkeys(("cost", "low", "high"))
         out = []
         for name in (*self.retrievers, *self.dropped):
             loss = losses.get(name, unknown)
@@ -283,7 +300,8 @@ class FusionResult(Result):
 
     def _losses(self) -> dict[str, Any]:
         """{kept retriever: loss, with its interval, if it is switched off and the others are refitted}"""
-        worth, metric = self.selection.worth, self.selection.metric
+        worth = self.selection.worth
+        metric = self.selection.metric
         costs = {row["group"]: row["cost"] for row in worth.feature_groups}
         costs = costs or {row["feature"].rpartition(":")[0]: row["cost"] for row in worth.features}
         return {name: cost[metric] for name, cost in costs.items() if cost}

@@ -225,7 +225,7 @@ class SelectionJob:
         redundant, correlations = self._redundant(candidate_set, chosen, substitutes)
         worth = ablation.worth(substitutes, correlations, store)
         models = self._size_models(candidate_set, choice, model)
-        size_costs = ablation_of_sizes(ablation, choice.by_size, models, store)
+        size_costs = ablation_of_sizes(ablation, worth, choice.by_size, models, store)
         model = self._with_losses(model, chosen, {row["feature"]: row["cost"] for row in worth.features})
         of_sizes = zip(models, choice.by_size, size_costs, strict=True)
         models = [model if c is chosen else self._with_losses(m, c, costs or {}) for m, c, costs in of_sizes]
@@ -243,7 +243,7 @@ class SelectionJob:
             models=models,
             size_costs=size_costs,
             paths={t: replace(candidate_set.path(t), values=None) for t in candidate_set.tasks},
-            all_features=against_all_features(choice, dense, choice.by_size),
+            all_features=against_all_features(choice, dense),
             worth=worth,
             stability=stability,
             redundant=redundant,

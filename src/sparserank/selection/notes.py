@@ -60,7 +60,8 @@ def notes_of_kept(plan: SelectionPlan, model: RankingModel) -> list[str]:
     )
     if not names:
         return []
-    listed, many = ", ".join(map(brief, names)), len(names) > 1
+    listed = ", ".join(map(brief, names))
+    many = len(names) > 1
     return [
         Caution(
             f"{listed} {'were' if many else 'was'} to be kept, but {'their weights are' if many else 'its weight is'} "
@@ -78,7 +79,8 @@ def note_of_teacher(teacher: Teacher, *, chosen: bool) -> str:
 
 def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: bool, on_steps: bool) -> list[str]:
     """A note that names the loss, unless it is the default one without weights; on_steps: steps are tried."""
-    loss, weighted = loss_name(plan.path_plan.loss), ["queries"] if weighted_queries else []
+    loss = loss_name(plan.path_plan.loss)
+    weighted = ["queries"] if weighted_queries else []
     if data.doc_weight is not None:
         weighted.append("preferred documents")
     out = []
@@ -149,7 +151,8 @@ def notes_of_runs(judged: JudgedRuns, tests: JudgedRuns | None, table: FusionTab
 
 def _lacking(judged: JudgedRuns, queries: str) -> list[str]:
     """Notes on retrievers that returned nothing for some queries, or no judged document."""
-    n, out = len(judged.query_ids), []
+    n = len(judged.query_ids)
+    out = []
     without = [f"{brief(run.name)} for {n - len(run.query)}" for run in judged.lists if len(run.query) < n]
     if without:
         out.append(f"no document was returned for some of the {n} {queries}: {_first(without)}.")

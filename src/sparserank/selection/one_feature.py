@@ -39,7 +39,8 @@ def nearly_best_alone(
         best      (n_queries,) metric of the best model on them
         used      features of the chosen model; excused: names of columns that users know not to be leaks
     """
-    names, derived = data.names, data.derived or {}
+    names = data.names
+    derived = data.derived or {}
     columns = data.sources
     n = min(data.n_queries, MAX_QUERIES)
     if n < MIN_QUERIES or data.n_features < MIN_FEATURES or not used:

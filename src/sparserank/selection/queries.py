@@ -168,7 +168,8 @@ def decisive_pair(
     orders = [rank_documents(s, own.relevance, own.query_ptr, metric.convention.ties, own.docid) for s in scores]
     ranks = [np.argsort(order) for order in orders]
     wrong, right = (0, 1) if lost else (1, 0)
-    found, most = None, SAME_ABSOLUTE
+    found = None
+    most = SAME_ABSOLUTE
     for worse in orders[wrong][:MAX_WORSE].tolist():
         better = np.flatnonzero(
             (own.relevance > own.relevance[worse])
@@ -179,7 +180,8 @@ def decisive_pair(
         for b in better[first].tolist():
             gained = _gained(own, metric, ranks[wrong], b, worse)
             if gained > most:
-                found, most = (b, worse), gained
+                found = (b, worse)
+                most = gained
     return None if found is None else _pair(own, chosen, rival, scores, ranks, *found)
 
 
@@ -220,6 +222,7 @@ def _added(
                 added[-1][name] = float(parts[better] - parts[worse])
     own_first, of_rival = (sorted(of, key=lambda name: -abs(of[name])) for of in added)
     others = [name for name in of_rival if name not in added[0]]
-    names, rest = [*own_first, *others[:MAX_OTHERS]], others[MAX_OTHERS:]
+    names = [*own_first, *others[:MAX_OTHERS]]
+    rest = others[MAX_OTHERS:]
     rows = tuple(Added(name, *values[name], added[0].get(name), added[1].get(name)) for name in names)
     return rows, (len(rest), float(sum(added[1][name] for name in rest)))

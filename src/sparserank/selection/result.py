@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from sparserank import __version__
 from sparserank.arrow import frame_of
@@ -19,6 +19,7 @@ from sparserank.crossval.stability import Stability
 from sparserank.crossval.substitutes import RedundantFeatures
 from sparserank.errors import ParameterError
 from sparserank.evaluation import Comparison
+from sparserank.export import export_command
 from sparserank.files import atomic_write
 from sparserank.lazy import cached_property
 from sparserank.losses import loss_name
@@ -48,15 +49,16 @@ CERTIFICATE = ("status", "kkt_violation", "gap", "gap_condition")  # fields of t
 class Result(ABC):
     """A finished result: what it says, as text, as a page and as files."""
 
+    kind: ClassVar[str] = "result"  # of the folder that `save` writes
+
     @property
     @abstractmethod
     def claims(self) -> list[Claim]:
         """What the data support, the most important first."""
 
-    @property
     @abstractmethod
-    def selected(self) -> SelectionResult:
-        """The models of every size, and what is known about them."""
+    def write(self, folder: Path) -> list[Path]:
+        """Write the files of the result into a folder."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -104,7 +106,7 @@ class Result(ABC):
         return Path(path)
 
     def save(self, folder: str | os.PathLike) -> list[Path]:
-        """Write model.json, models.json, result.json, path.parquet, per_query.parquet and report.html.
+        """Write the files of the result, such as model.json, result.json and report.html.
 
         Parameters
         ----------
@@ -122,12 +124,33 @@ class Result(ABC):
             The folder contains other files, or cannot be written.
         """
         check_arguments(Result.save, locals())
-        with WorkDirectory(folder, "result") as directory:
-            return write_results(self, directory.path)
+        with WorkDirectory(folder, self.kind) as directory:
+            return self.write(directory.path)
+
+
+class ModelResult(Result):
+    """A result with models of every size.
+
+    EXPRESSIONS   of the chosen model, and of the selection with the models of all sizes, in Python
+    """
+
+    EXPRESSIONS = ("result.model", "result")
+
+    @property
+    @abstractmethod
+    def selected(self) -> SelectionResult:
+        """The models of every size, and what is known about them."""
+
+    @abstractmethod
+    def export_command(self, model: RankingModel, place: str) -> str:
+        """The command that exports a model of the run in this directory, quoted; '' if there is none."""
+
+    def write(self, folder: Path) -> list[Path]:
+        return write_results(self, folder)
 
 
 @dataclass(frozen=True, repr=False)
-class SelectionResult(Result):
+class SelectionResult(ModelResult):
     """The result of `select`: everything that the screen, the report and the files show.
 
     Attributes
@@ -263,9 +286,12 @@ class SelectionResult(Result):
         change = self.change
         if change is None:
             return self.against_all
-        unknown = tuple(RivalDifference(c.mean - change.mean, -math.inf, math.inf) for c in self.by_size)
-        figures = (change.mean, change.difference, change.low, change.high)
-        return ComparedRival("today's ranker", change.n_features, *figures, for_model="", sizes=unknown)
+        known = (change.low, change.high)
+        unknown = (-math.inf, math.inf)
+        sizes = [(c.mean - change.mean, *(known if c is self.chosen else unknown)) for c in self.by_size]
+        figures = (change.mean, change.difference, *known)
+        compared = tuple(RivalDifference(*size) for size in sizes)
+        return ComparedRival("today's ranker", change.n_features, *figures, for_model="", sizes=compared)
 
     @property
     def leads(self) -> dict[str, float]:
@@ -312,6 +338,10 @@ class SelectionResult(Result):
     def selected(self) -> SelectionResult:
         return self
 
+    def export_command(self, model: RankingModel, place: str) -> str:
+        request = self.origin and self.origin.options.get("query")
+        return export_command(model, place, self.plan.engine or "sql", request)
+
     def render_screen(self) -> list[str]:
         from sparserank.report.screen import screen_lines
 
@@ -354,13 +384,15 @@ class SelectionResult(Result):
     def smaller(self) -> str:
         """Says that without one feature, which may be left out, the others would do by the rule, and why they were not
         chosen; '' if there is none."""
-        choice, kept = self.choice, {j for p in self.plan.penalties for j in p.keep}
+        choice = self.choice
+        kept = {j for p in self.plan.penalties for j in p.keep}
         known = [row for row in self.facts["features"] if row["loss"] is not None]
         rows = [row for row in known if kept.isdisjoint(self.model.columns[row["feature"]])]
         if not rows or choice.by_cost or choice.chosen.formula or len(self.model.columns) < 2:
             return ""
         best = min(rows, key=lambda row: row["loss"])
-        name, loss = best["feature"], best["cost"][self.metric]["cost"]
+        name = best["feature"]
+        loss = best["cost"][self.metric]["cost"]
         within = choice.rule.small_enough(choice.loss(choice.chosen) + loss, choice.unit)
         if not {"estimate": within, "limit": loss < 0}.get(choice.margin_kind):
             return ""
@@ -405,7 +437,8 @@ class SelectionResult(Result):
         before: tuple[str, ...] = ()
         out = []
         for used in self.used:
-            enter, leave = set(used).difference(before), set(before).difference(used)
+            enter = set(used).difference(before)
+            leave = set(before).difference(used)
             out.append((tuple(f for f in used if f in enter), tuple(f for f in before if f in leave)))
             before = used
         return out
@@ -419,7 +452,9 @@ class SelectionResult(Result):
         return frame_of(costed(self.facts["feature_groups"], self.plan.metrics, ("group", "group_cost", "features")))
 
     def to_json(self) -> dict[str, Any]:
-        plan, facts, full = self.plan, self.facts, self.all_features
+        plan = self.plan
+        facts = self.facts
+        full = self.all_features
         content = {
             **self.opening(FORMAT, FORMAT_VERSION),
             "notes": self.notes,

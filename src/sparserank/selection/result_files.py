@@ -19,8 +19,8 @@ from sparserank.model.size_models import save_size_models
 from sparserank.workdir.pieces import WorkStore
 
 if TYPE_CHECKING:
-    from sparserank.selection.result import Result, SelectionResult
-    from sparserank.selection.trees_selection import TreesSelection
+    from sparserank.selection.lists import TreesSelection
+    from sparserank.selection.result import ModelResult, SelectionResult
 
 NO_REPORT = "report.html was not written; to include it, run: pip install 'sparserank[report]'"
 NO_TABLES = (
@@ -31,11 +31,12 @@ LIST_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
 RESULT_FILES = ("model.json", MODELS, "result.json", "path.parquet", "per_query.parquet", "report.html")
 
 
-def write_results(result: Result, folder: Path) -> list[Path]:
+def write_results(result: ModelResult, folder: Path) -> list[Path]:
     """Write model.json, models.json, path.parquet, per_query.parquet, report.html and result.json. Each file is written
     completely or not at all, tables and the report only if their packages are installed; otherwise those of an earlier
     choice are removed."""
-    selection, sizes = result.selected, result.selected.by_size
+    selection = result.selected
+    sizes = result.selected.by_size
     written = [folder / "model.json", folder / MODELS]
     selection.model.save(written[0])
     save_size_models(selection.models, [selection.choice.mean(c) for c in sizes], written[1])
@@ -79,9 +80,7 @@ def write_lists(result: TreesSelection, folder: Path) -> list[Path]:
         "result.json": json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n",
     }
     if has_matplotlib():
-        from sparserank.report.for_model import lists_page
-
-        texts["report.html"] = lists_page(result)
+        texts["report.html"] = result.render_page()
     for name in LIST_FILES:
         (folder / name).unlink(missing_ok=True)
     return _texts(texts, folder)

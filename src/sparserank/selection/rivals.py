@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 
-from sparserank.crossval.choice import Candidate
-from sparserank.crossval.rivals import RivalDifference, Rivals
+from sparserank.crossval.choice import Candidate, Choice
+from sparserank.crossval.rivals import Rival, RivalDifference, Rivals
 from sparserank.crossval.tree_rivals import LIGHTGBM, WITHOUT, LeftOut
 from sparserank.text import percents, relative
 
@@ -86,35 +86,15 @@ class RivalReport:
         highest = max(self.compared, key=lambda r: r.mean, default=None)
         return highest if highest is not None and highest.difference < -SAME_RELATIVE * abs(highest.mean) else None
 
-    def with_chosen_features(self, name: str, on_chosen: float, chosen_mean: float) -> RivalReport:
-        """The report with the mean of the trees of this name on the features of the chosen model."""
-        return replace(
-            self,
-            compared=tuple(
-                replace(r, on_chosen=on_chosen, chosen_mean=chosen_mean) if r.name == name else r for r in self.compared
-            ),
-        )
 
+def compared(rivals: Rivals, r: Rival, choice: Choice) -> ComparedRival:
+    """The chosen candidate, and that of each size, compared with a rival."""
 
-def report_of(
-    rivals: Rivals | None,
-    left_out: Sequence[LeftOut],
-    straight: bool,
-    chosen: Candidate,
-    by_size: Sequence[Candidate] = (),
-) -> RivalReport:
-    """The report on rivals; None: none finished."""
-    if rivals is None:
-        return RivalReport((), tuple(left_out), straight)
-    compared = []
-    for r in rivals.rivals:
-        b = rivals.beside(chosen, r)
-        sizes = tuple(rivals.beside(c, r) for c in by_size)
-        compared.append(
-            ComparedRival(
-                *(r.name, r.n_features, r.mean, b.difference, b.low, b.high, r.for_model),
-                sizes=sizes,
-                lacks=r.lacks,
-            )
-        )
-    return RivalReport(tuple(compared), tuple(left_out), straight)
+    def against(c: Candidate) -> RivalDifference:
+        b = rivals.beside(c, r)
+        return b if math.isfinite(b.high - b.low) else RivalDifference(b.difference, -math.inf, math.inf)
+
+    b, *sizes = map(against, (choice.chosen, *choice.by_size))
+    return ComparedRival(
+        r.name, r.n_features, r.mean, b.difference, b.low, b.high, r.for_model, sizes=tuple(sizes), lacks=r.lacks
+    )

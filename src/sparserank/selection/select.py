@@ -41,15 +41,14 @@ from sparserank.requests.selection import (
 )
 from sparserank.selection.diff import side_of
 from sparserank.selection.for_engine import warn_of_engine
-from sparserank.selection.for_model import select_for_model
 from sparserank.selection.inputs import check_overlap, notes_of_side_weights, weighted
 from sparserank.selection.job import Problem, SelectionJob
+from sparserank.selection.lists import TreesSelection, select_for_model
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of, started
 from sparserank.selection.plan import Earlier, make_plan, planned
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES, notes_of_files, write_results
-from sparserank.selection.trees_selection import TreesSelection
 from sparserank.shards.dask import usable_client
 from sparserank.text import Caution, brief, listed
 from sparserank.warmup import warming_up

@@ -6,11 +6,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.tasks import FINAL
@@ -25,7 +27,7 @@ from sparserank.crossval.tree_rivals import (
     is_file,
     rival_of_file,
 )
-from sparserank.crossval.trees import Trees, check_trees, fit_trees, usable_by_trees
+from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_trees, usable_by_trees
 from sparserank.crossval.trees_on_folds import TreesOnFolds
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset
@@ -35,20 +37,182 @@ from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison, compare_systems
 from sparserank.execution import available_cores, one_blas_thread
+from sparserank.lazy import cached_property
 from sparserank.options import option, values_of
 from sparserank.options.selection import FOR_MODEL, SELECT, AllSelectOptions
+from sparserank.selection.claims import FIRST, Claim, claims_of_choice, counted
+from sparserank.selection.facts import Row, model_row
 from sparserank.selection.inputs import check_overlap, check_relevant
 from sparserank.selection.plan import SelectionPlan, make_plan, planned
+from sparserank.selection.result import Result
 from sparserank.selection.result_files import LIST_FILES, write_lists
-from sparserank.selection.trees_selection import ALL, TreesSelection
+from sparserank.strict_json import plain
 from sparserank.text import brief
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
 from sparserank.workdir.pieces import WorkStore, work_store_in
 from sparserank.workdir.work import Progress
 
+ALL = "trees on all features"
+FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 6
 GAIN = "trees on own gain"
 N_SIZES = 8  # default lengths of lists, at most; each is a multiple of the one before
+
+
+@dataclass(frozen=True, repr=False)
+class TreesSelection(Result):
+    """The result of `select(for_model=)`.
+
+    Attributes
+    ----------
+    choice : Choice
+        The choice among lists and sizes.
+    all_features : Candidate
+        The trees on all features, which are also a candidate.
+    trees : Trees
+        The trees on the chosen list, fitted to all queries.
+    test : Comparison or None
+        `trees` and the trees on all features, compared on the test queries.
+    notes : tuple of str
+        Settings that are not used.
+    facts : dict
+        Plain rows about `features`, `lists` and `sizes`, from which screen, report, JSON and frames pick columns.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> found = sr.select(data, for_model="lightgbm", k=2, sizes=[2], cv=2)
+    >>> found.all_features.k
+    6
+    """
+
+    plan: SelectionPlan
+    settings: TreeSettings
+    choice: Choice
+    all_features: Candidate
+    trees: Trees
+    feature_names: tuple[str, ...]
+    n_queries: int
+    test: Comparison | None
+    kind = "for_model"
+    fill_values: np.ndarray | None = None  # (n_features,) replace missing values in scoring; NaN: no replacement
+    notes: tuple[str, ...] = ()
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric by which the choice is made, with its convention."""
+        return repr(self.plan.metric)
+
+    @property
+    def chosen(self) -> Candidate:
+        return self.choice.chosen
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features to keep, in descending order of their gain in `trees`."""
+        return tuple(self.feature_names[j] for j in self.trees.by_gain())
+
+    @property
+    def gains(self) -> np.ndarray:
+        """(len(features),) share of the total gain of `trees`."""
+        gain = np.sort(self.trees.booster.feature_importance(importance_type="gain"))[::-1]
+        return gain / max(float(gain.sum()), 1e-300)
+
+    @property
+    def by_size(self) -> list[Candidate]:
+        """The best list of at most each length (or cost, if groups were given), where it is better than a shorter
+        one."""
+        return [c for c in self.choice.by_size if c is not self.all_features]
+
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """What the data support: what to keep, its loss, and the value of all features."""
+        choice, everything, noun = self.choice, self.all_features, "feature"
+        kept = f"{self.chosen.n_features} of {counted(len(self.feature_names))}"
+        text = f"Trees on the chosen list have {self.metric} {self.chosen.mean:.4f} out of fold"
+        if self.chosen is not everything:
+            text += (
+                f"; trees on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}"
+            )
+        expected = f"Expected on new queries: {choice.corrected_chosen:.4f}." if choice.is_corrected else ""
+        found = [
+            Claim("keep", kept, rank=FIRST, said=f"Keep {kept}: {self.chosen.label}."),
+            *claims_of_choice(choice, self.metric, len(self.feature_names), noun),
+            Claim("mean", said=f"{text}."),
+            Claim("expected", said=expected),
+        ]
+        return [claim for claim in found if claim.text]
+
+    def render_screen(self) -> list[str]:
+        from sparserank.report.for_model import screen_of_lists
+
+        return screen_of_lists(self)
+
+    def render_page(self, place: str | None = None) -> str:
+        from sparserank.report.for_model import lists_page
+
+        return lists_page(self)
+
+    def write(self, folder: Path) -> list[Path]:
+        return write_lists(self, folder)
+
+    @cached_property
+    def facts(self) -> dict[str, list[Row]]:
+        """Plain rows, from which screen, report, JSON and frames pick columns.
+
+        features   the features to keep, with their share of the `gain`
+        lists      every list and length
+        sizes      the best list of each length, and all features
+        """
+        gains = zip(self.features, self.gains.tolist(), strict=True)
+        return {
+            "features": [{"feature": feature, "gain": gain} for feature, gain in gains],
+            "lists": [self._row(c) for c in self.choice.candidates],
+            "sizes": [{"label": c.label, **self._row(c)} for c in (*self.by_size, self.all_features)],
+        }
+
+    def sizes(self) -> Any:
+        """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, mean loss against
+        the best, the bound on that loss (simultaneous), and whether it is the chosen one."""
+        return frame_of(self.facts["lists"])
+
+    def _row(self, c: Candidate) -> Row:
+        row = model_row(self.choice, c, ("k", "n_features", "cost", "mean"))
+        return {"list": c.penalty, **row, "chosen": c is self.chosen}
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of result.json (docs/result-json.md)."""
+        plan, choice = self.plan, self.choice
+        content = {
+            **self.opening(FORMAT, FORMAT_VERSION),
+            "metric": self.metric,
+            "n_queries": self.n_queries,
+            "n_features": len(self.feature_names),
+            "seed": plan.random_state,
+            "confidence": plan.confidence,
+            "margin_kind": choice.margin_kind,
+            "margin": {"relative": plan.rule.largest_loss, "absolute": choice.margin},
+            "trees": {
+                "n_trees": self.settings.n_trees,
+                "parameters": self.settings.parameters,
+                "categorical": list(self.settings.categorical),
+                "columns": [self.feature_names[j] for j in self.trees.columns],
+                "missing": [
+                    None if self.fill_values is None or np.isnan(self.fill_values[j]) else float(self.fill_values[j])
+                    for j in self.trees.columns
+                ],
+            },
+            "notes": list(self.notes),
+            "features": self.facts["features"],
+            "chosen": self._row(self.chosen),
+            "corrected": {"chosen": choice.corrected_chosen if choice.is_corrected else None},
+            "all_features": self._row(self.all_features),
+            "lists": [self._row(c) for c in choice.candidates if c is not self.all_features],
+            "test": None if self.test is None else self.test.rows(plan.confidence),
+        }
+        out: dict[str, Any] = plain(content)
+        return out
 
 
 def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> TreesSelection:
