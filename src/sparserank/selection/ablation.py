@@ -68,13 +68,18 @@ class Ablation:
         price = feature_groups.cost_of_feature
         no_swaps = self.plan.feature_groups is not None or self.chosen.formula or self.plan.fast
         swaps = [] if no_swaps else [(j, other) for j, other in swaps if price[other] <= price[j]]
-        n = min(len(alone), MAX_REFITTED)
-        refitted = None if self.plan.fast else self._kept([*alone[:n], *members], swaps, store)
+        sets = [*alone, *members]
+        # The features beyond the largest MAX_REFITTED have no refits.
+        refits = [*range(min(len(alone), MAX_REFITTED)), *range(len(alone), len(sets))]
+        refitted = None if self.plan.fast else self._kept([sets[i] for i in refits], swaps, store)
+        costs: dict[int, Costs] = {}
+        if refitted is not None:
+            costs = {i: self._cost_without(refitted, at, sets[i]) for at, i in enumerate(refits)}
+        unfitted = self.unfitted(sets)
 
-        def cost(i: int, without: np.ndarray) -> Costs | None:
-            return None if refitted is None else self._cost_without(refitted, i, without)
+        def worth_of(i: int) -> dict[str, Any]:
+            return {"cost": costs.get(i), "zeroed": self._costs(unfitted[:, 0], unfitted[:, 1 + i])}
 
-        unfitted = self.unfitted([*alone, *members])
         rows = [
             {
                 "feature": first.source,
@@ -84,8 +89,7 @@ class Ablation:
                 "folds": sum(
                     first.index in self.candidate_set.features(self.chosen, f) for f in self.cv.folds or [FINAL]
                 ),
-                "cost": cost(i, alone[i]) if i < n else None,
-                "zeroed": self._costs(unfitted[:, 0], unfitted[:, 1 + i]),
+                **worth_of(i),
             }
             for i, first in enumerate(firsts)
         ]
@@ -94,14 +98,13 @@ class Ablation:
                 "group": feature_groups.names[g],
                 "group_cost": feature_groups.costs[g],
                 "features": [model.feature_names[j] for j in np.intersect1d(features_of, model.support)],
-                "cost": cost(n + i, features_of),
-                "zeroed": self._costs(unfitted[:, 0], unfitted[:, 1 + len(alone) + i]),
+                **worth_of(i),
             }
-            for i, (g, features_of) in enumerate(zip(used, members, strict=True))
+            for i, (g, features_of) in enumerate(zip(used, members, strict=True), len(alone))
         ]
         found = []
         if refitted is not None:
-            differences = refitted[0, 1 + n + len(members) :] - refitted[0, 0]
+            differences = refitted[0, 1 + len(refits) :] - refitted[0, 0]
             found = [self._substitute(swap, differences[i], correlations) for i, swap in enumerate(swaps)]
         return Worth(rows, of_groups, tuple(s for s in found if -s.difference <= self.choice.margin))
 

@@ -77,6 +77,7 @@ def claims(result: SelectionResult, of_pairs: str = "") -> list[Claim]:
     intervals = Claim("* intervals", confidence, stars, BELOW, f"* {confidence}, {stars}.")
     bounded = math.isfinite(choice.bound(choice.chosen))
     found = [
+        Claim("options", rank=FIRST, said="" if result.origin is None else result.origin.start),
         _kept(choice, n_all, noun, _judged(result), costed=result.plan.costs is not None),
         Claim("suspicion", rank=FIRST, said=result.suspicion or ""),
         *([] if result.test is None else [_tested(result, result.test)]),

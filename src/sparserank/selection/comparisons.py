@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -154,23 +155,24 @@ class Comparisons:
         """Compare the chosen model query by query with the ranker in use, or else the dense model: on the test queries,
         or else on those on which candidates are evaluated, each scored by models that have not seen it."""
         metric = self.plan.metric
-        cv = self.cv
-        rival = self.held or dense
-        models: dict[int, tuple[RankingModel, InUse, InUse]] = {}
-        final = test is not None or not cv.folds
+        folds = self.cv.folds if test is None else ()
 
-        def of_fold(q: int) -> tuple[RankingModel, InUse, InUse]:
-            """The models that have not seen a query: the chosen one, its rival and the dense one."""
-            f = FINAL if final else int(cv.fold[q])
-            if f not in models:
-                own = model if f == FINAL and test is not None else candidate_set.model(chosen, self.names, f)
-                full = self._dense_in_use(candidate_set, dense, f)
-                models[f] = own, (self.current if isinstance(rival, Rival) and self.current else full), full
-            return models[f]
+        @cache
+        def of_fold(f: int) -> tuple[RankingModel, InUse]:
+            """The models that have not seen a fold: the chosen one and the dense one."""
+            own = candidate_set.model(chosen, self.names, f) if test is None else model
+            return own, self._dense_in_use(candidate_set, dense, f)
+
+        def of_query(q: int) -> tuple[RankingModel, InUse]:
+            return of_fold(int(self.cv.fold[q]) if folds else FINAL)
+
+        def both(q: int) -> tuple[RankingModel, InUse]:
+            own, full = of_query(q)
+            return own, self.current or full
 
         rankers = [
-            Ranker("chosen model", lambda q, own: of_fold(q)[0].score_dataset(own)),
-            Ranker(reference_name(dense), lambda q, own: of_fold(q)[2].scores(own)),
+            Ranker("chosen model", lambda q, own: of_query(q)[0].score_dataset(own)),
+            Ranker(reference_name(dense), lambda q, own: of_query(q)[1].scores(own)),
         ]
         data = self.judged if test is None else self.test
         assert data is not None
@@ -179,12 +181,13 @@ class Comparisons:
             rankers.append(Ranker(strongest.name, lambda q, _: scores[data.query_ptr[q] : data.query_ptr[q + 1]]))
         if (current := self.current) is not None:
             rankers.append(Ranker(LABEL, lambda _, own: current.scores(own)))
-        on = "test" if test is not None else "out of fold" if cv.folds else "validation"
-        values = (chosen.values, rival.values)
-        if test is not None:
-            of_test = [test.values[name][repr(metric)] for name in (next(iter(test.values)), of_fold(0)[1].name)]
-            values = of_test[0], of_test[1]
-        return compare_queries(data, metric, values, lambda q: of_fold(q)[:2], on, rankers)
+        if test is None:
+            on = "out of fold" if folds else "validation"
+            values = (chosen.values, (self.held or dense).values)
+        else:
+            on = "test"
+            values = (test.values[test.baseline][repr(metric)], test.values[both(0)[1].name][repr(metric)])
+        return compare_queries(data, metric, values, both, on, rankers)
 
     def _dense_in_use(self, candidate_set: CandidateSet, dense: Candidate, fold: int = FINAL) -> InUse:
         """The dense reference as a ranker in use."""
