@@ -58,15 +58,12 @@ class FusionScreen(Screen):
     def rivals(self) -> Sequence[ComparedRival]:
         """The formulas of all retrievers, and the best single retriever, unless it has a row."""
         of_all = [r for r in self.result.rivals.compared if r.n_features != 1]
-        named = [replace(r, name=self._with_norm(r.name)) for r in of_all]
+        sum_of_all = TITLES[MINMAX]
+        named = [replace(r, name=f"{r.name} ({MINMAX})" if r.name == sum_of_all else r.name) for r in of_all]
         single = self.fusion.best_alone
         return (
             named if single is None else [*named, replace(single, name=f"{ALONE}{single.name.removesuffix(' alone')}")]
         )
-
-    def _with_norm(self, name: str) -> str:
-        norm = next((norm for norm, title in TITLES.items() if title == name), None)
-        return f"{name} ({norm})" if norm == MINMAX else name
 
     def alone(self) -> list[Row]:
         return []

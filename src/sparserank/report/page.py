@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -32,6 +31,7 @@ from sparserank.report.tables import (
 )
 from sparserank.selection.claims import EXPECTED, FIRST, KEEP, QUALITY, STABILITY, Claim, heading
 from sparserank.selection.result import ModelResult, SelectionResult
+from sparserank.selection.result_files import has_matplotlib
 from sparserank.text import listed, signed
 
 COSTS_ARE = (
@@ -176,7 +176,7 @@ def _quality(result: SelectionResult) -> str:
 def selection_fragment(result: ModelResult, selected: Table) -> str:
     """The view for a notebook cell: the choice, the sentences, the table `selected`, every size, and the picture if
     matplotlib is installed."""
-    pictures = [size_picture(result.selected)] if importlib.util.find_spec("matplotlib") else []
+    pictures = [size_picture(result.selected)] if has_matplotlib() else []
     section = Section("", "", [selected, size_table(result.selected)], pictures)
     return to_fragment(result.headline, result.sentences, section, f"n{id(result):x}")
 
