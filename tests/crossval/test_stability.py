@@ -129,7 +129,7 @@ def test_the_result_reports_its_stability() -> None:
         assert row["selection_frequency"] == stability.frequency[names.index(row["feature"])]
     content = result.to_json()
     assert content["stability"]["half_samples"] == 20
-    assert "On 20 half-samples of the queries, " in result.sentence
+    assert "of 20 half-samples: " in result.sentence
     assert f"index {stability.index[1]:.2f}" in result.sentence
     again = sr.select(DATA, n_threads=1, **OPTIONS)
     assert again.sentence == result.sentence

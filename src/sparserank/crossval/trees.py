@@ -7,7 +7,7 @@ import importlib
 import io
 import re
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -274,7 +274,7 @@ def fit_trees(
     return TreeData(data, columns, settings, seed, names, n_threads=n_threads).fit()
 
 
-def usable_by_trees(data: RankingDataset, never: Collection[int] = ()) -> np.ndarray:
-    """The features with at least two values, counting missing as a value, except those in `never`. Unlike linear
-    models, trees can use a feature that is constant within every query."""
-    return np.setdiff1d(np.flatnonzero(~data.single_valued_features()), list(never))
+def usable_by_trees(data: RankingDataset) -> np.ndarray:
+    """The features with at least two values, counting missing as a value. Unlike linear models, trees can use a feature
+    that is constant within every query."""
+    return np.flatnonzero(~data.single_valued_features())

@@ -44,6 +44,7 @@ def screen_of_lists(result: TreesSelection) -> list[str]:
         "queries, each scored by trees not trained on it.",
         "",
         *aligned(rows, "<", ">", ">", ">"),
+        "",
         f"{rule}Estimated loss against the best of {len(choice.candidates)} lists: {estimated(chosen, choice)}; "
         f"{at_most}.",
         *([] if test is None else [on_test(test, result.metric, result.plan.confidence, (ALL,), "all features")]),

@@ -75,7 +75,7 @@ def for_engine(
     return ForEngine(name, tuple(left_out), cost)
 
 
-def warn_of_engine(engine: Engine, data: RankingDataset, never: Collection[int] = ()) -> None:
+def warn_of_engine(engine: Engine, data: RankingDataset, never: Collection[int]) -> None:
     """Issue a DataWarning, before anything is fitted, if the engine uses 0 for missing values and training uses other
     fill values, or if its format does not allow the name of a column; never: features that no model may use."""
     usable, columns = np.setdiff1d(np.arange(data.n_features), list(never)), data.sources

@@ -22,14 +22,14 @@ from sparserank.text import brief
 Weighted = tuple[RankingDataset, RankingDataset | None, np.ndarray | None]
 
 
-def check_overlap(parts: Mapping[str, RankingDataset | None], *, may_be_allowed: bool = True) -> None:
+def check_overlap(parts: Mapping[str, RankingDataset | None]) -> None:
     """Refuse a query id that occurs in two parts, because its documents would leak.
 
     Raises
         DataError   names the parts and the first such query
     """
     held = {name: data.query_ids.tolist() for name, data in parts.items() if data is not None}
-    check_queries(held, may_be_allowed=may_be_allowed)
+    check_queries(held, may_be_allowed=True)
 
 
 def check_relevant(metrics: Sequence[Metric], relevance: np.ndarray) -> None:
@@ -49,7 +49,7 @@ def check_relevant(metrics: Sequence[Metric], relevance: np.ndarray) -> None:
             )
 
 
-def check_queries(query_ids: Mapping[str, Iterable[Any]], *, may_be_allowed: bool = True) -> None:
+def check_queries(query_ids: Mapping[str, Iterable[Any]], *, may_be_allowed: bool) -> None:
     """`check_overlap` for the query ids of each part."""
     present = [(name, {str(q): q for q in ids}) for name, ids in query_ids.items()]
     for (first, a), (second, b) in combinations(present, 2):
@@ -128,7 +128,7 @@ def weighted(
 
 
 def notes_of_side_weights(
-    sources: Mapping[str, Any], beside: Mapping[str, np.ndarray], chosen: Mapping[str, Any], *, stacklevel: int = 4
+    sources: Mapping[str, Any], beside: Mapping[str, np.ndarray], chosen: Mapping[str, Any]
 ) -> list[str]:
     """A note on the weight files beside each source of training data, also issued as a warning."""
     said = []
@@ -140,5 +140,5 @@ def notes_of_side_weights(
         elif files:
             said.append(f"{files}: these {'query' if name in beside else 'document'} weights are used in the loss.")
     for sentence in said:
-        warnings.warn(sentence, DataWarning, stacklevel=stacklevel)
+        warnings.warn(sentence, DataWarning, stacklevel=4)
     return said
