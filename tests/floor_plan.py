@@ -35,15 +35,15 @@ ROOMS = {
 # Nodes of the syntax tree of each room, which `test_code_nodes.py` counts: a change may only lower them, unless its
 # issue grants more. Lines are free: one statement a line, a name for an intermediate value, a comment per step.
 NODES = {
-    "cli": 23_451,
-    "report": 20_219,
+    "cli": 22_814,
+    "report": 19_881,
     "papers": 17_448,
-    "selection": 53_662,
-    "rankers": 14_590,
-    "crossval": 35_413,
+    "selection": 53_315,
+    "rankers": 14_408,
+    "crossval": 35_322,
     "evaluation": 10_215,
-    "export": 17_894,
-    "model": 14_592,
+    "export": 17_804,
+    "model": 14_572,
     "paths": 19_172,
     "solvers": 11_921,
     "objective": 3_888,
@@ -56,7 +56,7 @@ NODES = {
     "losses": 7_108,
     "penalties": 12_751,
     "metrics": 5_567,
-    "options": 7_355,
+    "options": 7_328,
     "ground": 7_252,
 }
 CHARACTERS = {
