@@ -228,6 +228,15 @@ def test_a_whole_weight_is_that_many_copies_of_the_query_and_0_is_none() -> None
     assert by_name.score(frame, SCORE_Y, WEIGHT[SCORE_QID]) == pytest.approx(expected, rel=1e-9)
 
 
+def test_equal_weights_and_none_change_nothing() -> None:
+    plain = RANKER.score(SCORE_X, SCORE_Y, qid=SCORE_QID)
+    assert RANKER.score(SCORE_X, SCORE_Y, None, qid=SCORE_QID) == plain
+    for weight in (1.0, 7.5, 1e-300, 1e300):
+        assert RANKER.score(SCORE_X, SCORE_Y, np.full(72, weight), qid=SCORE_QID) == pytest.approx(plain, rel=1e-12)
+    one = sr.SparseRanker().fit(SCORE_X, SCORE_Y)
+    assert one.score(SCORE_X, SCORE_Y, np.ones(72)) == pytest.approx(one.score(SCORE_X, SCORE_Y), rel=1e-12)
+
+
 class NdcgOfSome(Ndcg):
     """A metric of the user's own: queries without relevant documents have no value."""
 
