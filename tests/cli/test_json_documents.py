@@ -271,7 +271,7 @@ def check(outcome: Outcome, code: int) -> None:
         assert errors == [len(lines) - 1]
 
 
-def test_there_are_310_lines_of_every_command() -> None:
+def test_every_command_has_lines_and_there_are_310() -> None:
     assert len(LINES) >= 310
     commands = {line[0] if line[0] != "reproduction" else " ".join(line[:2]) for _, line in LINES.values() if line}
     named = set(app.commands)
@@ -283,7 +283,7 @@ def test_there_are_310_lines_of_every_command() -> None:
     "text",
     ["", "{} {}", '{"a": NaN}', "[Infinity]", "warning: x\n{}", '{"a": 1, "a": 2}', "{} note", '{"a": "\\udcff"}'],
 )
-def test_the_judge_of_documents_refuses(text: str) -> None:
+def test_what_is_no_document_is_not_taken_for_one(text: str) -> None:
     with pytest.raises((ValueError, AssertionError)):
         document(text)
 
@@ -302,7 +302,7 @@ def test_one_document_or_nothing(name, inputs, tmp_path, cli, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUBPROCESSES)
-def test_so_it_is_where_libraries_write_past_python(name: str, inputs: Path, tmp_path: Path) -> None:
+def test_what_libraries_write_past_python_is_not_on_standard_output(name: str, inputs: Path, tmp_path: Path) -> None:
     """As a process of its own, with every Python warning asked for."""
     code, line = LINES[name]
     arguments = [a.replace("OUT", str(tmp_path)) for a in line]

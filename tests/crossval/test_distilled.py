@@ -126,7 +126,7 @@ def test_selections_resume_and_repeat_the_teacher_on_halves(data, tmp_path) -> N
     assert np.array_equal(first.stability.kept, again.stability.kept)
 
 
-def test_it_is_tried_by_default_where_there_is_enough_to_learn() -> None:
+def test_distilled_weights_are_tried_by_default_where_there_is_enough_to_learn() -> None:
     made = {"n_informative": 3, "n_redundant": 2, "random_state": 0}
     few, many = (sr.datasets.make_ranking(n, 45, 8, **made).data for n in (49, 51))
     curved = sr.datasets.make_curved_ranking(110, random_state=0).data

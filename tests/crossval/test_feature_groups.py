@@ -338,7 +338,7 @@ def test_bad_files_of_groups_are_refused_by_line(tmp_path, text, message):
     assert message in str(caught.value)
 
 
-def test_files_of_groups(tmp_path):
+def test_a_file_of_groups_names_groups_costs_and_features(tmp_path):
     (tmp_path / "g.csv").write_text('feature,group,cost\n"a, x",g,2\nb,g,\nd,c,3\n')
     feature_groups = read_groups(tmp_path / "g.csv", ("a, x", "b", "c", "d"))
     assert feature_groups.names == ("g", "feature c", "c")

@@ -54,6 +54,9 @@ def test_the_corrected_mean_is_that_of_the_rule_made_again_in_loops(margin: floa
     draws = np.random.default_rng([0, 1]).integers(0, 25, (N_RESAMPLES, 25))
     rule = smallest_within(SIZES.tolist(), margin)
     assert choice.corrected_chosen == pytest.approx(corrected_mean(values, draws, rule), rel=1e-12)
+    # The wrong variant: without a choice made again.
+    as_it_is = corrected_mean(values, draws, lambda _: [SIZES.tolist().index(choice.chosen.n_features)])
+    assert choice.corrected_chosen != pytest.approx(as_it_is, rel=1e-6)
     sizes = [int(SIZES[taken[0]]) for taken, _ in left_out_means(values, draws, rule)]
     assert choice.resampled_sizes.tolist() == sizes
 

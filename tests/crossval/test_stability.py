@@ -135,7 +135,7 @@ def test_the_result_reports_its_stability() -> None:
     assert again.sentence == result.sentence
 
 
-def test_it_can_be_left_out_and_needs_an_even_number() -> None:
+def test_half_samples_can_be_left_out_and_need_an_even_number() -> None:
     result = sr.select(DATA, half_samples=0, **OPTIONS)
     assert result.stability is None
     assert result.to_json()["stability"] is None

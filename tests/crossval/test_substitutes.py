@@ -160,7 +160,7 @@ def test_without_its_only_features_a_model_ranks_nothing(copies, ablation):
     np.testing.assert_allclose(found[0, 1], zero)
 
 
-def test_with_a_holdout_and_groups(data):
+def test_substitutes_of_a_holdout_are_groups(data):
     train, valid = data.take_queries(np.arange(45)), data.take_queries(np.arange(45, 70))
     feature_groups = {name: f"g{i // 3}" for i, name in enumerate(data.feature_names)}
     options = {**OPTIONS, "feature_transform": "none", "penalties": "l1"}

@@ -165,6 +165,21 @@ def test_every_size_is_compared_with_the_trees(data):
         assert (rival.sizes[at].low, rival.sizes[at].high) == (rival.low, rival.high)
 
 
+def test_missing_values_of_training_and_validation_queries(data):
+    """Both are learned from; trees see what is missing in either."""
+    X = np.array(data.X)
+    X[::5, 0] = np.nan
+    first = np.isin(data.qid, data.query_ids[:40])
+    parts = [(X[own], data.relevance[own], data.qid[own]) for own in (first, ~first)]
+    whole = sr.select((X, data.relevance, data.qid), missing="median", **QUICK)
+    split = sr.select(*parts, missing="median", **QUICK)
+    assert len(split.rivals.compared) == 1
+    names = list(whole.rivals.compared)
+    assert [r.mean for r in split.rivals.compared] == pytest.approx([r.mean for r in names], abs=0.03)
+    held = sr.select(*parts, missing="median", protocol="holdout", **QUICK)
+    assert len(held.rivals.compared) == 1
+
+
 def test_trees_are_not_trained_again_unless_settings_or_queries_are_others(data, tmp_path, monkeypatch):
     train, tests = data.take_queries(np.arange(40)), [data.take_queries(np.arange(a, a + 10)) for a in (40, 50)]
     first = sr.select(train, None, tests[0], out=tmp_path / "run", **QUICK)

@@ -249,7 +249,7 @@ def test_the_share_in_order_is_that_of_all_pairs(sparse: bool) -> None:
     assert abs(np.array(wrong) - share).max() > 0.05  # ties that count as right would be seen
 
 
-def test_chance_reports_nothing() -> None:
+def test_no_suspect_is_reported_by_chance() -> None:
     """Of thousands of columns without information none is reported, on the fewest queries of two documents that can
     report any."""
     rng = np.random.default_rng(0)

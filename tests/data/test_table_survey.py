@@ -214,7 +214,7 @@ def test_roles_are_guessed_by_name_alone() -> None:
     assert "query" in told.features  # a category, until the rows are read
 
 
-def test_options_stand() -> None:
+def test_no_guess_overrules_an_option() -> None:
     told, _ = proposed(FRAME, label="version", qid="category", ignore_columns=("bm25",), docid="url")
     assert told.column_of == {"label": "version", "qid": "category", "docid": "url"}
     assert told.left_out["bm25"] == "as you requested"

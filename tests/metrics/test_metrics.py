@@ -110,7 +110,7 @@ def test_lightgbm_has_the_values_of_its_convention(name: str) -> None:
     assert rejected
 
 
-def test_the_minus_is_xgboosts() -> None:
+def test_a_trailing_minus_is_of_xgboost_alone() -> None:
     metric = parse_metric("xgboost:ndcg@10-")
     assert metric == parse_metric("ndcg@10-", "xgboost") != parse_metric("xgboost:ndcg@10")
     with pytest.raises(DataError, match="the trailing minus is XGBoost's"):
@@ -118,7 +118,7 @@ def test_the_minus_is_xgboosts() -> None:
 
 
 @pytest.mark.parametrize("variant", WRONG)
-def test_the_comparison_rejects(variant: str) -> None:
+def test_a_metric_under_another_rule_is_rejected(variant: str) -> None:
     convention, change = WRONG[variant]
     data = random_lists(1)
     wrong = oracle_values(data, "ndcg@10", replace(oracle.RULES[convention], **change))  # type: ignore[arg-type]
@@ -311,7 +311,7 @@ def test_paired_comparison_equals_scipy(rng: np.random.Generator) -> None:
     assert ours.p_value != pytest.approx(stats.ttest_ind(a[both], b[both]).pvalue, rel=1e-3)
 
 
-def test_degenerate_comparisons() -> None:
+def test_equal_constant_and_single_values_have_a_p_value_or_none() -> None:
     same = np.array([0.1, 0.2, 0.3])
     assert paired_comparison(same, same).p_value == 1.0
     assert paired_comparison(np.ones(3), np.zeros(3)).p_value == 0.0

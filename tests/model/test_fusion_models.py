@@ -216,7 +216,7 @@ def test_what_is_not_there_is_named() -> None:
         sr.explain_query(model, DATA, 1).pair("x", "y")
 
 
-def test_the_command(cli_here: Cli, tmp_path: Path) -> None:
+def test_explain_of_the_command_line_is_that_of_the_formula(cli_here: Cli, tmp_path: Path) -> None:
     sr.write_letor(DATA, tmp_path / "test.txt")
     model_of("log").save(tmp_path / "m.json")
     run = partial(cli_here, "explain", "m.json", "test.txt")

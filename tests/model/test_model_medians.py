@@ -180,6 +180,33 @@ def test_the_file_holds_them_and_older_versions_refuse_it(model: RankingModel, t
     assert with_fill_values["version"] == 4  # they are enough
 
 
+def test_the_commands(cli_here: Cli, tmp_path: Path) -> None:
+    FRAME.assign(label=Y, qid=QID).to_parquet(tmp_path / "t.parquet")
+    assert cli_here("fit", "t.parquet", "--k", "3", "--transform", "log", "--out", "m.json").code == 0
+    model = sr.load_model(tmp_path / "m.json")
+    np.testing.assert_array_equal(array_of(model, "median"), known_of(model.support))  # of the features as they are
+    gaps = holed()
+    pd.DataFrame(gaps, columns=list(NAMES)).assign(label=Y[:40], qid=QID[:40]).to_parquet(tmp_path / "g.parquet")
+    refused = cli_here("predict", "m.json", "g.parquet", "--out", "s.txt")
+    assert refused.code == 1
+    assert "--missing model" in refused.err
+    assert f"'{NAMES[model.support[0]]}'" in refused.err
+    assert not (tmp_path / "s.txt").exists()
+    assert cli_here("predict", "m.json", "g.parquet", "--missing", "model", "--out", "s.txt").code == 0
+    np.testing.assert_array_equal(np.loadtxt(tmp_path / "s.txt"), model.predict(gaps, missing="model"))
+    assert cli_here("explain", "m.json", "g.parquet", "--query", str(QID[0]), "--missing", "model").code == 0
+    assert cli_here("evaluate", "g.parquet", "--system", "m.json", "--missing", "model").code == 0
+    text = cli_here("export", "m.json", "--to", "sql", "--missing", "model").out
+    assert text == model.export("sql", missing="model")["score.sql"] != model.export("sql")["score.sql"]
+    for command in (
+        ("export", "m.json", "--to", "sql", "--missing", "zero"),
+        ("fit", "t.parquet", "--out", "n.json", "--missing", "model"),
+    ):
+        wrong = cli_here(*command)
+        assert wrong.code == 2
+        assert "Traceback" not in wrong.err
+
+
 N = 4  # features, 0 to 3
 
 
@@ -226,6 +253,17 @@ def test_predict_reads_text_from_the_number_that_the_model_knows(which, cli, fol
     for given in ([], ["--index-base", "0"]):
         found = cli("predict", source, folder / "test.txt", *given, *words)
         np.testing.assert_allclose([float(line) for line in found.out.split()], scores_by_hand(model), rtol=1e-12)
+
+
+def test_evaluate_and_explain_read_as_the_model_knows(cli: Cli, folder: Path) -> None:
+    run, model = folder / "run", load_model(folder / "run")
+    (folder / "own.txt").write_text("".join(f"{v!r}\n" for v in scores_by_hand(model).tolist()))
+    systems = ("--system", run, "--system", folder / "own.txt")
+    rows = json.loads(cli("evaluate", folder / "test.txt", *systems, "--format", "json").out)
+    assert rows[0]["mean"] == rows[2]["mean"]
+    told = json.loads(cli("explain", run, folder / "test.txt", "--query", "7", "--format", "json").out)
+    assert set(told["documents"][0]["contributions"]) == {model.feature_names[j] for j in model.support}
+    np.testing.assert_allclose(sorted(d["score"] for d in told["documents"]), sorted(scores_by_hand(model)), rtol=1e-12)
 
 
 def test_text_that_was_read_from_1_is_refused_and_the_remedy_works(cli: Cli, folder: Path) -> None:
@@ -279,7 +317,7 @@ def test_models_of_earlier_versions_begin_at_1(cli: Cli, folder: Path, tmp_path:
     assert again.code == 0, again.err
 
 
-def test_stores_keep_it(cli: Cli, folder: Path, tmp_path: Path) -> None:
+def test_stores_keep_the_number_of_the_first_feature(cli: Cli, folder: Path, tmp_path: Path) -> None:
     for name in ("train", "test"):
         n = [] if name == "train" else ["--n-features", str(N)]
         cli("convert", folder / f"{name}.txt", "--index-base", "0", *n, tmp_path / name)

@@ -28,7 +28,9 @@ def result(run: Path) -> sr.SelectionResult:
 
 @pytest.mark.slow_but("[4]")
 @pytest.mark.parametrize("k", [3, 4, 7, 12])
-def test_it_is_the_model_that_a_selection_of_k_takes(result: sr.SelectionResult, run: Path, k: int) -> None:
+def test_the_model_of_k_features_is_the_one_that_a_selection_of_k_takes(
+    result: sr.SelectionResult, run: Path, k: int
+) -> None:
     taken = sr.select(MADE, k=k, out=run.with_name(f"run-{k}"), **OPTIONS).model
     exact = [c for c in result.by_size if c.n_features == k]
     best = max((c for c in result.by_size if c.n_features <= k), key=lambda c: c.mean)

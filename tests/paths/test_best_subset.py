@@ -78,7 +78,7 @@ def cancelling(seed: int):
     return sr.RankingDataset(X, y, np.repeat(np.arange(n_queries), m))
 
 
-def test_at_one_feature_every_feature_is_tried():
+def test_best_k_of_one_feature_tries_every_feature():
     promised_best = 0
     for seed in range(30):
         data = cancelling(seed)
@@ -98,7 +98,7 @@ def test_at_one_feature_every_feature_is_tried():
     assert promised_best < 30  # the wrong variant, the feature of the largest promise
 
 
-def test_it_is_never_above_a_penalty_refitted_at_the_same_size():
+def test_best_k_is_never_above_a_penalty_refitted_at_the_same_size():
     data = make_ranking(60, (8, 14), 25, n_informative=5, n_redundant=8, random_state=3).data
     objective = PairwiseObjective(data)
     mcp = run(PenaltyPath(MCP()).path(objective, PathPlan(30, 1e-2, 1e-6)))

@@ -179,7 +179,7 @@ def test_a_result_notes_how_many_of_which_solves() -> None:
     assert "without a fold" in note
 
 
-def test_folds_are_counted_too() -> None:
+def test_unsolved_points_of_folds_are_counted() -> None:
     def arrays(*statuses: str) -> Any:
         return SimpleNamespace(statuses=statuses)  # all that is asked of a path
 
@@ -195,7 +195,7 @@ def test_folds_are_counted_too() -> None:
     assert unsolved(["stalled"], "on half-samples", "0.0001").startswith("1 of 1 solves on half-samples")  # type: ignore[union-attr]
 
 
-def test_half_samples_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsolved_points_of_half_samples_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sparserank.crossval.folded_paths.FOLD_TOL", IMPOSSIBLE)
     with pytest.warns(ConvergenceWarning, match="on half-samples"):
         found = quick(penalties="l1", relaxed=False, half_samples=2)

@@ -35,6 +35,7 @@ from sparserank.metrics.ranking import RankedLists
 from sparserank.model.ranking_model import RankingModel
 from sparserank.penalties import L1, MCP
 from sparserank.selection.fit import fit_model
+from tests.support.problems import small_problem
 
 PROBLEM = sr.datasets.make_ranking(
     n_queries=30, docs_per_query=(5, 12), n_features=10, n_informative=3, n_redundant=2, noise=0.3
@@ -54,6 +55,21 @@ def test_query_ids_of_any_kind_and_order_give_one_model() -> None:
         sr.SparseRanker().fit(X, Y, qid=QID, group=[len(Y)])
     with pytest.raises(DataError, match="query sizes"):
         sr.SparseRanker().fit(X, Y, group=[3, 4])
+
+
+def test_query_weight_zero_equals_leaving_the_query_out_and_two_equals_a_copy() -> None:
+    data = small_problem(11, n_queries=8)
+    weight = np.ones(8)
+    weight[2], weight[3] = 0.0, 2.0
+    weighted = sr.SparseRanker(alpha=0.02, scaling="none", tol=1e-10).fit(
+        data.X, data.relevance, qid=data.qid, query_weight=weight
+    )
+    kept = np.repeat([0, 1, 3, 3, 4, 5, 6, 7], 1)
+    parts = [np.arange(data.query_ptr[q], data.query_ptr[q + 1]) for q in kept]
+    qid = np.repeat(np.arange(len(kept)), [len(p) for p in parts])
+    rows = np.concatenate(parts)
+    copied = sr.SparseRanker(alpha=0.02, scaling="none", tol=1e-10).fit(data.X[rows], data.relevance[rows], qid=qid)
+    np.testing.assert_allclose(weighted.coef_, copied.coef_, atol=1e-8)
 
 
 def test_k_takes_at_most_k_and_excludes_alpha() -> None:
@@ -210,6 +226,15 @@ def test_a_whole_weight_is_that_many_copies_of_the_query_and_0_is_none() -> None
     frame = pd.DataFrame(SCORE_X).rename(columns=str).assign(qid=SCORE_QID)
     by_name = sr.SparseRanker().fit(frame, SCORE_Y)
     assert by_name.score(frame, SCORE_Y, WEIGHT[SCORE_QID]) == pytest.approx(expected, rel=1e-9)
+
+
+def test_equal_weights_and_none_change_nothing() -> None:
+    plain = RANKER.score(SCORE_X, SCORE_Y, qid=SCORE_QID)
+    assert RANKER.score(SCORE_X, SCORE_Y, None, qid=SCORE_QID) == plain
+    for weight in (1.0, 7.5, 1e-300, 1e300):
+        assert RANKER.score(SCORE_X, SCORE_Y, np.full(72, weight), qid=SCORE_QID) == pytest.approx(plain, rel=1e-12)
+    one = sr.SparseRanker().fit(SCORE_X, SCORE_Y)
+    assert one.score(SCORE_X, SCORE_Y, np.ones(72)) == pytest.approx(one.score(SCORE_X, SCORE_Y), rel=1e-12)
 
 
 class NdcgOfSome(Ndcg):

@@ -446,7 +446,7 @@ def test_a_request_that_does_not_depend_on_the_query_is_said(tmp_path: Path) -> 
 @pytest.mark.parametrize("names", [("title",), ("title", "body", "pop")])
 def test_finished_work_is_read_again(names: tuple[str, ...], tmp_path: Path) -> None:
     asked = (tmp_path / "r.jsonl", of_leaves(*names), *collection(60))
-    options = {"penalties": ("l1", "mcp"), "n_alphas": 6, "half_samples": 2, "out": tmp_path / "run"}
+    options = {"penalties": None, "n_alphas": 6, "half_samples": 2, "out": tmp_path / "run"}
     first = tuned(*asked, **options)
     model, log = (tmp_path / "run/model.json").read_text(), (tmp_path / "run/log.jsonl").read_text()
     assert ("refined" in {c.penalty for c in first.choice.candidates}) == (len(names) > 1)

@@ -238,7 +238,7 @@ def test_every_option_that_a_command_declares_is_a_case(command: str, cases: dic
 
 @pytest.mark.slow_but("select guarantee", "for_model feature_groups")
 @pytest.mark.parametrize("case", CASES)
-def test_a_changed_option(case, run, bases, tmp_path, tmp_path_factory):
+def test_a_changed_option_takes_no_stale_piece(case, run, bases, tmp_path, tmp_path_factory):
     usual, given = CASES[case]
     command = usual.partition(" ")[0] if not usual.startswith("reproduction ") else "reproduction letor"
     first, other = (usual, f"{usual} {given}") if isinstance(given, str) else (f"{command} {line}" for line in given)
@@ -246,12 +246,12 @@ def test_a_changed_option(case, run, bases, tmp_path, tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", ALIKE)
-def test_pieces_that_could_be_mistaken(case, run, bases, tmp_path, tmp_path_factory):
+def test_pieces_of_lines_that_are_alike_are_not_mistaken(case, run, bases, tmp_path, tmp_path_factory):
     assert check(*ALIKE[case], run, bases, tmp_path, tmp_path_factory)
 
 
 @pytest.mark.parametrize("line", OF_PLAN)
-def test_a_changed_plan(line, run, bases, inputs, tmp_path, tmp_path_factory):
+def test_a_changed_plan_takes_no_stale_piece(line, run, bases, inputs, tmp_path, tmp_path_factory):
     other = re.sub(rf"(?m)^{line.split()[0]} = .*$", line, PLAN)
     for name, text in (("first", PLAN), ("other", other)):
         (inputs / f"{name}.toml").write_text(text)

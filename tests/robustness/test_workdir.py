@@ -151,7 +151,7 @@ def test_a_folder_with_other_files_is_refused_untouched(tmp_path: Path, name: st
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
-def test_kinds_do_not_mix(tmp_path: Path) -> None:
+def test_a_directory_of_another_kind_of_run_is_refused(tmp_path: Path) -> None:
     WorkDirectory(tmp_path, "select").close()
     with pytest.raises(RunDirectoryError, match="contains a 'select' run, not a 'experiment' run"):
         WorkDirectory(tmp_path, "experiment")

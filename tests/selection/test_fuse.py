@@ -129,7 +129,7 @@ def test_unjudged_documents_can_be_skipped() -> None:
     assert skip.facts.judged_gap(skip.retrievers) is None
 
 
-def test_costs_and_budgets() -> None:
+def test_retrievers_within_the_budget_are_kept() -> None:
     runs, qrels = made()
     costs = {"strong": 50.0, "other": 20.0, "weak": 5.0, "noise": 1.0}
     cheap = sr.fuse(runs, qrels, **QUICK, norm="rrf", costs=costs, budget=30)

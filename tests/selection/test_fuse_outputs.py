@@ -203,7 +203,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_refused(case: str) -> None:
+def test_bad_runs_judgments_and_options_of_fuse_are_refused(case: str) -> None:
     runs, qrels = made(n_queries=9)
     change, expected = BAD[case]
     given: dict[str, Any] = {"runs": runs, "qrels": qrels, **QUICK, **change}

@@ -37,7 +37,7 @@ def model(data):
 
 
 @pytest.mark.parametrize("protocol", ["cv", "holdout"])
-def test_a_change_is_what_it_is(data, model, protocol):
+def test_a_change_has_the_figures_of_the_values_per_query(data, model, protocol):
     train, test = data
     valid, held_out = (None, test) if protocol == "cv" else (test, None)
     result = sr.select(train, valid, held_out, current=model, protocol=protocol, **OPTIONS)

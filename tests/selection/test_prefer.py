@@ -137,7 +137,7 @@ def test_a_choice_that_flips_stays_if_the_margin_allows_it(old: Path, tmp_path: 
 
 
 @pytest.mark.usefixtures("no_processes")
-def test_it_is_an_option_of_one_run_and_part_of_its_identity(old: Path, tmp_path: Path) -> None:
+def test_prefer_is_an_option_of_one_run_and_part_of_its_identity(old: Path, tmp_path: Path) -> None:
     week, out = flipping(2), tmp_path / "run"
     found = sr.select(week, k=1, margin=0.2, prefer=old, out=out, **QUICK)
     assert "prefer" not in json.loads((out / "result.json").read_text())["origin"]["options"]
