@@ -1,5 +1,6 @@
 """What features are worth, and exchanges: explicit sets of features, models fitted to copies of folds."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,15 @@ def test_exchanges_are_refits_with_another_feature_in_the_same_place(copies, abl
     assert all(
         row["folds"] == sum(names.index(row["feature"]) in s for s in supports.values()) for row in worth.features
     )
+
+
+def test_a_substitute_is_named_in_a_sentence(copies, ablation):
+    first = min(ablation.model.support.tolist())
+    worth = ablation.worth({first: (first + 3) % 6}, {first: 0.9})
+    result = replace(sr.select(copies, **OPTIONS, feature_transform="none", k=3), worth=worth)
+    (found,) = worth.substitutes
+    said = f"you can replace {found.feature} with {found.other} ({found.difference:+.4f}, correlation 0.90)."
+    assert any(f"of {result.metric}, {said}" in sentence for sentence in result.sentences)
 
 
 def test_an_exchange_that_loses_more_than_the_margin_is_none(copies):
