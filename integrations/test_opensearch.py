@@ -59,7 +59,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     space: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(place)
-        (place / "responses.jsonl").touch()
+        for name in ("before", "after"):
+            (place / f"{name}.jsonl").touch()
         for block in [*blocks("tutorials/boosts.md"), *blocks("tutorials/other-queries.md")]:
             if block.language == "python":
                 exec(compile(block.text, "boosts", "exec"), space)

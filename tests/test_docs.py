@@ -68,7 +68,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     clauses = [{"leaf": {"id": name, "_name": name, "boost": boost}} for name, boost in boosts.items()]
     request = {"query": {"bool": {"should": [*clauses, {"leaf": {"id": "pop", "boost": 0.7}}]}}}
     documents, judged = collection(60)
-    write(place / "responses.jsonl", [response(q, of, request) for q, of in documents.items()])
+    for name in ("responses", "before", "after"):
+        write(place / f"{name}.jsonl", [response(q, of, request) for q, of in documents.items()])
     parts = {"title": ("title", 5.0), "body": ("body", 1.2), "bf_log_sum_popularity_1": ("pop", 0.7)}
     answers = []
     for q, of in documents.items():
@@ -77,7 +78,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         answers.append({"qid": q, "response": {"response": {"docs": docs}}})
     write(place / "solr.jsonl", answers)
     lines = [f"{q} 0 {d} {g}\n" for q, of in judged.items() for d, g in of.items()]
-    (place / "judged.qrels").write_text("".join(lines))
+    for name in ("judged", "others"):
+        (place / f"{name}.qrels").write_text("".join(lines))
     ranker = sr.SparseRanker(penalty="mcp", k=2).fit(frame[names], frame["grade"], qid=frame["query"])
     (place / "run").mkdir()
     ranker.save(place / "run/model.json")
