@@ -110,16 +110,21 @@ def learn_filling(
     *,
     index_base: int = 1,
     sample_values: float = np.inf,
+    known: np.ndarray | None = None,
 ) -> Filling:
     """Learn the filling from training rows in blocks (dense or CSR, NaN where a value is missing), which are not
     changed.
 
     A median is taken over the known values, including zeros that a sparse matrix does not store; beyond sample_values,
-    over evenly spaced rows. A feature without a known value gets 0.
+    over evenly spaced rows. A feature without a known value gets 0. known: what was learned from other rows, instead.
     """
     rules = policy.rules(n_features, names, index_base)
-    learned = np.zeros(n_features)
-    if policy.learns:
+    learned = np.zeros(n_features) if known is None else known
+    if len(learned) != n_features:
+        raise DataError(
+            f"replacements for missing values are known for {len(learned)} features, but the data have {n_features}."
+        )
+    if policy.learns and known is None:
         # One pass over the blocks: the minimum of every feature, and a sample of those that need a median.
         median = np.array([j for j, rule in enumerate(rules) if rule == MEDIAN], dtype=np.int64)
         low, sample = _lowest_and_sample(blocks, n_features, median, sample_values)
@@ -216,18 +221,20 @@ def fill_matrix(
     taught: np.ndarray | None = None,
     *,
     index_base: int = 1,
+    known: np.ndarray | None = None,
 ) -> tuple[Any, Filling]:
     """(a filled copy of the training rows X (n_docs, n_features), the filling learned from them).
 
     Parameters
         query    (n_docs,) number of each row's query
         taught   (n_docs,) bool: the rows to learn from; None: all
+        known    as in `learn_filling`
     Raises
         DataError   X is not a matrix of numbers, or a value is missing where this is not allowed
     """
     out = with_nan(X)
     teachers = out if taught is None else out[np.flatnonzero(taught)]
-    filling = learn_filling(policy, [teachers], out.shape[1], out.dtype, names, index_base=index_base)
+    filling = learn_filling(policy, [teachers], out.shape[1], out.dtype, names, index_base=index_base, known=known)
     filling.fill(out, query)
     return out, filling
 

@@ -148,7 +148,7 @@ def open_stream(
     if reading.qrels is not None and kind != "log":
         raise ParameterError("qrels", f"applies to search responses; {paths[0]} is {kind}.")
     if kind == "store":
-        return StoreRows(paths, reading)
+        return StoreRows(paths, reading, like=like)
     if reading.dtype is None and not natural:
         reading = replace(reading, dtype=np.float32)
     stream: Stream

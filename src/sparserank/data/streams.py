@@ -93,6 +93,7 @@ class Stream:
     index_base = 1  # number of the first feature, where users number them
     text_base: int | None = None  # number of the first feature in the text that rows come from; None: not from text
     policy: MissingPolicy | None = None  # replacement for missing values; None: they are refused
+    known: np.ndarray | None = None  # the replacements that were learned from other data, as in `policy_of`
     derived: Mapping[str, Derived] = MappingProxyType({})  # the features that are made from columns of tables
     kept: Mapping[str, bool] = MappingProxyType({})  # the columns of `RowBlock.kept`, and whether they are numbers
     booleans: Sequence[str] = ()  # the features that are boolean columns of tables
@@ -187,10 +188,15 @@ class Stream:
         if self.policy is None:
             return None
         blocks, most = ([X], np.inf) if X is not None else ((block.X for block in self.blocks()), SAMPLE_VALUES)
-        names = self.known_names
-        base = self.index_base
         return learn_filling(
-            self.policy, blocks, self.n_features, self.dtype, names, index_base=base, sample_values=most
+            self.policy,
+            blocks,
+            self.n_features,
+            self.dtype,
+            self.known_names,
+            index_base=self.index_base,
+            sample_values=most,
+            known=self.known,
         )
 
     @property

@@ -24,7 +24,7 @@ from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.matrices import float_type, joined_rows, stored_values
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.query_ids import plain_ids
-from sparserank.data.reading import Reading, missing_value, too_large
+from sparserank.data.reading import Reading, missing_value, policy_of, too_large
 from sparserank.data.store.arrays import check_file, checksum, decoded, map_shard, texts_of
 from sparserank.data.store.features import Source, StoredFeatures, stamp_of
 from sparserank.data.store.manifest import (
@@ -160,10 +160,10 @@ def _stamps(folder: Path) -> dict[str, Any]:
 class StoreRows(Stream):
     """The rows of finished stores, in stored order."""
 
-    def __init__(self, paths: Sequence[StrPath], reading: Reading) -> None:
+    def __init__(self, paths: Sequence[StrPath], reading: Reading, *, like: RankingDataset | None = None) -> None:
         self._stores = open_stores(paths)
         self.places = [str(p) for p in paths]
-        self.policy = reading.policy
+        self.policy, self.known = policy_of(reading, like)
         first = self._stores[0]
         self.n_features = first.n_features
         self.sparse = first.is_sparse

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from sparserank.data.letor.side_files import continue_numbers, warn_of_unused
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MEDIAN, ZERO, MissingPolicy, holds_missing, is_missing
 from sparserank.data.query_ids import concatenated_ids, query_codes
-from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, unjudged_label
+from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, policy_of, unjudged_label
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.tables.roles import Roles, is_number, may_be_category, may_be_kept, roles_of
@@ -35,10 +36,14 @@ class TableRows(Stream):
     sparse = False
 
     def __init__(self, tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> None:
+        if like is not None and reading.derived is None:
+            reading = replace(reading, derived=like.derived or {})
         self._tables = list(tables)
         self._reading = reading
-        self.flags = reading.flags and reading.missing is None
-        self.policy = MissingPolicy(ZERO if reading.takes_zero else MEDIAN, {}) if self.flags else reading.policy
+        self.flags = reading.flags and reading.missing is None and like is None
+        self.policy, self.known = policy_of(reading, like)
+        if self.flags:
+            self.policy = MissingPolicy(ZERO if reading.takes_zero else MEDIAN, {})
         self.index_base = reading.index_base
         self.unjudged = reading.unjudged
         self.places = [t.place for t in tables]
@@ -64,7 +69,8 @@ class TableRows(Stream):
         self.derived = first.derived
         self.booleans = booleans_of(tables, first)
         self._keep(like)
-        self.also = [d for d in reading.also if d.level is None and d.source in first.features]
+        also = reading.also if like is None else ()
+        self.also = [d for d in also if d.level is None and d.source in first.features]
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
         self.feature_names = reading.names
         self._known = False

@@ -1,5 +1,5 @@
 """How values become columns: one column per feature, or the steps between bins of its values, which are learned
-without labels (docs/theory.md section 9)."""
+without labels (docs/theory.md section 9); and step functions of models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.bins.step_function import StepFunction
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import as_dense, by_columns, column, n_stored
 from sparserank.data.transformed import sample_rows
@@ -19,6 +18,44 @@ from sparserank.shards.steps import StepRows
 
 ROWS_AT_ONCE = 1 << 14
 MAX_SPARSE_BYTES = 2 << 30  # for the bins of sparse features, which are stored densely
+BEYOND = 0.25  # what plots show beyond the steps, relative to their range
+
+
+@dataclass(frozen=True, eq=False)
+class StepFunction:
+    """Step function with `values` (n + 1,): the first up to the first of the rising `edges` (n,), the last beyond the
+    last; a value equal to an edge is below it."""
+
+    edges: np.ndarray
+    values: np.ndarray
+
+    @property
+    def begins(self) -> np.ndarray:
+        """(n + 1,) where each value begins, from -inf on."""
+        return np.concatenate([[-np.inf], self.edges])
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        found: np.ndarray = self.values[np.searchsorted(self.edges, x, side="left")]
+        return found
+
+    def step_of(self, x: float) -> tuple[float | None, float | None]:
+        """(edge above which the step of a value begins, edge up to which it reaches); None where it has no end."""
+        i = int(np.searchsorted(self.edges, x, side="left"))
+        low = float(self.edges[i - 1]) if i else None
+        return low, float(self.edges[i]) if i < len(self.edges) else None
+
+    def times(self, factor: float) -> StepFunction:
+        return StepFunction(self.edges, self.values * factor)
+
+    def outline(self, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+        """The corners, for plots of values from low to high: two at each edge. Long tails are cut off, because they
+        would hide the steps."""
+        first = float(self.edges[0])
+        last = float(self.edges[-1])
+        beyond = BEYOND * (last - first) or abs(first) or high - low
+        ends = max(min(low, first), first - beyond), min(max(high, last), last + beyond)
+        x = np.concatenate([ends[:1], np.repeat(self.edges, 2), ends[1:]])
+        return x, np.repeat(self.values, 2)
 
 
 @dataclass(frozen=True)
