@@ -42,7 +42,8 @@ class StepFunction:
         """(edge above which the step of a value begins, edge up to which it reaches); None where it has no end."""
         i = int(np.searchsorted(self.edges, x, side="left"))
         low = float(self.edges[i - 1]) if i else None
-        return low, float(self.edges[i]) if i < len(self.edges) else None
+        high = float(self.edges[i]) if i < len(self.edges) else None
+        return low, high
 
     def times(self, factor: float) -> StepFunction:
         return StepFunction(self.edges, self.values * factor)
@@ -53,9 +54,10 @@ class StepFunction:
         first = float(self.edges[0])
         last = float(self.edges[-1])
         beyond = BEYOND * (last - first) or abs(first) or high - low
-        ends = max(min(low, first), first - beyond), min(max(high, last), last + beyond)
-        x = np.concatenate([ends[:1], np.repeat(self.edges, 2), ends[1:]])
-        return x, np.repeat(self.values, 2)
+        begin = max(min(low, first), first - beyond)
+        end = min(max(high, last), last + beyond)
+        twice = np.repeat(self.edges, 2)
+        return np.concatenate([[begin], twice, [end]]), np.repeat(self.values, 2)
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ class Bins:
         _refuse_large_sparse(X)
         raw = as_rows(X)
         if not isinstance(raw, Rows):
-            return [self._rows(part, rows) for part, rows in zip(X.parts, raw, strict=True)]
+            pairs = zip(X.parts, raw, strict=True)
+        return [self._rows(part, rows) for part, rows in pairs]
         return self._rows(X, raw)
 
     def _rows(self, X: Any, raw: Rows) -> StepRows:
@@ -131,7 +134,8 @@ class Bins:
 def fit_bins(data: RankingDataset) -> Bins:
     """At most BINS bins of each feature, from about `transformed.SAMPLE_VALUES` values, without labels."""
     sample = by_columns(data.X[sample_rows(data)[0]])
-    return Bins(tuple(edges_of(column(sample, j).astype(np.float64)) for j in range(data.n_features)))
+    columns = (column(sample, j) for j in range(data.n_features))
+    return Bins(tuple(edges_of(values.astype(np.float64)) for values in columns))
 
 
 def edges_of(values: np.ndarray) -> np.ndarray:
@@ -154,15 +158,21 @@ def edges_of(values: np.ndarray) -> np.ndarray:
         frequent = counts * BINS > len(values)
         n_others = max(BINS - 2 * int(frequent.sum()), BINS // 2)
         others = np.cumsum(np.where(frequent, 0, counts))
-        cuts = np.searchsorted(others, others[-1] * np.arange(1, n_others) / n_others)
+        shares = others[-1] * np.arange(1, n_others) / n_others
+        cuts = np.searchsorted(others, shares)
         alone = np.flatnonzero(frequent)
         last = np.unique(np.concatenate([cuts, alone, alone - 1]))
-        last = last[(last >= 0) & (last < len(distinct) - 1)][: BINS - 1]
+        is_inside = (last >= 0) & (last < len(distinct) - 1)
+        last = last[is_inside][: BINS - 1]
     middle = 0.5 * highest[last] + 0.5 * distinct[last + 1]
     below = single[last]
     above = single[last + 1]
-    middle = np.where((below <= middle) & (middle < above), middle, 0.5 * below + 0.5 * above)
-    return np.where((below <= middle) & (middle < above), middle, below)
+    # Rounding may move an edge out of its gap: then half-way in single precision, else the lower value.
+    of_single = 0.5 * below + 0.5 * above
+    is_between = (below <= middle) & (middle < above)
+    middle = np.where(is_between, middle, of_single)
+    is_between = (below <= middle) & (middle < above)
+    return np.where(is_between, middle, below)
 
 
 def _refuse_large_sparse(X: Any) -> None:

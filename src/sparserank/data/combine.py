@@ -76,7 +76,15 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     }
     relevance = np.concatenate([d.relevance for d in datasets])
     qid = concatenated_ids(qids)
-    return replace(first, X=X, relevance=relevance, qid=qid, keep_missing=False, **rows, **lost)
+    return replace(
+        first,
+        X=X,
+        relevance=relevance,
+        qid=qid,
+        keep_missing=False,
+        **rows,
+        **lost,
+    )
 
 
 def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:

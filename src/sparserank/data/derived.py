@@ -122,7 +122,13 @@ def sources_of(derived: Mapping[str, Derived], names: Sequence[str]) -> tuple[st
     return tuple(derived[name].source if name in derived else name for name in names)
 
 
-def frequent_levels(source: str, coded: pa.ChunkedArray, query: np.ndarray, *, is_number: bool) -> list[Derived]:
+def frequent_levels(
+    source: str,
+    coded: pa.ChunkedArray,
+    query: np.ndarray,
+    *,
+    is_number: bool,
+) -> list[Derived]:
     """The features of a category, the most frequent level first; none if it is the same within each query.
 
     Parameters

@@ -80,7 +80,14 @@ class LogTable(Table):
     """A log as a table with the columns qid, label, docid and the named features. Other features are refused, unless
     `others`."""
 
-    def __init__(self, path: str, names: Sequence[str], *, others: bool, scored: Scored | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        names: Sequence[str],
+        *,
+        others: bool,
+        scored: Scored | None = None,
+    ) -> None:
         features = [(name, pa.float64()) for name in names]
         schema = pa.schema([("qid", pa.string()), ("label", pa.float64()), ("docid", pa.string()), *features])
         super().__init__(path, schema, None)

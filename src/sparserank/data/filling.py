@@ -174,7 +174,10 @@ def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = N
 
 
 def _lowest_and_sample(
-    blocks: Iterable[Any], n_features: int, columns: np.ndarray, sample_values: float
+    blocks: Iterable[Any],
+    n_features: int,
+    columns: np.ndarray,
+    sample_values: float,
 ) -> tuple[np.ndarray, Any]:
     """((n_features,) smallest known values, infinite where none is known; the columns in evenly spaced rows)."""
     low = np.full(n_features, np.inf)
@@ -234,7 +237,15 @@ def fill_matrix(
     """
     out = with_nan(X)
     teachers = out if taught is None else out[np.flatnonzero(taught)]
-    filling = learn_filling(policy, [teachers], out.shape[1], out.dtype, names, index_base=index_base, known=known)
+    filling = learn_filling(
+        policy,
+        [teachers],
+        out.shape[1],
+        out.dtype,
+        names,
+        index_base=index_base,
+        known=known,
+    )
     filling.fill(out, query)
     return out, filling
 

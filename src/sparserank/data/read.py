@@ -258,7 +258,13 @@ def weight_files(source: Any) -> list[Path]:
 
 
 def _of_arrays(
-    name: str, X: Any, y: Any, qid: Any, options: Reading, like: RankingDataset | None, docid: Any = None
+    name: str,
+    X: Any,
+    y: Any,
+    qid: Any,
+    options: Reading,
+    like: RankingDataset | None,
+    docid: Any = None,
 ) -> HeldRows:
     """The rows of arrays; X may be a frame, whose column qid is not a feature."""
     policy, known = policy_of(options, like)
@@ -307,7 +313,11 @@ def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
 
 
 def _as_stream(
-    name: str, source: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
+    name: str,
+    source: Any,
+    options: Reading,
+    names: Mapping[str, Any],
+    first: RankingDataset | None,
 ) -> Stream:
     """The rows of any source."""
     label = names["label"]
@@ -318,7 +328,15 @@ def _as_stream(
     if isinstance(source, tuple) and len(source) == 3:
         return _of_arrays(name, *source, options, first)
     if first is None and not isinstance(label, str | None):
-        return _of_arrays(name, source, label, names["qid"], options, None, names["docid"])
+        return _of_arrays(
+            name,
+            source,
+            label,
+            names["qid"],
+            options,
+            None,
+            names["docid"],
+        )
     if not is_frame(source):
         raise DataError(f"{name} must be {FORMS}; got {brief(type(source).__name__)}.")
     if is_dask(source):

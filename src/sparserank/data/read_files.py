@@ -136,7 +136,11 @@ def read_files(paths: StrPath | Sequence[StrPath], reading: Reading | None = Non
 
 
 def open_stream(
-    paths: Sequence[StrPath], reading: Reading, *, natural: bool = False, like: RankingDataset | None = None
+    paths: Sequence[StrPath],
+    reading: Reading,
+    *,
+    natural: bool = False,
+    like: RankingDataset | None = None,
 ) -> Stream:
     """The rows of files of one kind.
 

@@ -118,7 +118,12 @@ def _is_word(name: str) -> bool:
     return name.split() == [name] and not _SURROGATE.search(name)
 
 
-def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike, tag: str = "sparserank") -> None:
+def write_run(
+    data: RankingDataset,
+    scores: np.ndarray,
+    path: str | os.PathLike,
+    tag: str = "sparserank",
+) -> None:
     """Write scores as a TREC run, `qid Q0 docno rank score tag`.
 
     Parameters

@@ -68,7 +68,13 @@ def positions(file: int, block: int, n: int) -> np.ndarray:
     return np.column_stack([np.full(n, file), np.full(n, block), np.arange(n)])
 
 
-def block_of(data: RankingDataset, X: Any, first: int, file: int, block: int) -> RowBlock:
+def block_of(
+    data: RankingDataset,
+    X: Any,
+    first: int,
+    file: int,
+    block: int,
+) -> RowBlock:
     """The rows of a data set from `first` on, with the features X."""
     rows = slice(first, first + X.shape[0])
     qid = np.array(np.asarray(data.qid)[rows].tolist())
@@ -173,7 +179,9 @@ class Stream:
             n_given += len(block.label)
             if len(block.label) == 0:
                 continue
-            first = int(np.searchsorted(block.where[:, 2], start.row)) if tuple(block.where[0, :2]) == start[:2] else 0
+            first = 0
+            if tuple(block.where[0, :2]) == start[:2]:
+                first = int(np.searchsorted(block.where[:, 2], start.row))
             if first < len(block.label):
                 block = block.take(slice(first, None)) if first else block
                 yield block._replace(

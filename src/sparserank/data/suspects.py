@@ -94,7 +94,13 @@ def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str 
     return {column: found[column] for column in dict.fromkeys(columns) if found.get(column)}
 
 
-def suspect(column: str, reason: str, remedy: str = "drop", *, made: Derived | None = None) -> str:
+def suspect(
+    column: str,
+    reason: str,
+    remedy: str = "drop",
+    *,
+    made: Derived | None = None,
+) -> str:
     """The message about a column of a table; `reason` has a placeholder {remedy}. made: the feature of the column that
     is suspicious, if it is not the column itself."""
     part = "" if made is None else f" (the level {brief(made.level)})" if made.level else " (whether it is missing)"
@@ -223,7 +229,8 @@ def _pairs(sample: RankingDataset, most: int) -> tuple[np.ndarray, np.ndarray]:
             drawn = rng.permutation(np.argwhere(y[lo:hi, None] > y[lo:hi]))[:each]
         else:
             drawn = rng.integers(0, n, (100 * each, 2))
-            drawn = drawn[y[lo + drawn[:, 0]] > y[lo + drawn[:, 1]]][:each]
+            a, b = y[lo + drawn].T
+            drawn = drawn[a > b][:each]
         found.append(lo + drawn)
     pairs = np.concatenate(found)
     return pairs[:, 0], pairs[:, 1]

@@ -60,7 +60,12 @@ def unzipped(raw: BufferedReader) -> Any:
     return gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == GZIP else raw
 
 
-def line_blocks(path: StrPath, size: int, expected: str, longest: int = MAX_LINE_BYTES) -> Iterator[bytes]:
+def line_blocks(
+    path: StrPath,
+    size: int,
+    expected: str,
+    longest: int = MAX_LINE_BYTES,
+) -> Iterator[bytes]:
     """Blocks of whole lines, of about `size` bytes, without a byte-order mark; the last block is what follows the last
     LF.
 
@@ -108,7 +113,12 @@ def number_in(text: str) -> float:
         return math.nan
 
 
-def read_numbers(path: StrPath, what: str, wanted: str, accepts: Callable[[float], bool]) -> list[float]:
+def read_numbers(
+    path: StrPath,
+    what: str,
+    wanted: str,
+    accepts: Callable[[float], bool],
+) -> list[float]:
     """One finite number per line; `what` and `wanted` ('score', 'a finite number') are for messages.
 
     Raises

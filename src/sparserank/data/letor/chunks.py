@@ -87,7 +87,11 @@ def stream_chunks(
 
 
 def _parsed(
-    texts: Iterator[bytes], path: str, index_base: int, n_features: int | None, n_threads: int
+    texts: Iterator[bytes],
+    path: str,
+    index_base: int,
+    n_features: int | None,
+    n_threads: int,
 ) -> Iterator[Chunk]:
     """Parse chunks with several threads, in order; only a few are in memory."""
     with ThreadPoolExecutor(n_threads) as pool:
@@ -140,7 +144,12 @@ def _line_blocks(path: Path) -> Iterator[bytes]:
         ) from error
 
 
-def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> Chunk:
+def _parse(
+    text: bytes,
+    path: str,
+    index_base: int,
+    n_features: int | None,
+) -> Chunk:
     lone_return = LONE_RETURN.search(text)
     if lone_return:  # an earlier line may be malformed too
         text = text[: text.rfind(b"\n", 0, lone_return.start()) + 1]
@@ -157,7 +166,20 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
     info = np.empty(kernels.N_INFO, dtype=np.int64)
     slow = np.empty((n_colons + rows, 3), dtype=np.int64)  # mostly untouched, so it takes little physical memory
     limit = -1 if n_features is None else n_features - 1
-    kernels.parse_lines(buf, index_base, limit, labels, row_ptr, indices, values, row_lines, runs, comments, slow, info)
+    kernels.parse_lines(
+        buf,
+        index_base,
+        limit,
+        labels,
+        row_ptr,
+        indices,
+        values,
+        row_lines,
+        runs,
+        comments,
+        slow,
+        info,
+    )
     n_rows = int(info[kernels.N_ROWS])
     n_values = int(info[kernels.N_VALUES])
     missing: tuple[int, str] | None = None
@@ -196,10 +218,26 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
         problem = int(row_lines[runs[odd, 0]]), sentence, None
     qid = np.repeat([qid.decode("utf-8", "replace") for qid in ids], np.diff(np.append(runs[:, 0], n_rows)))
     comment, docid = _comments(text, comments[:n_rows])
-    found = RowBlock(X, labels[:n_rows], qid, docid, None, np.empty((n_rows, 0)), comment)
+    found = RowBlock(
+        X,
+        labels[:n_rows],
+        qid,
+        docid,
+        None,
+        np.empty((n_rows, 0)),
+        comment,
+    )
     max_line = int(info[kernels.MAX_LINE])
     n_lines = int(info[kernels.N_LINES])
-    return Chunk(path, found, row_lines[:n_rows], max_line, n_lines, missing, problem)
+    return Chunk(
+        path,
+        found,
+        row_lines[:n_rows],
+        max_line,
+        n_lines,
+        missing,
+        problem,
+    )
 
 
 def _is_utf8(text: bytes) -> bool:
@@ -233,7 +271,10 @@ def _token_remedy(token: bytes, index_base: int) -> str:
 
 
 def _problem(
-    text: bytes, info: np.ndarray, index_base: int, n_features: int | None
+    text: bytes,
+    info: np.ndarray,
+    index_base: int,
+    n_features: int | None,
 ) -> tuple[int, str, int | None] | None:
     """The error that stopped the parser, as in `Chunk.problem`."""
     status = int(info[kernels.STATUS])

@@ -151,7 +151,12 @@ class _Seen:
             self.where = chunk.place(chunk.max_line)
 
 
-def check_values(chunk: Chunk, policy: MissingPolicy | None, unjudged: str, dtype: np.dtype) -> None:
+def check_values(
+    chunk: Chunk,
+    policy: MissingPolicy | None,
+    unjudged: str,
+    dtype: np.dtype,
+) -> None:
     """Refuse values that the options do not allow; the message names file and line."""
     if chunk.missing is not None and policy is None:
         line, what = chunk.missing

@@ -76,10 +76,11 @@ def open_store(
     identity = manifest["identity"]
     sources = [Source(os.path.abspath(folder), k, identity) for k in range(len(parts))]
     X = StoredFeatures(parts, identity, sources, before)
+    ends = [shard["query_ptr"][1:] + lo for shard, lo in zip(shards, X.starts[:-1], strict=True)]
     return RankingDataset.of_groups(
         X,
         np.concatenate([shard["label"] for shard in shards]),
-        np.concatenate([[0], *(s["query_ptr"][1:] + lo for s, lo in zip(shards, X.starts[:-1], strict=True))]),
+        np.concatenate([[0], *ends]),
         query_ids,
         docid=texts_of(shards) if any("docid" in shard for shard in shards) else None,
         feature_names=manifest["feature_names"],
@@ -113,7 +114,10 @@ def _stamps_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_files(
-    folder: Path, manifest: Mapping[str, Any], verify: bool, progress: Callable[[int, int], None] | None
+    folder: Path,
+    manifest: Mapping[str, Any],
+    verify: bool,
+    progress: Callable[[int, int], None] | None,
 ) -> None:
     known = _stamps(folder)
     doubtful = []
@@ -189,7 +193,12 @@ class StoreRows(Stream):
                     yield block._replace(weight=np.ones(X.shape[0])) if weighted and block.weight is None else block
 
 
-def _mark_missing(X: Any, own: Any, place: str, policy: MissingPolicy | None) -> None:
+def _mark_missing(
+    X: Any,
+    own: Any,
+    place: str,
+    policy: MissingPolicy | None,
+) -> None:
     """Write NaN into `own`, a copy of the stored X in another dtype, where X has a missing value.
 
     Raises

@@ -240,7 +240,13 @@ class TableRows(Stream):
         if at == 0:
             raise table.error(no_rows(table.place))
 
-    def _piece(self, batch: RowBlock, f: int, b: int, at: int) -> RowBlock:
+    def _piece(
+        self,
+        batch: RowBlock,
+        f: int,
+        b: int,
+        at: int,
+    ) -> RowBlock:
         table = self._tables[f]
         n = len(batch.X)
         set_missing(batch, table, self._roles[f], self.policy, at)
@@ -267,7 +273,13 @@ def booleans_of(tables: Sequence[Table], roles: Roles) -> list[str]:
     return [name for name in kept if all(pa.types.is_boolean(t.schema.field(name).type) for t in tables)]
 
 
-def set_missing(batch: RowBlock, table: Table, roles: Roles, policy: MissingPolicy | None, at: int) -> None:
+def set_missing(
+    batch: RowBlock,
+    table: Table,
+    roles: Roles,
+    policy: MissingPolicy | None,
+    at: int,
+) -> None:
     """Set missing values to NaN; without a policy, refuse the first one. The batch begins with row `at`."""
     if not holds_missing(batch.X):
         return
