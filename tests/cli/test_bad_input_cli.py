@@ -129,7 +129,7 @@ UNUSABLE: dict[str, tuple[bytes | None, str]] = {
     "empty gzip": (gzip.compress(b""), "no data rows"),
     "truncated gzip": (WHOLE[:-20], "truncated gzip"),
     "damaged gzip": (b"\x1f\x8b damaged", "gzip"),
-    "garbled gzip": (WHOLE[:20] + b"xx" * 20, "damaged or truncated gzip"),
+    "garbled gzip": (WHOLE[:20] + b"xx" * 20, "damaged gzip file"),
     "damaged checksum": (WHOLE[:-8] + b"\0" * 8, "gzip"),
     "image": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary"),
     "binary": (bytes(range(256)) * 20, "binary"),

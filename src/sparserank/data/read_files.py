@@ -16,13 +16,13 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.feature_logs import LogTable, log_names
 from sparserank.data.letor.reader import TextRows
 from sparserank.data.letor.side_files import side_weights, warn_of_others
-from sparserank.data.reading import Reading, no_such_file
+from sparserank.data.reading import Reading
 from sparserank.data.responses import Scored
 from sparserank.data.store.opening import StoreRows, is_store
 from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import open_table
 from sparserank.data.tables.reader import TableRows
-from sparserank.data.text_lines import unzipped
+from sparserank.data.text_lines import no_such_file, unzipped
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.files import StrPath
 

@@ -12,7 +12,7 @@ import numpy as np
 from sparserank.data.derived import Derived
 from sparserank.data.missing import LEARNED, MEDIAN, MissingPolicy
 from sparserank.data.text_lines import read_names
-from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.errors import DataError, ParameterError
 from sparserank.files import StrPath
 from sparserank.options import check_given, option
 from sparserank.options.arguments import check_arguments
@@ -176,11 +176,6 @@ def policy_of(reading: Reading, like: RankingDataset | None) -> tuple[MissingPol
 def choices() -> str:
     """The possible replacements for a missing value."""
     return f"choose a replacement: zero, min, median, query-min or a number ({option('missing', 'zero')})"
-
-
-def no_such_file(path: StrPath) -> DataFormatError:
-    place = str(path)
-    return DataFormatError(f"{brief(place) if chr(0) in place else place}: no such file; check the path.")
 
 
 def no_rows(place: str, expected: str = "") -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,9 +18,8 @@ from sparserank.data.letor import _kernels as kernels
 from sparserank.data.letor.side_files import SideQueries, warn_of_unused, with_query_ids
 from sparserank.data.letor.writer import docid_in
 from sparserank.data.missing import HUGE
-from sparserank.data.reading import no_such_file
 from sparserank.data.streams import RowBlock
-from sparserank.data.text_lines import LINE_ENDS, LONE_RETURN, line_blocks
+from sparserank.data.text_lines import LINE_ENDS, LONE_RETURN, line_blocks, readable
 from sparserank.data.trec import what_else
 from sparserank.errors import DataFormatError, TooManyFeaturesError
 from sparserank.options import option
@@ -128,20 +125,9 @@ def _with_ids(path: Path, queries: SideQueries | None, index_base: int) -> Itera
 
 def _line_blocks(path: Path) -> Iterator[bytes]:
     """Chunks of whole lines without byte-order mark; refuses anything but a readable text file."""
-    try:
-        yield from line_blocks(path, CHUNK_BYTES, "LETOR text, plain or gzip")
-    except FileNotFoundError as error:
-        raise no_such_file(path) from error
-    except PermissionError as error:
-        raise DataFormatError(f"{path}: cannot be read (permission denied).") from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataFormatError(
-            f"{path}: damaged or truncated gzip file ({error}); fetch or compress it again."
-        ) from error
-    except OSError as error:
-        raise DataFormatError(
-            f"{path}: cannot be read ({error.strerror or error}); check the path and the disk."
-        ) from error
+    expected = "LETOR text, plain or gzip"
+    with readable(path, expected):
+        yield from line_blocks(path, CHUNK_BYTES, expected)
 
 
 def _parse(

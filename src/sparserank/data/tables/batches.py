@@ -17,7 +17,7 @@ from sparserank.arrow import pa
 from sparserank.data.derived import KnownLevels, objects_of, texts_of
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
-from sparserank.data.reading import no_such_file, too_large
+from sparserank.data.reading import too_large
 from sparserank.data.streams import RowBlock
 from sparserank.data.tables.frames import (
     collected,
@@ -30,7 +30,7 @@ from sparserank.data.tables.frames import (
 )
 from sparserank.data.tables.parquet_folders import columns_of, folder_of_tables, with_uneven
 from sparserank.data.tables.roles import Roles, is_number
-from sparserank.data.text_lines import unzipped
+from sparserank.data.text_lines import no_such_file, unzipped
 from sparserank.errors import DataError, DataFormatError, SparserankError, TableError
 from sparserank.options import option
 from sparserank.text import brief

@@ -130,7 +130,7 @@ class TableRows(Stream):
             at = 0
             for records in table.record_batches(columns, BATCH_ROWS, roles.texts):
                 for name in coded:
-                    coded[name].append(self._texts(table, records, name).dictionary_encode())
+                    coded[name].append(self._texts(table, records, name))
                 end = at + records.num_rows
                 if roles.qid is not None:
                     queries.append(table.ids(records.column(roles.qid), roles.qid, at))

@@ -224,7 +224,8 @@ def _check_match(
 
 def _holds(table: Table) -> str:
     names = table.schema.names
-    return f"it has {brief(', '.join(names[:SHOWN]) + (' ...' if len(names) > SHOWN else ''))}"
+    shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "")
+    return f"it has {brief(shown) if names else 'nothing'}"
 
 
 def _numeric(schema: pa.Schema, name: str) -> bool:
