@@ -163,7 +163,8 @@ def open_stream(
         scored = None if known else Scored(reading.qrels if reading.labelled else None, reading.clauses)
         names = log_names(paths, reading.feature_columns, scored) if like is None else list(like.names)
         reading = replace(reading, feature_columns=names, label="label", qid="qid", docid=None)
-        stream = TableRows([LogTable(str(p), names, others=like is not None, scored=scored) for p in paths], reading)
+        logs = [LogTable(str(p), names, others=like is not None, scored=scored) for p in paths]
+        stream = TableRows(logs, reading, like=like)
     else:
         stream = TableRows([open_table(p, kind) for p in paths], reading, like=like)
     weighted = reading.labelled and not reading.featureless and reading.doc_weight is None

@@ -57,8 +57,6 @@ def readable(path: StrPath, expected: str) -> Iterator[None]:
     """Turn errors of a file that is read into a sentence."""
     try:
         yield
-    except FileNotFoundError as error:
-        raise no_such_file(path) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataFormatError(f"{path}: cannot be read (damaged gzip file: {error}); expected {expected}.") from error
     except OSError as error:
