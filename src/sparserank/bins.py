@@ -117,7 +117,7 @@ class Bins:
         raw = as_rows(X)
         if not isinstance(raw, Rows):
             pairs = zip(X.parts, raw, strict=True)
-        return [self._rows(part, rows) for part, rows in pairs]
+            return [self._rows(part, rows) for part, rows in pairs]
         return self._rows(X, raw)
 
     def _rows(self, X: Any, raw: Rows) -> StepRows:
