@@ -1,26 +1,30 @@
-# `make demo` and `make test` each set up everything they need in .venv and then run.
+# `make test` sets up everything it needs in .venv and then runs; so does `make demo`, if it must.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # An inherited PYTHONDONTWRITEBYTECODE is ignored: without bytecode, every worker of pytest compiles the tests again (5 to 8 s).
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-slow test-as-haswell test-integrations test-engines matrix frozen docs evidence lint clean
+.PHONY: demo test test-slow test-as-haswell test-integrations test-engines matrix frozen release docs evidence lint clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 
 $(VENV)/.report: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[report]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[tables,report,trees]"
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	@touch $@ $(VENV)/.report
 
-demo: $(VENV)/.report
-	$(BIN)/sparserank demo --out demo-run
+# In the active environment if it has this version of the package, else in .venv.
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/sparserank/__init__.py)
+demo:
+	@if [ "$$(sparserank --version 2> /dev/null)" = "sparserank $(VERSION)" ]; then sparserank demo --out demo-run; else \
+	test -e $(VENV)/.report || echo "sparserank $(VERSION) is not in the active environment; it is installed into $(VENV) for the demo."; \
+	$(MAKE) --no-print-directory $(VENV)/.report && $(BIN)/sparserank demo --out demo-run; fi
 
 test: $(VENV)/.dev
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
@@ -78,13 +82,17 @@ matrix: $(INTEGRATIONS)/.done
 frozen: $(INTEGRATIONS)/.done
 	$(INTEGRATIONS)/bin/python -m tests.frozen $(if $(AGAINST),--against $(AGAINST))
 
+# The files of a release in dist/, checked, installed with the oldest and the newest Python that is here, and run: the demo, README.md, the first hour.
+release: $(INTEGRATIONS)/.done
+	$(INTEGRATIONS)/bin/python -m integrations.release dist
+
 # What takes longer than a test may: long fuzzing, every published table, the benchmarks. Needs SPARSERANK_DATA.
 evidence: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench,dask]"
 	SPARSERANK_REQUIRE_DATA=1 $(BIN)/python -m pytest -n 2 tests/data/test_reader_fuzz.py tests/model/test_model_fuzz.py tests/papers/test_plan_file.py --fuzz-seconds 300
 	SCIPY_ARRAY_API=1 $(BIN)/python -m tests.as_cpu generic -n 2 --dist loadfile
 	mkdir -p evidence
-	$(BIN)/python -m reproduction published $(SPARSERANK_DATA) --out evidence/published --markdown evidence/reproduction.md --preface docs/reproduction-preface.md
+	$(BIN)/python -m reproduction published $(SPARSERANK_DATA) --out evidence/published --markdown evidence/reproduction.md --preface reproduction/preface.md
 	$(BIN)/python -m benchmarks > evidence/benchmarks.md
 	$(BIN)/python -m benchmarks.nested
 	$(BIN)/python -m benchmarks.fusion

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.first_hour MARKDOWN`: the tasks of docs/first-hour.md, timed, in a new virtual environment
-with the built wheel.
+"""`python -m benchmarks.first_hour MARKDOWN`: the tasks of docs/tutorials/parquet-log.md, timed, in a new virtual
+environment with the built wheel.
 
-The commands are read from that page; the data are made by the package under the names that they have there.
+The commands are read from its last section; the data are made by the package under the names that they have there.
 Nothing else is typed.
 """
 
@@ -21,14 +21,16 @@ from pathlib import Path
 from benchmarks.environment import describe
 
 ROOT = Path(__file__).parents[1]
+SECTION = "\n## Other data, other jobs\n"
 ENGINES = {"Elasticsearch": "elasticsearch", "Solr": "solr", "Vespa": "vespa", "ONNX": "onnx"}
 EXTRAS = ("tables", "report", "trees", "onnx")
 FRAMES = ("pandas", "polars")
 INTRO = (
     "Written by `python -m benchmarks.first_hour docs/first-hour-transcript.md`: the wheel is built and installed into "
-    "a new virtual environment, and the commands of [the first hour](first-hour.md) are read from it and run, "
-    "each task in a folder of its own. The data are made by the package: 300 queries of 20 documents, 30 features of "
-    "which 5 matter. Times are wall-clock, with everything that a first run compiles."
+    "a new virtual environment, and the commands of "
+    "[the first model](tutorials/parquet-log.md#other-data-other-jobs) are read from that page and run, each task in a "
+    "folder of its own. The data are made by the package: 300 queries of 20 documents, 30 features of which 5 matter. "
+    "Times are wall-clock, with everything that a first run compiles."
 )
 BYTE_CODE = """
 import compileall, sysconfig
@@ -72,11 +74,11 @@ space = {}
 for source in sys.argv[1:]:
     for statement in ast.parse(source).body:
         if isinstance(statement, ast.Expr):
-            value = eval(compile(ast.Expression(statement.value), "first-hour.md", "eval"), space)
+            value = eval(compile(ast.Expression(statement.value), "parquet-log.md", "eval"), space)
             if value is not None:
                 print(repr(value))
         else:
-            exec(compile(ast.Module([statement], []), "first-hour.md", "exec"), space)
+            exec(compile(ast.Module([statement], []), "parquet-log.md", "exec"), space)
 """
 
 
@@ -91,7 +93,7 @@ class Task:
 
 def tasks() -> list[Task]:
     """The tasks of the page, in its order."""
-    text = (ROOT / "docs/first-hour.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/tutorials/parquet-log.md").read_text(encoding="utf-8").partition(SECTION)[2]
     (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     found = []
     for row in re.findall(r"(?m)^\| (?!task|---)(.+?) \| (.+) \|$", text):
@@ -154,7 +156,7 @@ def _installed(place: Place, wheel: Path) -> tuple[float, dict[str, tuple[str, i
     return seconds, {name: (version, size) for name, (version, size) in after.items() if name not in before}, byte_code
 
 
-def _done(place: Place, task: Task, data: Path, first: Path | None) -> Path:
+def run_task(place: Place, task: Task, data: Path, first: Path | None) -> Path:
     """One task in a folder of its own, beside the data (and what the first task left); the folder."""
     work = place.folder / f"task-{len(list(place.folder.glob('task-*'))) + 1}"
     work.mkdir()
@@ -214,7 +216,7 @@ def main() -> int:
         place.took()
         first = None
         for task in tasks():
-            work = _done(place, task, data, first if "export" in "".join(task.commands) else None)
+            work = run_task(place, task, data, first if "export" in "".join(task.commands) else None)
             first = first or work
         whole = sum(size for _, size in sizes.values())
         head = [

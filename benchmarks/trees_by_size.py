@@ -28,9 +28,9 @@ from sparserank.execution import available_cores
 from sparserank.metrics import parse_metric
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.svg import ACCENT, INK, PAGE_SIZE, SERIES, SOFT, keep_within, legend_below, new_axes, to_svg
+from sparserank.selection.claims import counted
 from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.statements import counted
 from sparserank.text import figure
 from sparserank.workdir.pieces import code_hash
 

@@ -17,7 +17,7 @@ author = "the sparserank developers"
 version = release = sparserank.__version__
 
 extensions = ["myst_parser"]
-exclude_patterns = ["_build", "reproduction-preface.md"]
+exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 highlight_language = "text"

@@ -5,30 +5,15 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from test_release import told
+from integrations.release import ROOT, direct, lowest, told
 
 import sparserank as sr
 
-ROOT = Path(__file__).parents[1]
-EXTRAS = ("tables", "report", "trees", "onnx")
 QUICK = ("--penalty", "l1", "--n-alphas", "10", "--folds", "2", "--half-samples", "0")
-
-
-def lowest(requirement: str) -> str:
-    """'numpy>=1.26' -> 'numpy==1.26'; a requirement without a lower bound has no lowest version."""
-    found = re.fullmatch(r"([A-Za-z0-9_.-]+)>=([0-9.]+)", requirement)
-    assert found is not None, f"{requirement}: a lower bound that is run"
-    return f"{found[1]}=={found[2]}"
-
-
-def direct() -> list[str]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return [*project["dependencies"], *(r for extra in EXTRAS for r in project["optional-dependencies"][extra])]
 
 
 @pytest.fixture(scope="module")

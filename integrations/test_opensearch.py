@@ -1,4 +1,5 @@
-"""Boosts of a request, tuned on the responses of a running OpenSearch with the code of docs/tutorials/boosts.md."""
+"""Boosts of a request, tuned on the responses of a running OpenSearch with the code of docs/tutorials/boosts.md and
+other-queries.md."""
 
 from __future__ import annotations
 
@@ -53,15 +54,15 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the Python of the tutorial defines, and the requests that it writes, by file."""
+    """What the Python of the pages defines, and the requests that it writes, by file."""
     place = tmp_path_factory.mktemp("page")
     space: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(place)
         (place / "responses.jsonl").touch()
-        for block in blocks("tutorials/boosts.md"):
+        for block in [*blocks("tutorials/boosts.md"), *blocks("tutorials/other-queries.md")]:
             if block.language == "python":
-                exec(compile(block.text, "boosts.md", "exec"), space)
+                exec(compile(block.text, "boosts", "exec"), space)
     space["files"] = {file.name: json.loads(file.read_text()) for file in place.glob("*.json")}
     assert {"search.json", "product.json", "plain.json"} <= space["files"].keys()
     return space

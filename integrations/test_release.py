@@ -5,36 +5,24 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from integrations.release import LARGEST, PYTHONS, ROOT, build, check, faults, interpreter, told
 
 import sparserank as sr
 
-ROOT = Path(__file__).parents[1]
-PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 IMPORT_SECONDS = 1.0
 ALONE = "import sys, sparserank; assert not {'numpy', 'numba', 'sklearn', 'pyarrow', 'click'} & sys.modules.keys()"
-
-
-def told(*command: str | Path, cwd: Path | None = None) -> str:
-    """What a command prints; nothing of this environment reaches it."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    done = subprocess.run([str(c) for c in command], cwd=cwd, env=kept, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, f"{command}:\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the source distribution and the wheel made of it; from-tree/ holds the wheel made of the tree."""
     out = tmp_path_factory.mktemp("dist")
-    told(sys.executable, "-m", "build", "--outdir", out, ROOT)
+    build(out)
     told(sys.executable, "-m", "build", "--wheel", "--outdir", out / "from-tree", ROOT)
     return out
 
@@ -57,12 +45,24 @@ def test_the_version_is_written_once() -> None:
 
 
 def test_wheel_and_source_are_fit_to_be_uploaded(built: Path) -> None:
-    files = [p for p in built.iterdir() if p.is_file()]
-    assert sorted(p.name for p in files) == [
-        f"sparserank-{sr.__version__}-py3-none-any.whl",
-        f"sparserank-{sr.__version__}.tar.gz",
-    ]
-    assert told(sys.executable, "-m", "twine", "--no-color", "check", "--strict", *files).count("PASSED") == 2
+    assert "sparserank" in check([p for p in built.iterdir() if p.is_file()])
+
+
+def test_what_forbids_an_upload_is_told() -> None:
+    names = [f"sparserank-{sr.__version__}-py3-none-any.whl", f"sparserank-{sr.__version__}.tar.gz"]
+    info = f"sparserank-{sr.__version__}.dist-info"
+    files = ["sparserank/py.typed", f"{info}/licenses/LICENSE", f"{info}/entry_points.txt"]
+    sources = ["src/sparserank/py.typed", "README.md"]
+    assert faults(names, [10, 10], files, sources) == []
+    for wrong in (
+        faults(names[:1], [10], files, sources),
+        faults(names, [10, LARGEST + 1], files, sources),
+        faults(names, [10, 10], files[1:], sources),
+        faults(names, [10, 10], [*files, "tests/test_x.py"], sources),
+        faults(names, [10, 10], [*files, "sparserank/train.txt"], sources),
+        faults(names, [10, 10], files, [*sources, "tests/conftest.py"]),
+    ):
+        assert len(wrong) == 1
 
 
 def test_the_source_makes_the_wheel_that_the_tree_makes(built: Path) -> None:
@@ -71,24 +71,6 @@ def test_the_source_makes_the_wheel_that_the_tree_makes(built: Path) -> None:
     assert "sparserank/py.typed" in ours
     files = {p for p in (ROOT / "src/sparserank").rglob("*") if p.is_file() and "__pycache__" not in p.parts}
     assert {name for name in ours if ".dist-info/" not in name} == {str(p.relative_to(ROOT / "src")) for p in files}
-
-
-def test_the_source_holds_what_its_tests_need(built: Path) -> None:
-    with tarfile.open(built / f"sparserank-{sr.__version__}.tar.gz") as archive:
-        names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"README.md", "LICENSE", "CITATION.cff", "Makefile", "docs/conf.py", "tests/conftest.py"} <= names
-    assert not [name for name in names if name.startswith(("docs/_build", "docs/api", ".venv", "evidence"))]
-
-
-def interpreter(version: str) -> str | None:
-    """A Python of this version that runs: of this environment, of the path, of pyenv."""
-    places = [sys.executable, shutil.which(f"python{version}") or ""]
-    places += [str(p) for p in sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))]
-    for place in filter(None, places):
-        answer = subprocess.run([place, "--version"], capture_output=True, text=True, check=False)
-        if answer.returncode == 0 and answer.stdout.startswith(f"Python {version}."):
-            return place
-    return None
 
 
 @pytest.mark.parametrize("version", PYTHONS)

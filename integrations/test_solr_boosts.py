@@ -16,7 +16,7 @@ from integrations.matrix import ran
 from servers import WORDS, Server, solr, user_queries
 
 import sparserank as sr
-from sparserank.export.search_query import search_query
+from sparserank.requests.search_query import search_query
 
 PAGE = Path(__file__).parent.parent / "docs" / "deployment" / "solr.md"
 (TEXT,) = re.findall(r"cat > plain.json <<'EOF'\n(.*?)EOF", PAGE.read_text(), re.DOTALL)

@@ -141,9 +141,9 @@ def _present(
     pictures = importlib.util.find_spec("matplotlib") is not None
     first, files = more(results, pictures) if more else ([], {})
     sections = [*first, *summary_sections(results), *frontier_sections(results, pictures=pictures)]
-    if answer.format == TEXT and not answer.verbose:
+    if answer().format == TEXT and not answer().verbose:
         show_all((screen or summary_lines)(results))
-    for s in sections if answer.format != TEXT or answer.verbose else ():
+    for s in sections if answer().format != TEXT or answer().verbose else ():
         for t in s.tables:
             if t.rows:
                 table(t.title, *t.on_screen())

@@ -15,7 +15,6 @@ import reproduction.app as reproduction
 
 from sparserank import read
 from sparserank.cli.app import app, main
-from sparserank.cli.output import Answer, answer
 from sparserank.data.dataset import RankingDataset
 from tests.support import shortcuts
 from tests.support.command_line import Cli, Outcome
@@ -136,7 +135,6 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
                 code = 0
             except SystemExit as stop:
                 code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        answer.__dict__.update(Answer().__dict__)  # what one command was asked is not asked of the next
         return Outcome(code, *capsys.readouterr())
 
     return run

@@ -95,7 +95,8 @@ def test_the_blocks_of_a_page_run(page: str, folder: Path, tmp_path: Path, monke
 
 def test_figures_of_the_comparison_with_other_tools_are_those_that_were_recorded() -> None:
     recorded = (DOCS / "frontier.md").read_text(encoding="utf-8")
-    page = " ".join((DOCS / "other-tools.md").read_text(encoding="utf-8").split())
+    pages = "other-tools.md", "tutorials/lightgbm.md"
+    page = " ".join(word for p in pages for word in (DOCS / p).read_text(encoding="utf-8").split())
 
     def of(table: str, system: str) -> list[str]:
         rows = recorded.partition(f"### {table}")[2].partition("###")[0]
@@ -113,8 +114,8 @@ def test_figures_of_the_comparison_with_other_tools_are_those_that_were_recorded
     assert f"`fuse` is {segfuse} above ranx's SegFuse" in page
 
 
-def test_the_transcript_is_of_the_tasks_of_the_readme() -> None:
-    """Every command of the first hour, and its Python, stand in the transcript;
+def test_the_transcript_is_of_the_tasks_of_the_first_tutorial() -> None:
+    """Every command of the last section of the first tutorial, and its Python, stand in the transcript;
     `python -m benchmarks.first_hour` makes a new one."""
     transcript = (DOCS / "first-hour-transcript.md").read_text(encoding="utf-8")
     named = tasks()

@@ -18,7 +18,7 @@ from sparserank.datasets import make_ranking
 from sparserank.errors import DataError
 from sparserank.evaluation import per_query_values
 from sparserank.paths import PathPlan
-from sparserank.report.claims import lead
+from sparserank.report.page import lead
 from sparserank.selection.plan import make_plan
 from tests.support.command_line import Cli
 from tests.support.shortcuts import no_processes
@@ -184,21 +184,21 @@ def test_the_row_of_a_rival_names_the_features_that_are_missing(frame, trained, 
     assert row.name == "LightGBM as in mine.txt, without brand"
     assert row.title == "LightGBM as in mine.txt, without brand, on 4 features"
     assert "mine.txt, without brand  " in str(result)
-    assert any(row.name in sentence for sentence in result.rivals.sentences("ndcg@10", "95%"))
+    assert any(row.name in sentence for sentence in result.sentences)
     assert row.lacks == ("brand",)
     handicap = "LightGBM as in mine.txt is handicapped: it is trained without brand, which the table does not have."
     assert handicap in str(result).partition("ndcg@10  against")[0]  # above the table
     assert handicap in result.sentences
-    assert handicap in lead(result)
+    assert handicap in lead(result.claims)
     assert result.to_json()["rivals"][0]["lacks"] == ["brand"]
     whole = sr.RankingDataset(numeric.assign(brand=1.0), frame["label"], frame["qid"])
-    names = [r.name for r in tree_rivals(trained, whole).trees]
+    names = [tree_rivals(trained, whole).rival.name]
     assert names == ["LightGBM as in mine.txt"]
     dropped = tree_rivals(trained, whole, [0, 3])  # columns that our models may not use
-    assert dropped.trees[0].name == "LightGBM as in mine.txt"
-    assert dropped.trees[0].table.names == ("price", "brand", "shop", "click rate", "same")
-    assert len(dropped.trees[0].columns) == 5
+    assert dropped.rival.name == "LightGBM as in mine.txt"
+    assert dropped.rival.table.names == ("price", "brand", "shop", "click rate", "same")
+    assert len(dropped.rival.columns) == 5
     (tmp_path / "train.conf").write_text("num_trees = 5\ncategorical_feature = name:brand,date\n")
-    assert tree_rivals(tmp_path / "train.conf", data).trees[0].name == "LightGBM as in train.conf, without brand, date"
+    assert tree_rivals(tmp_path / "train.conf", data).rival.name == "LightGBM as in train.conf, without brand, date"
     other = data.rename_features(list("wxyz"))
-    assert tree_rivals(trained, other).trees[0].name == "LightGBM as in mine.txt, without its own features"
+    assert tree_rivals(trained, other).rival.name == "LightGBM as in mine.txt, without its own features"

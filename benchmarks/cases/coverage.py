@@ -206,7 +206,7 @@ def _judged(here: Any, rest: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     metric, path_plan = parse_metric("ndcg@10"), PathPlan(n_alphas=25)
     plan = make_plan(penalties=None, metric=metric, report_metrics=(), convention="default", path_plan=path_plan)
-    job = SelectionJob(plan, Problem(here, rivals=tree_rivals("auto", here)), n_threads=1)
+    job = SelectionJob(plan, Problem(here, trees=tree_rivals("auto", here)), n_threads=1)
     candidate_set = job.candidates()
     candidates = [*candidate_set.sparse, *candidate_set.dense]
     values = np.array([c.values for c in candidates])

@@ -25,11 +25,12 @@ def _page(script: Path) -> tuple[str, str]:
 
 
 def _notebook(file: Path) -> tuple[str, str]:
-    """(title, Markdown) of one notebook, which begins with its title; outputs are not shown."""
+    """(title, Markdown) of one notebook, which begins with its title; what cells show is text."""
     parts = []
     for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
         text = "".join(cell["source"]).strip()
         parts.append(f"```python\n{text}\n```" if cell["cell_type"] == "code" else text)
+        parts += [f"```text\n{''.join(shown['text']).rstrip()}\n```" for shown in cell.get("outputs", [])]
     title = parts[0].partition("\n")[0]
     if not title.startswith("# "):
         raise ValueError(f"{file}: a notebook of the gallery begins with its title.")

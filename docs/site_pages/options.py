@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from sparserank.cli.declared import FIT as FIT_COMMAND
+from sparserank.cli.declared import FUSE_COMMAND
 from sparserank.cli.declared import SELECT as SELECT_COMMAND
 from sparserank.options import Option
 from sparserank.options.fusion import FUSE
@@ -16,7 +17,7 @@ from sparserank.options.spelling import rendered
 from sparserank.rankers import SparseRanker, SparseRankerCV
 
 PAGE = Path(__file__).parents[1] / "options.md"
-SPOKEN = {o.name for command in (SELECT_COMMAND, FIT_COMMAND) for o in command.options}
+SPOKEN = {o.name for command in (SELECT_COMMAND, FIT_COMMAND, FUSE_COMMAND) for o in command.options}
 
 
 def page() -> str:
@@ -71,7 +72,7 @@ def _table(title: str, options: Sequence[Option], takers: Mapping[str, Mapping[s
             if option.name in those and _is_known(those[option.name], {option}, name)
         ]
         said = rendered(option.help, None) + (f" Also accepted by {', '.join(also)}." if also else "")
-        flag = f"`{option.spelled}`" if option.name in SPOKEN else ""
+        flag = f"`{option.spelled}`" if option.spelled and option.name in SPOKEN else ""
         yield f"| `{option.name}` | {flag} | {default} | {said} |".replace("'|'", "'\\|'")
 
 

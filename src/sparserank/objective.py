@@ -107,7 +107,8 @@ class PairwiseObjective:
             X, relevance, query_ptr = X.X, X.relevance, X.query_ptr
         of_pairs = parse_loss(loss)
         relevance, query_ptr = _checked_lists(X, relevance, query_ptr)
-        n_docs, n_queries = int(query_ptr[-1]), len(query_ptr) - 1
+        n_docs = int(query_ptr[-1])
+        n_queries = len(query_ptr) - 1
         expected = f"{n_docs} finite weights >= 0, one per document"
         of_docs = None if doc_weight is None else checked_weights("doc_weight", doc_weight, n_docs, expected)
         given = np.ones(n_queries) if query_weight is None else query_weight
@@ -137,10 +138,14 @@ class PairwiseObjective:
         return objective
 
     def _attach(self, weighting: Weighting, k: int) -> None:
-        self.weighting, self.k = weighting, k
-        self.shards, self.loss = weighting.shards, weighting.shards.loss
-        self.n_docs, self.n_features = weighting.shards.n_docs, weighting.shards.n_columns
-        self.n_pairs, self.total_weight = weighting.n_pairs[k], weighting.total_weight[k]
+        self.weighting = weighting
+        self.k = k
+        self.shards = weighting.shards
+        self.loss = weighting.shards.loss
+        self.n_docs = weighting.shards.n_docs
+        self.n_features = weighting.shards.n_columns
+        self.n_pairs = weighting.n_pairs[k]
+        self.total_weight = weighting.total_weight[k]
         self.n_useful_docs = weighting.n_useful_docs[k]  # documents of queries that have pairs of positive weight
         self.shares_reads = weighting.shares_reads  # evaluating a second w in the same read is much cheaper than alone
         self.pair_weights = weighting.pair_weights
@@ -229,7 +234,8 @@ class PairwiseObjective:
 
     def along(self, w: np.ndarray, v: np.ndarray) -> Callable[[float], tuple[float, float, float]]:
         """mu -> (f, df/dmu, d2f/dmu2) at w + mu v, with one sweep of the scores per evaluation; X is read only once."""
-        w, v = self._finite(w), self._finite(v)
+        w = self._finite(w)
+        v = self._finite(v)
 
         def at(mu: float) -> tuple[float, float, float]:
             parts = self.shards.call("line", w, v, [mu], self.weighting.key, self.k)
@@ -316,7 +322,8 @@ def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, 
         n_docs = X.n_docs
     else:
         raise DataError(f"X must be a RankingDataset or a float32 or float64 matrix; got {brief(X)}.")
-    relevance, query_ptr = np.asarray(relevance), np.asarray(query_ptr)
+    relevance = np.asarray(relevance)
+    query_ptr = np.asarray(query_ptr)
     if relevance.shape != (n_docs,) or relevance.dtype.kind not in "biuf":
         raise DataError(f"relevance must contain one number per row of X ({n_docs}).")
     if not np.isfinite(relevance).all():

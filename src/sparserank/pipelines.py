@@ -102,7 +102,8 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
             "column and route the ids instead (sklearn.config_context(enable_metadata_routing=True), fit(X, y, "
             "qid=qid))."
         )
-    inputs, columns = _Input(names), [_Column((j,)) for j in range(len(names))]
+    inputs = _Input(names)
+    columns = [_Column((j,)) for j in range(len(names))]
     for name, step in steps:
         columns = _after(inputs, columns, name, step)
     twice = [
@@ -121,7 +122,8 @@ def _after(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import Pipeline
 
-    kind, plain = type(step), all(column.is_plain for column in columns)
+    kind = type(step)
+    plain = all(column.is_plain for column in columns)
     if step is None or isinstance(step, str):
         return [] if step == "drop" else columns
     if kind is Pipeline:
@@ -253,11 +255,13 @@ def _on_input(model: RankingModel, inputs: _Input, columns: Sequence[_Column]) -
             "the ranker fills in missing values after the pipeline has scaled them; put a SimpleImputer first instead."
         )
     made: dict[int, Feature] = {}  # of the input, without their weights
-    weight, constant = np.zeros(len(inputs.names)), 0.0
+    weight = np.zeros(len(inputs.names))
+    constant = 0.0
     for f in model.features:
         given = columns[f.index]
         column = given.then(f.mean, f.scale)
-        own, kind = f.coef / column.scale, LOG if column.is_log else f.transform
+        own = f.coef / column.scale
+        kind = LOG if column.is_log else f.transform
         constant -= own * column.center
         for j, sign in zip(column.features, column.signs, strict=True):
             weight[j] += own * sign

@@ -21,6 +21,7 @@ _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # t
 MILLION = 1_000_000
 MAX_LISTED = 60  # characters of a name in a list
 LONGEST = 60
+MIN_NAME = 12  # characters to which a name is cut at most
 MAX_NAMES = 10_000  # names that are compared with a mistyped one
 MAX_DECIMALS = 6  # of the ends of an interval
 MAX_BITS = 1000  # bits of an integer that is written out
@@ -43,6 +44,12 @@ def visible(text: object) -> str:
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
+
+
+def shortened(name: str, most: int) -> str:
+    """A name for display, cut at the end to at most `most` characters (at least MIN_NAME)."""
+    shown, most = visible(name), max(most, MIN_NAME)
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:

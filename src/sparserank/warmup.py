@@ -19,14 +19,16 @@ from sparserank.solvers.quadratic import minimise_model
 
 def _tiny_objective() -> PairwiseObjective:
     X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.5, 0.0], [1.5, 2.0], [0.2, 0.1]])
-    relevance, query_ptr = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0]), np.array([0, 3, 6])
+    relevance = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0])
+    query_ptr = np.array([0, 3, 6])
     return PairwiseObjective(X, relevance, query_ptr, n_threads=1)
 
 
 def load_pass_kernels() -> None:
     """Load the kernels of the passes over X and of the Hessian."""
     objective = _tiny_objective()
-    w, key = np.zeros(objective.shards.n_columns), objective.weighting.key
+    w = np.zeros(objective.shards.n_columns)
+    key = objective.weighting.key
     objective.shards.call("value_and_gradient", w[None], key, [0])
     objective.shards.call("hessians", key, [(w, np.arange(len(w)), 0, 0, 1)])
 

@@ -54,7 +54,9 @@ class Weighting:
     ) -> None:
         if pair_weights not in WEIGHTS:
             raise DataError(f"pair_weights must be one of {WEIGHTS}; got {pair_weights!r}.")
-        self.shards, self.names, self.pair_weights = shards, feature_names, pair_weights
+        self.shards = shards
+        self.names = feature_names
+        self.pair_weights = pair_weights
         facts = shards.call("facts")
         self.shares_reads = all(f.shares_reads for f in facts)
         pairs = np.concatenate([f.pair_weight for f in facts])
@@ -76,7 +78,9 @@ class Weighting:
         self.n_pairs = [int(plain[c].sum()) for c in counted]
         sizes = np.concatenate([f.n_docs for f in facts])
         self.n_useful_docs = [int(sizes[row > 0].sum()) for row in self.query_scale]
-        self.key, self._scale, self.shape = uuid.uuid4().hex, scale, shape  # a key that no other process uses
+        self.key = uuid.uuid4().hex  # a key that no other process uses
+        self._scale = scale
+        self.shape = shape
         maps = None if scale is None else 1.0 / scale
         shards.call("set_weights", self.key, maps, per_query=self.query_scale)
         weakref.finalize(self, shards.call, "forget", self.key).atexit = False

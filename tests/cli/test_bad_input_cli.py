@@ -112,16 +112,6 @@ def test_a_bad_line_or_more_features_in_another_part_are_named(part, cli, lines,
     assert assert_finished(cli(*args, "--n-features", 9), tmp_path / "run")["n_features_in"] == 9
 
 
-def test_more_features_than_the_model_names_both(cli: Cli, lines: list[str], tmp_path: Path) -> None:
-    train, other = save(tmp_path / "train.txt", lines), save(tmp_path / "other.txt", ["0 qid:x 1:1", "1 qid:x 9:1"])
-    model = tmp_path / "fitted.json"
-    assert cli("fit", train, "--out", model).code == 0
-    for args in (("predict", model, other), ("evaluate", other, "--system", model)):
-        outcome = cli(*args)
-        assert_failed(outcome, tmp_path, f"{other}:2: has feature 9, but {N_FEATURES} features")
-        assert "--n-features" not in outcome.err  # the model's width is what it is; no option can change it
-
-
 WHOLE = gzip.compress(b"1 qid:1 1:1\n" * 999)
 UNUSABLE: dict[str, tuple[bytes | None, str]] = {
     "empty": (b"", "no data rows"),
@@ -210,36 +200,6 @@ def test_the_same_query_in_two_parts_leaks(first: str, second: str, cli: Cli, li
 
 
 # -- accepted ----------------------------------------------------------------------------------------------------------
-
-
-def test_every_legal_spelling_gives_the_same_model(cli: Cli, lines: list[str], tmp_path: Path) -> None:
-    """Unsorted indices, CRLF, tabs, blank and comment lines, gzip; string ids in the place of numbers."""
-    untidy = ["# head", ""]
-    for line in lines:
-        label, qid, *features, comment = line.split(" ", N_FEATURES + 2)
-        untidy += ["\t".join([label, qid.replace("qid:", "qid:q-"), *reversed(features), comment]), "  "]
-    tidy = save(tmp_path / "tidy.txt", lines)
-    other = tmp_path / "untidy.txt"
-    other.write_bytes(gzip.compress(("\r\n".join(untidy)).encode()))
-    models = [
-        assert_finished(cli("select", p, "--out", tmp_path / p.stem, *QUICK), tmp_path / p.stem) for p in (tidy, other)
-    ]
-    assert models[0] == models[1]
-    assert len(models[0]["features"]) > 0
-
-
-@pytest.mark.parametrize(
-    ("line", "policy"),
-    [
-        ("1 qid:1 1:NULL 2:inf", ("--missing", "query-min")),
-        ("1 qid:1 1:nan 2:1.79769313486232e+308", ("--missing", "2=zero;*=2.5")),
-        ("-1 qid:1 1:9 2:9", ("--unjudged", "drop")),
-        ("-1 qid:1 1:9 2:9", ("--unjudged", "zero")),
-    ],
-)
-def test_what_is_missing_or_unjudged_is_accepted_with_a_policy(line, policy, cli, lines, tmp_path):
-    train = save(tmp_path / "train.txt", [line, *lines])
-    assert_finished(cli("select", train, *policy, "--out", tmp_path / "run", *QUICK), tmp_path / "run")
 
 
 def test_a_split_query_is_gathered_with_a_warning(cli: Cli, lines: list[str], tmp_path: Path) -> None:

@@ -150,38 +150,6 @@ def test_verbose_has_a_line_for_each_path(together, folder, cli, monkeypatch):
     assert len(set(labels)) == len(labels)
 
 
-def test_tables_as_people_have_them(folder: Path, cli: Cli) -> None:
-    """Text columns, missing values, no labels where none are needed. The parts: `test_table_survey.py`,
-    `test_scored_tables.py`, `test_model_medians.py`."""
-    data = sr.read("train.txt")
-    X = np.array(data.X)
-    X[::4, 1] = np.nan
-    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(6)]).assign(
-        title="a", brand="b", grade=data.relevance, qid=data.qid
-    )
-    frame.to_parquet("t.parquet")
-    frame.drop(columns="grade").to_parquet("unlabelled.parquet")
-    refused = cli("fit", "t.parquet", "--label-column", "grade", "--out", "m.json")
-    assert "left out, because no frequent value differs within a query: title, brand" in refused.err
-    assert "missing values of c1 become medians; features say where c1 is missing (--missing overrides)" in refused.err
-    assert refused.code == 0
-    named = ("--label-column", "grade", "--ignore-columns", "title", "--ignore-columns", "brand")
-    shown = json.loads(cli("inspect", "t.parquet", *named, "--format", "json").out)
-    assert shown["missing"] == {"c1": np.isnan(X[:, 1]).mean()}
-    assert cli("fit", "t.parquet", *named, "--missing", "median", "--out", "m.json").code == 0
-    model = sr.load_model("m.json")
-    assert all(f"{np.nanmedian(X[:, j]):.6g}" in cli("inspect", "m.json").out for j in model.support)
-    alone = cli("predict", "m.json", "t.parquet", "--qid-column", "qid").out
-    frame.drop(columns=["qid", "grade"]).to_parquet("features.parquet")
-    assert cli("predict", "m.json", "features.parquet").out == alone
-    assert "has no column 'qid'" in cli("predict", "m.json", "features.parquet", "--run", "x.run").err
-    args = ("evaluate", "t.parquet", "--label-column", "grade", "--system", "m.json", "--format", "json")
-    by_python = sr.evaluate(model, frame.drop(columns=["title", "brand"]), label="grade")
-    assert {r["metric"]: r["mean"] for r in json.loads(cli(*args).out)} == by_python
-    explained = cli("explain", "m.json", "unlabelled.parquet", "--query", str(frame.qid[0]), "--format", "json")
-    assert json.loads(explained.out)["documents"][0]["label"] is None
-
-
 def test_commands_read_the_columns_that_the_run_of_a_model_read(cli_here: Cli) -> None:
     data = make_ranking(30, 6, 4, n_informative=2, n_redundant=1, random_state=1).data
     frame = pd.DataFrame(np.asarray(data.X), columns=list("abcd")).assign(

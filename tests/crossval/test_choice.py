@@ -1,20 +1,25 @@
 """The rule that picks a model, and its sentences."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from sparserank.crossval.choice import Candidate, Rule, choose
+from sparserank.crossval.choice import Candidate, Choice, Rule, choose
 from sparserank.errors import DataError
 from sparserank.paths.sizes import point_within, points_by_size
+from sparserank.selection.claims import answers, claims_of_choice
 from sparserank.selection.notes import notes_of_choice
 from sparserank.selection.plan import make_plan
-from sparserank.selection.statements import choice_sentences, headline, quality_sentence
 from tests.oracles import departures as oracle
 
 RNG = np.random.default_rng(0)
 BASE = RNG.random(400)
+
+
+def sentences(choice: Choice, metric: str, n_all: int, noun: str = "feature") -> list[str]:
+    return [claim.text for claim in claims_of_choice(choice, metric, n_all, noun) if claim.text]
 
 
 def candidate(n_features: int, loss: float, spread: float, cost: float | None = None) -> Candidate:
@@ -69,7 +74,7 @@ def test_steps_are_chosen_if_they_have_a_fifth_fewer_features_or_no_weights_are_
     assert choice.chosen is (steps if steps_chosen else weights)
     fewer = not steps_chosen and n_steps < n_weights
     assert choice.passed_over is (steps if fewer else None)
-    assert ("a step function counts as 1.25 weights" in " ".join(choice_sentences(choice, "ndcg@10", 30))) == fewer
+    assert ("a step function counts as 1.25 weights" in " ".join(sentences(choice, "ndcg@10", 30))) == fewer
     plan = make_plan(penalties=None, metric="ndcg@5", report_metrics=(), convention="default")
     command = f"penalties='steps' with k={n_steps} gives that model"
     assert (command in " ".join(notes_of_choice(plan, choice))) == fewer
@@ -103,27 +108,30 @@ def test_where_nothing_is_within_the_margin_the_best_is_taken_with_a_sentence() 
     finer = choose(same, rule=Rule(guarantee=0.001))
     assert not finer.within_margin(finer.chosen)
     assert finer.chosen is finer.best
-    assert "none is shown to lose at most 0.1%" in " ".join(choice_sentences(finer, "ndcg@10", 9))
+    assert "none is shown to lose at most 0.1% (try a larger guarantee)" in " ".join(sentences(finer, "ndcg@10", 9))
     dense = choose(same, [candidate(9, -0.1, 0.0)])
     assert dense.chosen is max(same, key=lambda c: c.mean)
-    assert "none has an estimated loss of at most 1%" in " ".join(choice_sentences(dense, "ndcg@10", 9))
+    assert "none has an estimated loss of at most 1% (try a larger margin)" in " ".join(sentences(dense, "ndcg@10", 9))
 
 
 def test_what_the_queries_cannot_tell_is_the_first_sentence() -> None:
     rng = np.random.default_rng(5)
     few = [Candidate("l1", k, 0.0, k, k, float(k), BASE[:40] + 0.2 * rng.standard_normal(40)) for k in (1, 2, 3, 4)]
     choice = choose(few)
-    first, kept, *_ = choice_sentences(choice, "ndcg@10", 9)
+    told, answers_of_both, rule, *_ = sentences(choice, "ndcg@10", 9)
     assert choice.resolution > 0.05
-    assert first.startswith("These 40 queries cannot show how small a model can be: they cannot rule out a loss ")
-    assert kept.startswith(f"Keep {choice.chosen.n_features} of 9 features (l1)")
+    assert told.startswith("These 40 queries cannot rule out a loss below ")
+    assert "; to rule out 2%, you would need roughly " in told
+    assert rule.startswith("Rule: smallest model with an estimated loss of at most 1% against the best of 4 models")
     other = choice.other
     assert other is not None
     n, both = choice.chosen.n_features, sorted([choice.chosen.n_features, other.n_features])
-    assert f"The model is that of {n}, the choice of the rule; k={other.n_features} gives the other." in first
-    assert headline(choice, "ndcg@10", 9).startswith(f"Keep {both[0]} or {both[1]} of 9 features; ")
-    for rule in (Rule(k=2), Rule(guarantee=0.5)):  # no guess: the size or the loss was given
-        assert choice_sentences(choose(few, rule=rule), "ndcg@10", 9)[0].startswith("Keep ")
+    assert f"The model is that of {n}, the choice of the rule; k={other.n_features} gives the other." in answers_of_both
+    assert answers(choice) == f"{both[0]} or {both[1]}"
+    for rule_of_user in (Rule(k=2), Rule(guarantee=0.5)):  # no guess: the size or the loss was given
+        given = choose(few, rule=rule_of_user)
+        assert "Two answers" not in " ".join(sentences(given, "ndcg@10", 9))
+        assert answers(given) == str(given.chosen.n_features)
 
 
 def test_models_that_rarely_differ_from_the_best_are_counted_in_a_sentence() -> None:
@@ -132,9 +140,9 @@ def test_models_that_rarely_differ_from_the_best_are_counted_in_a_sentence() -> 
     values = [BASE, rare, *often, BASE - 1e-3]
     few = [Candidate("l1", k + 1, 0.0, k, k + 1, float(k), row) for k, row in enumerate(values)]
     note = "1 of the 7 models differs from the best on fewer than 10 queries: others of this kind may be missing by "
-    text = " ".join(choice_sentences(choose(few), "ndcg@10", 9))
+    text = " ".join(sentences(choose(few), "ndcg@10", 9))
     assert note + "chance, and a loss may exceed its bound." in text
-    assert "fewer than 10 queries" not in " ".join(choice_sentences(choose([few[0], *few[2:]]), "ndcg@10", 9))
+    assert "fewer than 10 queries" not in " ".join(sentences(choose([few[0], *few[2:]]), "ndcg@10", 9))
 
 
 def test_the_empty_model_and_models_without_a_value_are_never_chosen() -> None:
@@ -151,7 +159,7 @@ def test_limits_on_size_and_cost() -> None:
     assert choose([small, large], rule=Rule(k=5)).chosen is small
     assert choose([small, large], rule=Rule(budget=6.0)).chosen is large
     five = choose([small, large], rule=Rule(k=5))
-    assert "the best model with at most 5 features" in choice_sentences(five, "map", 9)[0]
+    assert "Rule: the best model with at most 5 features. " in " ".join(sentences(five, "map", 9))
     assert five.margin_kind == "limit"
     with pytest.raises(DataError, match="within 1 feature;"):
         choose([small, large], rule=Rule(k=1))
@@ -161,35 +169,34 @@ def test_the_sentences_have_the_numbers_of_the_choice() -> None:
     large, four = candidate(9, 0.0, 0.02), candidate(4, 0.003, 0.02)
     four.values[:30] = large.values[:30] = 0.0
     choice = choose([four, large])
-    kept, loses, shows, again = choice_sentences(choice, "ndcg@10", 46)
-    assert kept == "Keep 4 of 46 features (l1), the smallest model with an estimated loss of at most 1%."
-    percent = float(loses.split("at most ")[1].split("%")[0])
+    shows, rule, again = sentences(choice, "ndcg@10", 46)
+    percent = float(rule.split("at most ")[2].split("%")[0])
     assert percent == pytest.approx(100 * choice.bound(four) / large.mean, abs=0.1)
     assert percent >= 100 * choice.bound(four) / large.mean  # never rounded down
     estimate = 100 * choice.loss(four) / large.mean
-    assert loses.startswith(
-        f"Its ndcg@10 is an estimated {estimate:.1f}% below the best of the 2 models tried; with 95%"
+    best = "against the best of 2 models (9 features)"
+    assert rule.startswith(
+        f"Rule: smallest model with an estimated loss of at most 1% {best}: {estimate:.1f}%, at most "
     )
     assert shows.startswith(
         "These 400 queries, 30 of them with the value 0 for every model, cannot rule out a loss below "
     )
-    assert again.startswith("On resampled queries the same rule selects ")
+    assert re.match(r"Size on resampled queries: [49]( to 9)? features; by the same rule, ", again)
 
 
 def test_one_query_gives_no_bound() -> None:
     a, b = (Candidate("l1", k, 0.0, k, k, float(k), np.array([0.5 + 0.1 * k])) for k in (1, 2))
     choice = choose([a, b])
     assert choice.chosen is b
-    few, kept = choice_sentences(choice, "map", 5)
+    few, rule = sentences(choice, "map", 5)
     assert few == "1 query is too few to bound the loss of a model; at least 10 are needed."
-    assert kept.startswith("Keep 2 of 5 features")
+    assert rule.endswith("against the best of 2 models: 0.0%.")
     assert choice.other is None
     assert not choice.is_corrected
-    assert quality_sentence(choice, b, "map", b.n_features).startswith("map is 0.7000 with 2 features")
     same = [Candidate("l1", k, 0.0, k, k, float(k), np.ones(20)) for k in (1, 2)]
-    assert "cannot tell them apart" in " ".join(choice_sentences(choose(same), "map", 5))
+    assert "cannot tell any models apart" in " ".join(sentences(choose(same), "map", 5))
     shifted = [Candidate("l1", k, 0.0, k, k, float(k), np.full(50, 0.5 * k)) for k in (1, 2)]
-    assert "cannot tell them apart" not in " ".join(choice_sentences(choose(shifted), "map", 5))
+    assert "cannot tell any models apart" not in " ".join(sentences(choose(shifted), "map", 5))
 
 
 def test_a_loss_of_exactly_the_margin_is_within_it() -> None:
@@ -210,7 +217,7 @@ def test_a_loss_is_never_below_0_though_sums_are_rounded() -> None:
     same = [Candidate("l1", k, 0.0, k, k, float(k), rng.permutation(values)) for k in range(1, 30)]
     choice = choose(same)
     assert min(choice.loss(c) for c in same) == 0.0
-    assert "-0.0%" not in " ".join(choice_sentences(choice, "ndcg@10", 30))
+    assert "-0.0%" not in " ".join(sentences(choice, "ndcg@10", 30))
 
 
 def test_a_size_shows_the_best_model_of_at_most_that_size() -> None:
@@ -296,14 +303,13 @@ def test_a_named_formula_is_kept_with_the_lead_of_the_best_other_choice() -> Non
     noise = np.random.default_rng(2).standard_normal(400)
     learned = Candidate("l1", 4, 0.0, 1, 4, 4.0, BASE + 0.01 + 0.5 * (noise - noise.mean()))
     choice = choose([learned, named(BASE)], named="RRF")
-    text = " ".join(choice_sentences(choice, "ndcg@10", 4, "retriever"))
+    text = " ".join(sentences(choice, "ndcg@10", 4, "retriever"))
     assert "RRF of all 4 retrievers: the best other choice, 4 retrievers (l1), is +" in text
     assert "less than 1 standard error of the difference (" in text
     single = replace(learned, n_features=1, formula="dense alone")
-    text = " ".join(choice_sentences(choose([single, named(BASE)], named="RRF"), "ndcg@10", 4, "retriever"))
+    text = " ".join(sentences(choose([single, named(BASE)], named="RRF"), "ndcg@10", 4, "retriever"))
     assert "1 retriever (dense alone), is +" in text
     assert "less than 1.5 standard errors of the difference (" in text
-    assert headline(choice, "ndcg@10", 4, "retriever").startswith("Keep RRF of all 4 retrievers; ")
 
 
 def test_sizes_are_matched_by_the_lowest_training_loss() -> None:

@@ -95,15 +95,6 @@ def test_a_path_without_a_fold_learns_the_order_of_a_teacher_without_it(data, ki
             assert close == same
 
 
-def test_labels_of_a_left_out_fold_change_nothing(data: sr.RankingDataset) -> None:
-    left_out = np.repeat(fold_of(data) == 0, np.diff(data.query_ptr))
-    before = fitted(data)
-    after = fitted(replace(data, relevance=np.where(left_out, 1 - np.minimum(data.relevance, 1), data.relevance)))
-    assert np.array_equal(before[0].scaled_coefs, after[0].scaled_coefs)
-    assert not np.array_equal(before[1].scaled_coefs, after[1].scaled_coefs)
-    assert not np.array_equal(before[0].values, after[0].values)  # judged on the true labels
-
-
 def test_threads_change_no_bit_and_a_store_only_rounding(data: sr.RankingDataset, tmp_path) -> None:
     sr.write_letor(data, tmp_path / "train.txt")
     sr.convert([tmp_path / "train.txt"], tmp_path / "store", Reading(dtype="float64"), shard_bytes=9_000)
@@ -133,16 +124,6 @@ def test_selections_resume_and_repeat_the_teacher_on_halves(data, tmp_path) -> N
     assert {"distilled l1", "distilled mcp"} <= set(first.paths)
     assert np.array_equal(first.model.predict(data.X), again.model.predict(data.X))
     assert np.array_equal(first.stability.kept, again.stability.kept)
-
-
-def test_a_note_says_that_the_chosen_weights_are_distilled() -> None:
-    for seed, chosen in ((2, False), (39, True)):
-        noisy = sr.datasets.make_ranking(60, 40, 8, n_informative=3, random_state=seed, noise=1.0).data
-        result = sr.select(noisy, feature_transform="distilled", penalties="mcp", **QUICK)
-        assert result.chosen.label.startswith("distilled") == chosen
-        assert (
-            any("but learned the order of 100 boosted steps (seed 0) alone" in note for note in result.notes) == chosen
-        )
 
 
 def test_it_is_tried_by_default_where_there_is_enough_to_learn() -> None:

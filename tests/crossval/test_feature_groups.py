@@ -171,7 +171,7 @@ def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data)
     assert parse_penalty(repr(penalty)) == penalty
     with pytest.raises(DataError, match="a problem with a grouped penalty cannot be solved directly; use"):
         solve(ProxNewton(), PairwiseObjective(data), penalty)
-    with pytest.raises(DataError, match="groups support the penalties l1, mcp, scad, log; got lp"):
+    with pytest.raises(DataError, match="groups do not support the penalty lp; use one such as l1"):
         sr.fit_path(data, sr.penalties.Lp(feature_groups=GROUPS))
     with pytest.raises(DataError, match="feature_groups must contain 6 values; got 2"):
         sr.fit_path(data, L1(feature_groups=(0, 0)))
@@ -182,16 +182,6 @@ def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data)
     for bad in ((0.5, 1), "ab", (-1, 0)):
         with pytest.raises(DataError, match="feature_groups"):
             L1(feature_groups=bad)
-
-
-@pytest.mark.parametrize("options", [{"alpha_ratio": 0.2}, {"k": 4}, {"cv": 3}])
-def test_estimators_take_groups(data, options):
-    estimator = sr.SparseRankerCV if "cv" in options else sr.SparseRanker
-    ranker = estimator(penalty=of_groups(MCP), **options).fit_dataset(data)
-    assert "cv" in options or ranker.penalty_.feature_groups == GROUPS
-    used = ranker.scaled_coef_ != 0
-    assert used.any()
-    assert all(len(set(used[own])) == 1 for own in COLUMNS)
 
 
 # -- the main job ----------------------------------------------------------------------------------------------------
@@ -227,7 +217,7 @@ def test_select_pays_for_a_group_once(made):
     within = [c for c in result.choice.candidates if c.penalty != "ridge" and result.choice.within_margin(c)]
     assert result.chosen.cost == min(c.cost for c in within)
     assert "at a total cost of" in result.sentences[0]
-    assert "cheapest" in result.sentences[0]
+    assert any("cheapest" in sentence for sentence in result.sentences)
     content = result.to_json()
     in_use = {g["group"]: g for g in content["feature_groups"]}
     assert set(in_use) == {group_of[j] for j in result.model.support}
@@ -378,7 +368,7 @@ def test_bad_groups_are_refused(feature_groups, costs, message):
 
 def test_penalties_that_know_no_groups_are_refused(made):
     data, of = made
-    with pytest.raises(ParameterError, match="are supported by the penalties l1, mcp, scad, log and best_k; got lp"):
+    with pytest.raises(ParameterError, match="are supported by the penalties l1, log, mcp, scad and best_k; got lp"):
         sr.select(data, feature_groups=of, penalties=["l1", "l0.5"])
     with pytest.raises(ParameterError, match="cannot be combined with the groups of a penalty; mcp has some"):
         sr.select(data, feature_groups=of, penalties=MCP(feature_groups=(0,) * 12))

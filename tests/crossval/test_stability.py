@@ -8,7 +8,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.bins import fit_bins
-from sparserank.crossval import cross_validation
+from sparserank.crossval import stability
 from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.crossval.stability import Stability, complementary_halves, kuncheva, nogueira, sets_of
 from sparserank.errors import ParameterError
@@ -95,7 +95,7 @@ def test_kept_features_are_those_of_paths_on_copies_of_the_halves() -> None:
 
 
 def test_steps_on_halves_eliminate_from_the_features_of_a_larger_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cross_validation, "OF_HALVES", 9)
+    monkeypatch.setattr(stability, "OF_HALVES", 9)
     wide = sr.datasets.make_ranking(60, 20, 40, n_informative=6, n_redundant=10, noise=0.6, random_state=3).data
     maker = BoostedSteps(rounds=20, draws=1)
     result = sr.select(wide, penalties=[maker], cv=2, half_samples=4, random_state=5, k=4, rival="none")

@@ -12,7 +12,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.crossval import tree_rivals
-from sparserank.crossval.saved_trees import scores_of_saved
+from sparserank.crossval.tree_rivals import scores_of_saved
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError, ModelFormatError
 from tests.oracles.table_trees import out_of_fold

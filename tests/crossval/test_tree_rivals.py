@@ -14,14 +14,13 @@ import pytest
 
 import sparserank as sr
 from sparserank.crossval import tree_rivals, trees
-from sparserank.crossval import trees_on_folds as rivals
 from sparserank.crossval.tree_files import read_tree_file
 from sparserank.crossval.trees import TreeData, TreeSettings, fit_trees
+from sparserank.crossval.trees_on_folds import TreesOnFolds
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataFormatError, ParameterError
-from tests.support.command_line import Cli
 
 QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "feature_transform": "none"}
 QUICK_ARGS = ["--penalty", "l1", "--n-alphas", 8, "--folds", 3, "--half-samples", 0, "--transform", "none"]
@@ -166,21 +165,6 @@ def test_every_size_is_compared_with_the_trees(data):
         assert (rival.sizes[at].low, rival.sizes[at].high) == (rival.low, rival.high)
 
 
-def test_missing_values_of_training_and_validation_queries(data):
-    """Both are learned from; trees see what is missing in either."""
-    X = np.array(data.X)
-    X[::5, 0] = np.nan
-    first = np.isin(data.qid, data.query_ids[:40])
-    parts = [(X[own], data.relevance[own], data.qid[own]) for own in (first, ~first)]
-    whole = sr.select((X, data.relevance, data.qid), missing="median", **QUICK)
-    split = sr.select(*parts, missing="median", **QUICK)
-    assert len(split.rivals.compared) == 1
-    names = list(whole.rivals.compared)
-    assert [r.mean for r in split.rivals.compared] == pytest.approx([r.mean for r in names], abs=0.03)
-    held = sr.select(*parts, missing="median", protocol="holdout", **QUICK)
-    assert len(held.rivals.compared) == 1
-
-
 def test_trees_are_not_trained_again_unless_settings_or_queries_are_others(data, tmp_path, monkeypatch):
     train, tests = data.take_queries(np.arange(40)), [data.take_queries(np.arange(a, a + 10)) for a in (40, 50)]
     first = sr.select(train, None, tests[0], out=tmp_path / "run", **QUICK)
@@ -280,11 +264,11 @@ def test_an_interrupt_does_not_wait_for_trees(data, monkeypatch):
         if what.startswith("LightGBM"):
             raise KeyboardInterrupt
 
-    def first_is_quick(self: Any, rival: Any, f: int, columns: Any, seconds: float) -> Any:
-        return {"scores": np.zeros(1), "by_gain": np.arange(8)} if f == 0 else whole(self, rival, f, columns, seconds)
+    def first_is_quick(self: Any, *given: Any) -> Any:
+        return {"scores": np.zeros(1), "by_gain": np.arange(8)} if given[-1] == 0 else whole(self, *given)
 
-    whole = rivals.TreesOfRival.__call__
-    monkeypatch.setattr(rivals.TreesOfRival, "__call__", first_is_quick)
+    whole = TreesOnFolds._trained
+    monkeypatch.setattr(TreesOnFolds, "_trained", first_is_quick)
     before, began = threading.active_count(), time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         sr.select(data, progress=interrupted, n_threads=2, **QUICK)
@@ -299,8 +283,9 @@ def test_where_trees_are_shown_better_the_headline_has_a_remedy(bent, monkeypatc
     best = result.rivals.better
     assert best is not None
     assert best.high < 0
+    assert "LightGBM on 4 features" in result.headline
     remedy = "penalties='steps' may close the gap; to choose features for it, use "
-    assert f"on 4 features is shown to be better; {remedy}" in result.headline
+    assert f"the rival is shown to be better; {remedy}" in result.sentence
     stepped = sr.select(bent, **{**QUICK, "penalties": "steps"})
     assert "penalties='steps'" not in stepped.sentence
     assert stepped.best.mean > result.best.mean + 0.1
@@ -429,19 +414,19 @@ def test_categories_are_found_by_names_with_blanks_and_by_number(data, tmp_path)
         given = {"feature_name": own, "categorical_feature": [2]}
         held = lightgbm.Dataset(X, data.relevance, group=np.diff(data.query_ptr), **given)
         lightgbm.train({"objective": "lambdarank", "verbosity": -1}, held, 4).save_model(tmp_path / "m.txt")
-        (rival,) = tree_rivals.tree_rivals(tmp_path / "m.txt", named).trees
+        rival = tree_rivals.tree_rivals(tmp_path / "m.txt", named).rival
         assert rival.settings.categorical == ("a 2",)
         assert rival.columns.tolist() == list(range(8))
 
 
 def test_a_model_of_other_features_gets_those_that_there_are_with_a_note(data, model_file):
     unnamed = tree_rivals.tree_rivals(model_file, data.rename_features([f"x{j}" for j in range(8)]))
-    assert unnamed.trees[0].columns.tolist() == list(range(8))
+    assert unnamed.rival.columns.tolist() == list(range(8))
     assert any("the table has none of these columns, so it uses all of them" in note for note in unnamed.notes)
     names = [*data.feature_names[:3], "price", "age", *data.feature_names[5:]]
     some = tree_rivals.tree_rivals(model_file, data.rename_features(names))
-    assert some.trees[0].columns.tolist() == [0, 1, 2, 5, 6, 7]
-    assert some.trees[0].lacks == data.feature_names[3:5]
+    assert some.rival.columns.tolist() == [0, 1, 2, 5, 6, 7]
+    assert some.rival.lacks == data.feature_names[3:5]
 
 
 PARAMETERS = """# of our nightly job
@@ -519,12 +504,12 @@ def test_every_fold_has_its_share_of_the_time(data, monkeypatch):
     """However many are trained at once, a rival takes no longer than it may."""
     seen: list[float] = []
 
-    def noted(self: Any, rival: Any, f: int, columns: Any, seconds: float) -> Any:
+    def noted(self: Any, each: Any, unseen: Any, seconds: float, *given: Any) -> Any:
         seen.append(seconds)
-        return whole(self, rival, f, columns, seconds)
+        return whole(self, each, unseen, seconds, *given)
 
-    whole = rivals.TreesOfRival.__call__
-    monkeypatch.setattr(rivals.TreesOfRival, "__call__", noted)
+    whole = TreesOnFolds._trained
+    monkeypatch.setattr(TreesOnFolds, "_trained", noted)
     for n_threads, share in ((1, 30.0), (2, 45.0), (8, 90.0)):
         seen.clear()
         sr.select(data, n_threads=n_threads, rival_time=90.0, **QUICK)
@@ -535,11 +520,3 @@ def test_what_is_neither_a_word_nor_a_file(data, tmp_path):
     for given in ("xgboost", tmp_path / "absent", 3, "x" * 5000, "", tmp_path):
         with pytest.raises(ParameterError, match="must be auto, none, lightgbm, or an existing LightGBM file"):
             sr.select(data, rival=given, **QUICK)
-
-
-def test_on_the_command_line(data, tmp_path, cli_here: Cli):
-    sr.write_letor(data, "train.txt")
-    done = cli_here("select", "train.txt", "--out", "run", *QUICK_ARGS).done
-    assert "LightGBM" in done.out
-    assert "chosen against row" in done.out
-    assert "LightGBM" in Path("run/report.html").read_text()

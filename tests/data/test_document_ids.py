@@ -15,7 +15,6 @@ import pyarrow.feather as feather
 import pytest
 
 import sparserank as sr
-from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
 from sparserank.data.runs import Run
 from sparserank.data.store.convert import convert
@@ -51,19 +50,6 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
     "polars": lambda _: pl.from_pandas(FRAME),
     "arrow": lambda _: pa.Table.from_pandas(FRAME, preserve_index=False),
 }
-
-
-@pytest.mark.parametrize("kind", list(SOURCES))
-def test_the_named_column_is_the_id_and_no_feature(kind: str, tmp_path: Path) -> None:
-    source = SOURCES[kind](tmp_path)
-    found = as_datasets({"train": source}, **COLUMNS)["train"]
-    assert found is not None
-    assert (list(found.docid), found.feature_names) == (TEXTS, tuple(NAMES))
-    if kind != "partitions":
-        assert list(sr.read(source, **COLUMNS).docid) == TEXTS
-    without = as_datasets({"train": source}, label="grade", qid="query")["train"]
-    assert without is not None  # numbers are no ids by themselves
-    assert (without.docid, without.feature_names) == (None, (*NAMES, "item"))
 
 
 KINDS: dict[str, tuple[Any, list[str]]] = {

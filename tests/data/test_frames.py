@@ -5,15 +5,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import sklearn
 from sklearn.base import clone
-from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, StratifiedKFold, cross_validate
 
 import sparserank as sr
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, ParameterError
-from sparserank.penalties import PENALTIES
 
 NAMES = [f"c{j}" for j in range(6)]
 QUICK = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "relaxed": False, "feature_transform": "none", "cv": 3}
@@ -239,20 +236,6 @@ def test_rules_of_penalties_by_name(frame, data) -> None:
             sr.penalties.L1(**rules)
     with pytest.raises(DataError, match="its rules use feature names"):
         by_name.value(np.ones(6))
-
-
-@pytest.mark.parametrize("penalty", sorted(set(PENALTIES) - {"ridge", "best_k"}))
-def test_select_from_model_with_every_penalty(penalty: str, data) -> None:
-    """On features of wildly different units, where a threshold on coef_ keeps others."""
-    units = 10.0 ** np.arange(-3.0, 3.0)
-    X = np.array(data.X) * units
-    fitted = sr.SparseRanker(penalty=penalty, alpha_ratio=0.3).fit(X, data.relevance, qid=data.qid)
-    with sklearn.config_context(enable_metadata_routing=True):
-        by_importance = {"importance_getter": "feature_importances_", "threshold": 1e-12}
-        selector = SelectFromModel(sr.SparseRanker(penalty=penalty, alpha_ratio=0.3), **by_importance)
-        selector.fit(X, data.relevance, qid=data.qid)
-    assert 0 < fitted.get_support().sum() < 6
-    np.testing.assert_array_equal(selector.get_support(), fitted.get_support())
 
 
 def test_whatever_takes_a_frame_knows_its_column_qid(frame, data) -> None:

@@ -269,16 +269,6 @@ def test_retrievers_are_named_after_their_files() -> None:
         names_of_runs(["a/x.run", "a/../a/x.run"])
 
 
-@pytest.mark.parametrize("text", ['{"q0": {"d1": 1.0}}', "q0 Q0 d1 1 0.5 x"])
-def test_damaged_gzip_is_refused(text: str, tmp_path: Path) -> None:
-    """Cut short, or with bytes that are not deflate."""
-    path, whole = tmp_path / "a.run.gz", gzip.compress(text.encode() * 50)
-    for damaged in (whole[: len(whole) // 2], whole[:10] + b"\xff" * 20 + whole[30:]):
-        path.write_bytes(damaged)
-        with pytest.raises(DataFormatError, match=r"a\.run\.gz: "):
-            read_lists(path, "a", {"q0": 0}, Ids())
-
-
 def test_what_cannot_be_fused_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     path.write_text("q9 Q0 d1 1 -3 x\n")

@@ -84,18 +84,6 @@ def test_several_files_are_one_set_whatever_the_chunks_and_threads(
     assert_equals_oracle(read(paths, n_threads=n_threads), expected)
 
 
-@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
-def test_sparse_and_dense_hold_the_same(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.txt", oracle.random_text(9))
-    sparse, full = read(path, sparse=True), read(path, sparse=False)
-    assert sparse.is_sparse
-    assert not full.is_sparse
-    assert sparse.X.has_sorted_indices
-    np.testing.assert_array_equal(sparse.X.toarray(), full.X)
-    assert read(path, dtype=np.float32).X.dtype == np.float32
-    assert read(path, n_features=500).is_sparse  # whichever is smaller
-
-
 def test_a_split_query_is_gathered_and_the_first_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "1 qid:1 1:1\n\n0 qid:2 1:2\n2 qid:1 1:3\n0 qid:2 1:4\n")
     with pytest.warns(DataWarning, match=r"a\.txt:4: query 1 continues .*a\.txt:1\)") as caught:
@@ -119,23 +107,6 @@ def test_numbers_are_correctly_rounded_to_the_last_bit(tmp_path: Path) -> None:
 # -- what missing and unjudged values become ---------------------------------------------------------------------------
 
 MISSING_WORDS = ("NULL", "null", "nan", "-NaN", "inf", "-Infinity", "1.79769313486232e+308", "-1.797e308", "1e999")
-
-
-@pytest.mark.parametrize("word", MISSING_WORDS)
-def test_missing_values_are_filled_by_the_policy(word: str, tmp_path: Path) -> None:
-    text = f"1 qid:1 1:5 2:{word}\n0 qid:1 1:3 2:-4\n0 qid:1 1:{word} 2:8\n0 qid:2 2:{word} 1:1\n"
-    path = write(tmp_path / "a.txt", text)
-    expected = {
-        "zero": [[5, 0], [3, -4], [0, 8], [1, 0]],
-        "query-min": [[5, -4], [3, -4], [3, 8], [1, 0]],
-        7.5: [[5, 7.5], [3, -4], [7.5, 8], [1, 7.5]],
-        "2=zero;*=query-min": [[5, 0], [3, -4], [3, 8], [1, 0]],
-    }
-    for policy, X in expected.items():
-        for dtype in (np.float32, np.float64):
-            assert read(path, missing=policy, dtype=dtype).X.tolist() == X
-            assert read(path, missing=policy, dtype=dtype, sparse=True).X.toarray().tolist() == X
-    assert read(path, missing={2: "zero", "*": "query-min"}).X.tolist() == expected["2=zero;*=query-min"]
 
 
 def test_unjudged_rows_are_dropped_or_zero_when_asked(tmp_path: Path) -> None:

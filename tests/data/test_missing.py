@@ -134,19 +134,6 @@ def test_missing_values_without_a_fill_value_are_refused() -> None:
     np.testing.assert_array_equal(fit(one, {"f3": "median"}).coef_, fit(one, {3: "median"}).coef_)
 
 
-def test_a_model_of_a_store_has_the_values_that_the_store_learned(tmp_path: Path) -> None:
-    X, y, qid = holed(n_queries=60)
-    frame_of(X, y, qid).to_parquet(tmp_path / "t.parquet")
-    for rule in ("min", "median"):
-        reading = Reading(missing=rule, dtype="float64")
-        convert([tmp_path / "t.parquet"], tmp_path / rule, reading, shard_bytes=2000)
-        stored = sr.read(tmp_path / rule)
-        np.testing.assert_array_equal(stored.fill_values, oracle.learned(X.tolist(), rule))
-        model = sr.SparseRanker().fit_dataset(stored).to_model()
-        assert len(model.features) > 2
-        assert [f.missing for f in model.features] == stored.fill_values[model.support].tolist()
-
-
 def test_medians_of_more_rows_than_are_kept_come_from_evenly_spread_ones() -> None:
     rows = np.arange(10_000, dtype=np.float64)[:, None] * [1.0, -2.0]
     policy = MissingPolicy.parse("median")

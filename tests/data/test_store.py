@@ -1,6 +1,5 @@
 """The on-disk store: what it holds, how it is written, found damaged, written on after a kill, and used."""
 
-import gzip
 import hashlib
 import json
 import os
@@ -80,19 +79,6 @@ def test_a_store_holds_what_the_text_holds(shard_bytes: int, sparse: bool, text:
     np.testing.assert_array_equal(columns.toarray() if sparse else columns, dense(DATA)[:, [4, 1]])
 
 
-def test_every_kind_of_input_gives_the_same_store(text: Path, tmp_path: Path) -> None:
-    zipped = tmp_path / "train.gz"
-    zipped.write_bytes(gzip.compress(text.read_bytes()))
-    write_file([text], tmp_path / "train.parquet", DOUBLE)
-    frame = __import__("pandas").read_parquet(tmp_path / "train.parquet")
-    frame.to_csv(tmp_path / "train.csv", index=False)
-    for name in ("train.txt", "train.gz", "train.parquet", "train.csv"):
-        convert([tmp_path / name], tmp_path / f"store of {name}", DOUBLE, shard_bytes=SHARD)
-        assert_same(open_store(tmp_path / f"store of {name}"))
-    convert([tmp_path / "store of train.txt"], tmp_path / "again", DOUBLE, shard_bytes=SHARD // 2)
-    assert_same(open_store(tmp_path / "again"))
-
-
 @pytest.mark.parametrize("sparse", [False, True])
 def test_back_to_text_and_parquet(sparse: bool, text: Path, tmp_path: Path) -> None:
     convert([text], tmp_path / "s", Reading(sparse=sparse), shard_bytes=SHARD)
@@ -131,25 +117,6 @@ def test_scattered_queries_are_gathered(sparse: bool, tmp_path: Path) -> None:
     assert {p.name for p in (tmp_path / "s").glob("*-label.npy")} == named  # nothing of the first writing is left
     with pytest.raises(SparserankError, match=r"not contiguous.*sort -s -k2,2"):
         convert([tmp_path / "a.txt"], tmp_path / "t", Reading(missing="query-min"), shard_bytes=SHARD)
-
-
-def test_missing_values_follow_their_policy_across_shards(tmp_path: Path) -> None:
-    lines = [f"{i % 3} qid:{i // 10} 1:{i} 2:{'NULL' if i % 7 == 3 else i}\n" for i in range(400)]
-    (tmp_path / "a.txt").write_text("".join(lines))
-    for missing in ("zero", "query-min", "2=8.5"):
-        reading = Reading(missing=missing, dtype="float64")
-        convert([tmp_path / "a.txt"], tmp_path / missing, reading, shard_bytes=500)
-        assert_same(open_store(tmp_path / missing), read_files(tmp_path / "a.txt", reading))
-    with pytest.raises(SparserankError, match=r"a\.txt:4: missing or infinite"):
-        convert([tmp_path / "a.txt"], tmp_path / "none")
-
-
-def test_unjudged_rows(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("".join(f"{i % 3 - 1} qid:{i // 10} 1:{i}\n" for i in range(90)))
-    for unjudged in ("drop", "zero"):
-        reading = Reading(unjudged=unjudged, dtype="float64")
-        convert([tmp_path / "a.txt"], tmp_path / unjudged, reading, shard_bytes=100)
-        assert_same(open_store(tmp_path / unjudged), read_files(tmp_path / "a.txt", reading))
 
 
 # -- damage ---------------------------------------------------------------------------------------------------------
@@ -432,22 +399,6 @@ def test_feature_logs_of_search_engines(tmp_path: Path) -> None:
 
 
 # -- in use ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow_but("False")
-@pytest.mark.parametrize("sparse", [False, True])
-def test_paths_from_a_store_are_those_from_memory(sparse: bool, text: Path, tmp_path: Path) -> None:
-    reading = Reading(dtype="float64", sparse=sparse)
-    convert([text], tmp_path / "s", reading, shard_bytes=SHARD)
-    stored, memory = open_store(tmp_path / "s"), read_files(text, reading)
-    for penalty in ("l1", "mcp"):
-        found, expected = (sr.fit_path(d, penalty, n_alphas=12, tol=1e-10) for d in (stored, memory))
-        np.testing.assert_allclose(found.coefs, expected.coefs, rtol=1e-6, atol=1e-9)
-        np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-12)
-    options: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "cv": 2, "half_samples": 2}
-    found, expected = (sr.select(d, **options) for d in (stored, memory))
-    assert found.sentences[0] == expected.sentences[0]
-    np.testing.assert_allclose(found.model.coef, expected.model.coef, rtol=1e-6, atol=1e-9)
 
 
 def test_the_commands_take_stores(text: Path, tmp_path: Path, printed: Callable[..., str]) -> None:

@@ -16,7 +16,6 @@ from sparserank.data.store.convert import convert
 from sparserank.data.store.opening import MANIFEST, PROGRESS, open_store
 from sparserank.data.write_files import write_file
 from sparserank.errors import DataWarning, SparserankError
-from tests.support.command_line import Cli
 
 
 def lines(first: int, last: int, *, docid: bool = False, features: int = 3) -> str:
@@ -165,15 +164,6 @@ def test_side_files_belong_to_what_is_converted(tmp_path: Path) -> None:
     second = write(tmp_path / "b.txt", text.read_text())
     write(tmp_path / "b.txt.query", "6\n6\n")
     assert read_files([text, second]).n_queries == 4
-
-
-def test_a_model_of_numbered_features_reads_the_table_it_was_made_of(tmp_path: Path, cli_here: Cli) -> None:
-    frame = sr.read(write(tmp_path / "a.txt", lines(0, 30, features=5)))
-    pd.DataFrame(np.array(frame.X), columns=[f"f{j}" for j in range(1, 6)]).assign(
-        qid=frame.qid, label=frame.relevance
-    ).to_parquet(tmp_path / "t.parquet")
-    for line in ("fit t.parquet --k 2 --out m.json", "predict m.json t.parquet", "evaluate t.parquet --system m.json"):
-        assert cli_here(*line.split()).code == 0
 
 
 def test_a_file_is_written_without_missing_values(tmp_path: Path) -> None:

@@ -254,13 +254,6 @@ def test_bad_files_are_refused_in_one_sentence(case: str, tmp_path: Path, cli: C
         read_files(tmp_path / name)
 
 
-def test_text_deep_in_a_column_of_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparserank.data.tables.batches.CSV_BLOCK_BYTES", 64)
-    (tmp_path / "a.csv").write_text("qid,label,x\n" + "1,2,0.5\n" * 100 + "1,2,abc\n")
-    with pytest.raises(SparserankError, match=r"a\.csv: cannot be read \(column 'x': .*'abc'\).* inspect "):
-        read_files(tmp_path / "a.csv")
-
-
 @pytest.mark.parametrize("written", ["True False", "true false", "TRUE FALSE"])
 def test_true_and_false_are_numbers_in_csv_as_in_parquet(written: str, tmp_path: Path) -> None:
     yes, no = written.split()
@@ -317,15 +310,6 @@ def test_a_header_in_another_encoding_is_refused(header: bytes, tmp_path: Path) 
         read_files(tmp_path / "a.csv")
 
 
-def test_missing_values_follow_a_policy(tmp_path: Path) -> None:
-    MISSING.to_parquet(tmp_path / "a.parquet")
-    found = read_files(tmp_path / "a.parquet", Reading(missing="2=5;*=zero"))
-    assert found.X[7, 1] == 5.0
-    smallest = read_files(tmp_path / "a.parquet", Reading(missing="query-min")).X[7, 1]
-    own = FRAME[FRAME["qid"] == FRAME["qid"][7]].drop(index=7)
-    assert smallest == own[NAMES[1]].min()
-
-
 def test_unjudged_rows_are_dropped_or_count_as_zero() -> None:
     frame = FRAME.assign(label=FRAME["label"].where(FRAME.index != 2, -1))
     assert collect(TableRows([table_of("train", frame)], Reading(unjudged="drop"))).n_docs == DATA.n_docs - 1
@@ -346,46 +330,6 @@ def test_kinds_are_not_mixed(tmp_path: Path) -> None:
     assert [kind_of(p) for p in paths] == ["parquet", "csv"]
     with pytest.raises(SparserankError, match="must be of the same kind"):
         read_files(paths)
-
-
-def test_the_commands_take_tables(tmp_path: Path, printed: Callable[..., str]) -> None:
-    train, shuffled = write_parquet(tmp_path / "a.parquet"), tmp_path / "b.parquet"
-    FRAME[list(FRAME.columns)[::-1]].assign(price=3.0).to_parquet(shuffled)
-    out = tmp_path / "run"
-    printed("select", train, "--out", out, "--penalty", "l1", "--n-alphas", 8, "--folds", 2)
-    python = sr.select(FRAME, penalties=["l1"], n_alphas=8, cv=2)
-    assert sr.load_model(out / "model.json").coef.tolist() == python.model.coef.tolist()
-    model = out / "model.json"
-    assert printed("predict", model, train) == printed("predict", model, shuffled)
-    unlabelled = tmp_path / "c.parquet"
-    loaded = sr.load_model(model)
-    FRAME[["qid", *(loaded.feature_names[j] for j in loaded.support)]].to_parquet(unlabelled)  # the model's alone
-    assert printed("predict", model, train) == printed("predict", model, unlabelled)
-    csv = [printed("evaluate", data, "--system", model, "--format", "csv") for data in (train, shuffled)]
-    assert csv[0] == csv[1]
-    assert "5 (dense)" in printed("inspect", train)
-    named = ("--feature-columns", ",".join(NAMES[:2]), "--feature-columns", NAMES[3])
-    printed("fit", train, *named, "--out", tmp_path / "m.json")
-    assert sr.load_model(tmp_path / "m.json").feature_names == (NAMES[0], NAMES[1], NAMES[3])
-
-
-def test_weights_of_documents_may_be_a_column(tmp_path: Path, printed: Callable[..., str]) -> None:
-    weights = np.random.default_rng(0).uniform(0.5, 2.0, DATA.n_docs)
-    FRAME.assign(w=weights).to_parquet(tmp_path / "a.parquet")
-    write_parquet(tmp_path / "b.parquet")
-    (tmp_path / "weights").write_text("".join(f"{w!r}\n" for w in weights.tolist()))
-    for name, weight in (("a", "w"), ("b", tmp_path / "weights")):
-        options = ["--penalty", "l1", "--n-alphas", "6", "--folds", "2", "--allow-overlap", "--test"]
-        weighted = (tmp_path / f"{name}.parquet", "--doc-weight", weight)
-        printed("select", *weighted, *options, tmp_path / "b.parquet", "--out", tmp_path / name)
-    assert (tmp_path / "a/model.json").read_bytes() == (tmp_path / "b/model.json").read_bytes()
-
-
-def test_a_table_that_lacks_a_feature_of_the_model_is_refused(tmp_path: Path, cli: Cli) -> None:
-    assert cli("fit", write_parquet(tmp_path / "a.parquet"), "--out", tmp_path / "m.json").code == 0
-    model = sr.load_model(tmp_path / "m.json")
-    FRAME.drop(columns=model.feature_names[model.support[0]]).to_parquet(tmp_path / "b.parquet")
-    assert "which the model uses" in cli("predict", tmp_path / "m.json", tmp_path / "b.parquet").err
 
 
 def test_columns_called_f1_f2_are_found_by_name_too(tmp_path: Path) -> None:
@@ -421,30 +365,6 @@ def letor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / "train.txt"
     sr.write_letor(sr.datasets.make_ranking(40, 8, 6, n_informative=2, n_redundant=1, random_state=0).data, path)
     return path
-
-
-def test_the_main_job_on_ranking_text(letor: Path, tmp_path: Path) -> None:
-    code = """
-import numpy as np, sparserank as sr
-from sparserank.export import export
-path, out = sys.argv[1:]
-few = {"penalties": "l1", "n_alphas": 8, "cv": 2, "half_samples": 0, "rival": "none", "feature_transform": "none"}
-result = sr.select(path, out=out, **few)
-assert any("path.parquet and per_query.parquet were not written" in note for note in result.notes), result.notes
-data = sr.read(path)
-assert np.isfinite(result.model.score_dataset(data)).all()
-sr.SparseRanker(k=2).fit(np.asarray(data.X), data.relevance, qid=data.qid)
-sr.evaluate(result.model, data, ["ndcg@10"])
-assert "def score" in "".join(map(str, export(result.model, "python").values()))
-"""
-    (tmp_path / "run").mkdir()
-    for name in (".sparserank-run", "path.parquet", "per_query.parquet"):  # left by an installation with pyarrow
-        (tmp_path / "run" / name).write_text("select\n")
-    done = run_blocked(code, letor, tmp_path / "run")
-    assert done.returncode == 0, done.stderr
-    names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert {"model.json", "result.json", "report.html"} <= names
-    assert not [name for name in names if name.endswith(".parquet")]
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

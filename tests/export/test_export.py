@@ -18,7 +18,7 @@ from integrations.matrix import ran
 import sparserank as sr
 from sparserank.bins import StepFunction
 from sparserank.datasets import make_curved_ranking, make_ranking
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.export import ENGINES
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
@@ -274,7 +274,7 @@ REMEDY = (
     r"cannot express .*\. Export to solr, elasticsearch, vespa, lucene, sql, onnx or python, or train with "
     r"transform='none'.* With engine='ranklib', select trains such models"
 )
-NO_LINK = "has no link function; offset keeps scores positive: sigmoid cannot be written"
+NO_LINK = "sigmoid cannot be written .*has no link function; offset keeps scores positive"
 NO_CONSTANT = "has no constant and no link function, and accepts negative scores"
 HOSTILE = ["a) + (b", "x -- y", "a; b", "a\nb", "a /* b", "(a", "x # c", "x}{", "(x]", "[x)", "it's", '"x', "`x", "x'"]
 HOSTILE += ["'x\\' + y", "'}'", "x $$ y", "$tag$ x", "x\u2028y", "x\0y", "a, b", "]x[", "'(' + x)"]
@@ -292,17 +292,17 @@ REFUSED: list[tuple[RankingModel, str, dict[str, Any], str]] = [
     *[(TWO, to, {"sigmoid": True}, NO_LINK) for to in ("elasticsearch", "opensearch")],
     *[(TWO, to, {"normalizers": True}, "normalizers cannot be written") for to in (*EXPRESSIONS, "ranklib")],
     *[(TWO, to, {"wide": True}, "wide applies only to onnx") for to in ENGINES if to != "onnx"],
-    (TWO, "lisp", {}, "no export to 'lisp'; known formats: solr"),
+    (TWO, "lisp", {}, "to must be one of solr, .*; got 'lisp'"),
     *[(TWO, "sql", {"offset": v}, "offset must be a finite number") for v in (np.nan, 1e26, "1", True, 10**400)],
-    (TWO, "sql", {"offset": 1.0, "sigmoid": True}, "exclude each other"),
+    (TWO, "sql", {"offset": 1.0, "sigmoid": True}, "sigmoid cannot be combined with offset"),
     *[(made([1.0], scaling="query-min-max"), to, {}, "scales features within each query") for to in ENGINES],
     (made([0.0]), "sql", {}, "uses no feature"),
     *[(TWO, "vespa", {"features": given}, UNDEFINED) for given in (None, {}, {"f0": "a"})],
     (TWO, "sql", {"features": {"f0": 3}}, "must be an expression of SQL"),
-    *[(TWO, to, {"features": {}}, "the definition of 'f0' is missing") for to in ("solr", "elasticsearch")],
+    *[(TWO, to, {"features": {}}, "The definition of 'f0' is missing") for to in ("solr", "elasticsearch")],
     (TWO, "solr", {"features": {"f0": {}, "f1": {}}}, "has no 'class'"),
     (TWO, "elasticsearch", {"features": {"f0": {}, "f1": {}}}, "has no 'template'"),
-    (TWO, "solr", {"features": {"f0": {"class": 3}, "f1": {"class": "c"}}}, "the class of 'f0' must be a string"),
+    (TWO, "solr", {"features": {"f0": {"class": 3}, "f1": {"class": "c"}}}, "The class of 'f0' must be a string"),
     *[(TWO, to, {"features": {"f0": text, "f1": "y"}}, ONE_EXPRESSION) for to in LANGUAGES for text in HOSTILE],
     (TWO, "lucene", {"features": {"f0": "x // c", "f1": "y"}}, "without comments"),
     *[
@@ -324,6 +324,37 @@ def test_what_cannot_be_exported_is_refused_with_the_remedy(model, to, options, 
     that it cannot have, and numbers that leave its range."""
     with pytest.raises(DataError, match=message):
         model.export(to, **options)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "to", "options"),
+    [
+        ("to", "xx", {}),
+        ("to", 3, {}),
+        ("offset", "sql", {"offset": "abc"}),
+        ("wide", "sql", {"wide": True}),
+        ("wide", "onnx", {"wide": "yes"}),
+        ("name", "sql", {"name": ""}),
+        ("features", "sql", {"features": ["f0"]}),
+        ("features", "sql", {"features": {"f0": "a) + (b"}}),
+        ("features", "solr", {"features": {}}),
+        ("normalizers", "sql", {"normalizers": True}),
+        ("sigmoid", "sql", {"sigmoid": True, "offset": 1.0}),
+        ("query", "elasticsearch-query", {"query": {"query": {}}}),
+        ("missing", "sql", {"missing": "zero"}),
+    ],
+)
+def test_a_wrong_parameter_is_named_as_one(parameter: str, to: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError) as refused:
+        TWO.export(to, **options)
+    assert refused.value.parameter == parameter
+
+
+@pytest.mark.parametrize(("model", "to"), [(LOG, "ranklib"), (STEPPED, "solr"), (made([0.0]), "sql"), (FAR, "sql")])
+def test_what_a_model_cannot_do_is_no_fault_of_a_parameter(model: RankingModel, to: str) -> None:
+    with pytest.raises(DataError) as refused:
+        model.export(to)
+    assert not isinstance(refused.value, ParameterError)
 
 
 @pytest.fixture
@@ -454,8 +485,8 @@ def test_the_command_refuses_in_a_sentence_and_keeps_files(models, export: Cli, 
         (("m.json", "--to", "sql", "--features", "list.json"), 1, "is not a JSON object"),
         (("m.json", "--to", "sql", "--features", "half.json"), 1, "is not a JSON file"),
         (("m.json", "--to", "sql", "--features", "twice.json"), 1, "appears twice"),
-        (("m.json", "--to", "sql", "--features", "m.json", "--offset", "nan"), 1, "offset must be a finite number"),
-        (("m.json", "--to", "python", "--wide"), 1, "error: --wide applies only to onnx; leave it out for python."),
+        (("m.json", "--to", "sql", "--features", "m.json", "--offset", "nan"), 2, "--offset: must be a finite number"),
+        (("m.json", "--to", "python", "--wide"), 2, "--wide: applies only to onnx; leave it out for python."),
         (("m.json", "--to", "sql", "--out", "mine"), 1, "mine"),
         (("m.json", "--to", "sql", "--out", "m.json"), 1, "m.json"),  # another ending is a folder, and this is a file
         (("plain.json", "--to", "elasticsearch", "--out", "folder"), 1, "already exists"),

@@ -319,7 +319,7 @@ def test_what_an_engine_cannot_run_is_refused() -> None:
         ("python", formula("minmax", "opensearch"), "for opensearch, whose rules at the edges differ from Python's"),
         ("elasticsearch", negative, "Elasticsearch takes only weights >= 0"),
         ("opensearch", many, "OpenSearch fuses at most 5 retrievers, and the model has 6"),
-        ("solr", formula("rrf"), "there is no export of fused retrievers to 'solr'"),
+        ("solr", formula("rrf"), "to must be one of .* for fused retrievers; got 'solr'"),
     ):
         with pytest.raises(DataError, match=message):
             export_fusion(of, engine)

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank import RankingDataset, papers
 from sparserank.errors import DataError, ModelFormatError
-from sparserank.model.feature import FIELDS, Feature
+from sparserank.model.content import FIELDS
+from sparserank.model.feature import Feature
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model
 from sparserank.options.paths import SCALINGS
@@ -131,8 +132,8 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
         ({"n_features_in": 5.0}, r"n_features_in must be an integer; got 5\.0"),
         *[({"n_features_in": n}, f"n_features_in is {n}, but there are 5 names") for n in (300_000_000, -1)],
         ({"feature_names_in": "abcde"}, "feature_names_in must be a list"),
-        ({"feature_names_in": ["a", "b", "c", "d", 5]}, "names must be strings; got 5"),
-        ({"feature_names_in": ["a", "b", "c", "d", "a"]}, "two features have the name 'a'"),
+        ({"feature_names_in": ["a", "b", "c", "d", 5]}, "feature_names_in must be strings; got 5"),
+        ({"feature_names_in": ["a", "b", "c", "d", "a"]}, "feature_names_in must differ; two are 'a'"),
         ({"feature_names_in": ["a", "b", "c", "d", "\ud800"]}, "lone surrogate"),
         ({"metadata": {"x": "\udcff"}}, "lone surrogate"),
         ({"parameters": []}, r"parameters must be an object; got \[\]"),
@@ -223,7 +224,7 @@ ONES, ODD = np.ones(5), (np.inf, -np.inf, np.nan)
             for numbers in ((v * ONES, ONES), (ONES, v * ONES))
         ],
         ({"scaling": FeatureScaling("magic", ONES, ONES)}, "cannot be saved: scaling must be one of"),
-        ({"feature_names": ("a", "b", "c", "d", "a")}, "two features have the name 'a'"),
+        ({"feature_names": ("a", "b", "c", "d", "a")}, "feature_names_in must differ; two are 'a'"),
         ({"feature_names": ("a", "b", "c", "d", "\ud800")}, "lone surrogate"),
         ({"feature_names": ("a", "b", "c", "d", 5)}, "names must be strings; got 5"),
     ],

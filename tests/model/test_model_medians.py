@@ -26,7 +26,7 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from tests.oracles import filling as oracle
 from tests.support.command_line import Cli
-from tests.support.models import array_of, scaling_of
+from tests.support.models import array_of
 
 NAMES = tuple(f"c{j}" for j in range(6))
 PROBLEM = sr.datasets.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=3).data
@@ -180,33 +180,6 @@ def test_the_file_holds_them_and_older_versions_refuse_it(model: RankingModel, t
     assert with_fill_values["version"] == 4  # they are enough
 
 
-def test_the_commands(cli_here: Cli, tmp_path: Path) -> None:
-    FRAME.assign(label=Y, qid=QID).to_parquet(tmp_path / "t.parquet")
-    assert cli_here("fit", "t.parquet", "--k", "3", "--transform", "log", "--out", "m.json").code == 0
-    model = sr.load_model(tmp_path / "m.json")
-    np.testing.assert_array_equal(array_of(model, "median"), known_of(model.support))  # of the features as they are
-    gaps = holed()
-    pd.DataFrame(gaps, columns=list(NAMES)).assign(label=Y[:40], qid=QID[:40]).to_parquet(tmp_path / "g.parquet")
-    refused = cli_here("predict", "m.json", "g.parquet", "--out", "s.txt")
-    assert refused.code == 1
-    assert "--missing model" in refused.err
-    assert f"'{NAMES[model.support[0]]}'" in refused.err
-    assert not (tmp_path / "s.txt").exists()
-    assert cli_here("predict", "m.json", "g.parquet", "--missing", "model", "--out", "s.txt").code == 0
-    np.testing.assert_array_equal(np.loadtxt(tmp_path / "s.txt"), model.predict(gaps, missing="model"))
-    assert cli_here("explain", "m.json", "g.parquet", "--query", str(QID[0]), "--missing", "model").code == 0
-    assert cli_here("evaluate", "g.parquet", "--system", "m.json", "--missing", "model").code == 0
-    text = cli_here("export", "m.json", "--to", "sql", "--missing", "model").out
-    assert text == model.export("sql", missing="model")["score.sql"] != model.export("sql")["score.sql"]
-    for command in (
-        ("export", "m.json", "--to", "sql", "--missing", "zero"),
-        ("fit", "t.parquet", "--out", "n.json", "--missing", "model"),
-    ):
-        wrong = cli_here(*command)
-        assert wrong.code == 2
-        assert "Traceback" not in wrong.err
-
-
 N = 4  # features, 0 to 3
 
 
@@ -237,17 +210,6 @@ def scores_by_hand(model: RankingModel) -> np.ndarray:
     return np.array([sum(weights.get(j, 0.0) * v for j, v in row.items()) for row in rows]) - center
 
 
-def test_features_of_text_that_begins_at_0_are_called_by_their_numbers(cli: Cli, folder: Path) -> None:
-    data = sr.read(folder / "train.txt", index_base=0)
-    assert data.feature_names == ("f0", "f1", "f2", "f3")
-    assert data.take_queries(np.array([1, 0])).index_base == data.replace_features(data.X).index_base == 0
-    model = load_model(folder / "run")
-    assert model.index_base == 0
-    assert {"f1", "f3"} <= {model.feature_names[j] for j in model.support}
-    with pytest.raises(DataError, match="'f4', which is not one of"):
-        sr.read(folder / "train.txt", index_base=0, missing="f4=zero")
-
-
 @pytest.mark.parametrize("which", ["run", "run/model.json", "a smaller model", "named features"])
 def test_predict_reads_text_from_the_number_that_the_model_knows(which, cli, folder, tmp_path):
     k = 1 if which == "a smaller model" else None
@@ -264,17 +226,6 @@ def test_predict_reads_text_from_the_number_that_the_model_knows(which, cli, fol
     for given in ([], ["--index-base", "0"]):
         found = cli("predict", source, folder / "test.txt", *given, *words)
         np.testing.assert_allclose([float(line) for line in found.out.split()], scores_by_hand(model), rtol=1e-12)
-
-
-def test_evaluate_and_explain_read_as_the_model_knows(cli: Cli, folder: Path) -> None:
-    run, model = folder / "run", load_model(folder / "run")
-    (folder / "own.txt").write_text("".join(f"{v!r}\n" for v in scores_by_hand(model).tolist()))
-    systems = ("--system", run, "--system", folder / "own.txt")
-    rows = json.loads(cli("evaluate", folder / "test.txt", *systems, "--format", "json").out)
-    assert rows[0]["mean"] == rows[2]["mean"]
-    told = json.loads(cli("explain", run, folder / "test.txt", "--query", "7", "--format", "json").out)
-    assert set(told["documents"][0]["contributions"]) == {model.feature_names[j] for j in model.support}
-    np.testing.assert_allclose(sorted(d["score"] for d in told["documents"]), sorted(scores_by_hand(model)), rtol=1e-12)
 
 
 def test_text_that_was_read_from_1_is_refused_and_the_remedy_works(cli: Cli, folder: Path) -> None:
@@ -326,22 +277,6 @@ def test_models_of_earlier_versions_begin_at_1(cli: Cli, folder: Path, tmp_path:
         "--index-base", "0",
     )  # fmt: skip
     assert again.code == 0, again.err
-
-
-def test_a_version_that_does_not_know_the_number_refuses_the_file(cli: Cli, folder: Path) -> None:
-    assert json.loads((folder / "run" / "model.json").read_text())["version"] == 7
-    one = sr.SparseRanker(alpha_ratio=0.1).fit_dataset(sr.read(folder / "train.txt", index_base=0)).to_model()
-    assert one.index_base == 0
-    assert one.feature_names == ("f0", "f1", "f2", "f3")
-    assert RankingModel.from_arrays(one.coef, one.feature_names, scaling_of(one)).to_json()["version"] < 7
-
-
-def test_rankers_need_no_names_for_arrays_of_numbered_text(cli: Cli, folder: Path) -> None:
-    data = sr.read(folder / "train.txt", index_base=0)
-    ranker = sr.SparseRanker(alpha_ratio=0.1).fit_dataset(data)
-    assert not hasattr(ranker, "feature_names_in_")
-    np.testing.assert_allclose(ranker.predict(data.X), ranker.to_model().predict(data.X), rtol=1e-12)
-    assert ranker.fit(data.X, data.relevance, qid=data.qid).to_model().feature_names[0] == "f1"
 
 
 def test_stores_keep_it(cli: Cli, folder: Path, tmp_path: Path) -> None:

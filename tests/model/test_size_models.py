@@ -57,15 +57,6 @@ def test_a_run_is_its_chosen_model_and_a_file_of_models_needs_a_size(result, run
     assert cli_here("inspect", run).code == 0
 
 
-def test_the_command_exports_any_size(result: sr.SelectionResult, run: Path, cli_here: Cli, tmp_path: Path) -> None:
-    chosen, small = cli_here("export", str(run), "--to", "sql"), cli_here("export", str(run), "--k", "3", "--to", "sql")
-    assert chosen.code == small.code == 0
-    used = {name for name in result.model_of(3).feature_names if name in small.out}
-    assert used == {result.model_of(3).feature_names[j] for j in result.model_of(3).support}
-    assert chosen.out != small.out
-    assert cli_here("export", str(run), "--k", "0", "--to", "sql").code == 2
-
-
 def test_predict_takes_any_size_and_replaces_no_choice(result, run, cli_here, tmp_path):
     sr.write_letor(MADE, tmp_path / "made.txt")
     scored = cli_here("predict", str(run), str(tmp_path / "made.txt"), "--k", "3")

@@ -55,14 +55,6 @@ def test_gas_takes_features_in_the_order_of_the_oracle() -> None:
             gas_order(np.ones(3), np.eye(3), c, k)
 
 
-def test_gas_by_hand() -> None:
-    similarity = np.array([[1.0, 0.9, 0.1, 0.5], [0.9, 1.0, 0.2, 0.5], [0.1, 0.2, 1.0, 0.5], [0.5, 0.5, 0.5, 1.0]])
-    importance = np.array([0.8, 0.75, 0.5, 0.5])
-    assert gas_order(importance, similarity, 0.0, 4).tolist() == [0, 1, 2, 3]
-    # c = 0.25: after 0 the others have 0.30, 0.45, 0.25; after 2: 0.20 and 0.00.
-    assert gas_order(importance, similarity, 0.25, 4).tolist() == [0, 2, 1, 3]
-
-
 def _expected_order(ranker: sr.papers.RankSVM, data: RankingDataset) -> list[int]:
     varying = np.flatnonzero(~data.constant_features()).tolist()
     if isinstance(ranker, sr.papers.GasRanker):
@@ -151,15 +143,6 @@ def test_the_last_step_of_truncated_gradient_ends_a_window() -> None:
     assert run(7, 50) == pytest.approx(0.7 - 0.35)
     assert run(4, 4) == pytest.approx(0.4 - 0.2)
     assert end(1.0, 2.0, 3) == 0.0
-
-
-def test_tg_rank_of_window_one_ends_at_the_l1_optimum() -> None:
-    data = PROBLEMS[0]
-    exact = sr.SparseRanker(penalty="l1", alpha=0.02, scaling="none", tol=1e-10)
-    exact.fit(data.X, data.relevance, qid=data.qid)
-    m = sr.papers.TGRank(alpha=0.02, window=1, max_iter=3000).fit(data.X, data.relevance, qid=data.qid)
-    np.testing.assert_allclose(m.coef_, exact.coef_, atol=1e-6)
-    assert m.objective_ == pytest.approx(exact.objective_, abs=1e-10)
 
 
 # RSRank

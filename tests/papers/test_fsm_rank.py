@@ -240,16 +240,6 @@ def test_concordance_of_a_long_list_comes_in_blocks(monkeypatch: pytest.MonkeyPa
     np.testing.assert_allclose(concordance(X, ptr), whole, rtol=1e-14)
 
 
-def test_concordance_by_hand() -> None:
-    X = np.array([[1, 1, 3], [2, 2, 2], [3, 3, 1], [0, 1, 1], [0, 1, 2], [9, 9, 9.0]])
-    ptr = np.array([0, 3, 5, 6])
-    found = concordance(X, ptr)
-    assert found[0, 1] == 1.0  # all alike, the tied pair of the second list too
-    assert found[0, 2] == 0.0  # all reversed; the pair that only one ties is not alike. A tau would be negative.
-    X[2, 1] = 0
-    assert concordance(X, ptr)[0, 1] == pytest.approx((1 / 3 + 1) / 2)
-
-
 def test_single_feature_metrics_take_the_better_of_both_orders() -> None:
     data = PROBLEMS["in [0, 1]"]
     for metric in ("map", "ndcg@3"):

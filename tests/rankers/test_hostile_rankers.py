@@ -236,11 +236,6 @@ def test_cv_with_one_query_of_positive_weight_is_scored_on_itself() -> None:
     assert np.isnan(np.delete(model.values_, 1, axis=1)).all()
 
 
-def test_a_wrong_evaluation_set_gets_a_sentence() -> None:
-    for wrong in (5, "x", (X,), [(X, Y), (X, Y)], (X, Y[:-1]), (X[:, :2], Y), object()):
-        assert _fit(sr.SparseRankerCV(n_alphas=3), X, eval_set=wrong) is not None
-
-
 def test_steps_that_diverge_are_refused() -> None:
     sentence = _refusal(sr.papers.TGRank(step=1e99), X)
     assert "the gradient steps diverge" in sentence

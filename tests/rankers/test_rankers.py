@@ -4,6 +4,7 @@ models of pipelines rank as the pipelines do; rules and transforms are those of 
 import math
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,8 +35,6 @@ from sparserank.metrics.ranking import RankedLists
 from sparserank.model.ranking_model import RankingModel
 from sparserank.penalties import L1, MCP
 from sparserank.selection.fit import fit_model
-from tests.support.models import array_of
-from tests.support.problems import small_problem
 
 PROBLEM = sr.datasets.make_ranking(
     n_queries=30, docs_per_query=(5, 12), n_features=10, n_informative=3, n_redundant=2, noise=0.3
@@ -55,21 +54,6 @@ def test_query_ids_of_any_kind_and_order_give_one_model() -> None:
         sr.SparseRanker().fit(X, Y, qid=QID, group=[len(Y)])
     with pytest.raises(DataError, match="query sizes"):
         sr.SparseRanker().fit(X, Y, group=[3, 4])
-
-
-def test_query_weight_zero_equals_leaving_the_query_out_and_two_equals_a_copy() -> None:
-    data = small_problem(11, n_queries=8)
-    weight = np.ones(8)
-    weight[2], weight[3] = 0.0, 2.0
-    weighted = sr.SparseRanker(alpha=0.02, scaling="none", tol=1e-10).fit(
-        data.X, data.relevance, qid=data.qid, query_weight=weight
-    )
-    kept = np.repeat([0, 1, 3, 3, 4, 5, 6, 7], 1)
-    parts = [np.arange(data.query_ptr[q], data.query_ptr[q + 1]) for q in kept]
-    qid = np.repeat(np.arange(len(kept)), [len(p) for p in parts])
-    rows = np.concatenate(parts)
-    copied = sr.SparseRanker(alpha=0.02, scaling="none", tol=1e-10).fit(data.X[rows], data.relevance[rows], qid=qid)
-    np.testing.assert_allclose(weighted.coef_, copied.coef_, atol=1e-8)
 
 
 def test_k_takes_at_most_k_and_excludes_alpha() -> None:
@@ -114,12 +98,18 @@ def test_cv_on_a_given_validation_set_uses_that_set() -> None:
         cv.fit(X, Y, qid=QID, eval_set=(X[:, :3], Y), eval_qid=QID)
 
 
-def test_ranksvm_is_the_ridge_optimum() -> None:
-    m = sr.papers.RankSVM(alpha=0.05, tol=1e-9).fit(X, Y, qid=QID)
-    objective = sr.solvers.PairwiseObjective(DATA.X, DATA.relevance, DATA.query_ptr)
-    _, gradient = objective.value_and_gradient(m.coef_)
-    np.testing.assert_allclose(gradient + 0.05 * m.coef_, 0.0, atol=1e-8)
-    assert m.duality_gap_ == pytest.approx(0.0, abs=1e-9)
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"n_features_to_select": 3}, "SparseRanker: n_features_to_select is now called k."),
+        ({"alfa": 1.0}, "SparseRanker: alfa is not an option of SparseRanker; did you mean alpha?"),
+        ({"n_knots": 5}, "SparseRanker: n_knots was removed; sparserank 0.3.0 is the last version that has it."),
+    ],
+)
+def test_a_parameter_that_is_not_known_is_refused_in_a_sentence(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        sr.SparseRanker(**given)
+    assert str(refused.value) == said
 
 
 def test_missing_qid_is_warned_of_in_fit_and_refused_in_score() -> None:
@@ -160,24 +150,6 @@ def test_query_ids_travel_through_scikit_learn() -> None:
         eliminated = RFE(sr.SparseRanker(), n_features_to_select=3, importance_getter="feature_importances_")
         assert eliminated.fit(X, Y, qid=QID).support_.sum() == 3
     assert grid.best_params_["alpha_ratio"] in (0.3, 0.01)
-
-
-def test_data_frame_names_reach_the_model_file(tmp_path: Path) -> None:
-    frame = pd.DataFrame(X, columns=list(DATA.feature_names or ()))
-    m = sr.SparseRanker(penalty="mcp").fit(frame, Y, qid=QID)
-    assert list(m.get_feature_names_out()) == [frame.columns[j] for j in m.support_]
-    m.save(tmp_path / "model.json")
-    loaded = sr.load_model(tmp_path / "model.json")
-    np.testing.assert_array_equal(loaded.coef, m.scaled_coef_)
-    np.testing.assert_array_equal(array_of(loaded, "scale")[m.support_], m.scale_[m.support_])
-    np.testing.assert_allclose(loaded.predict(X), m.predict(frame), rtol=1e-12)
-
-
-def test_constant_features_get_coefficient_zero() -> None:
-    with_constant = np.column_stack([X, np.ones(len(Y)), QID])
-    for penalty in ("l1", "ridge", "l0.5", "mcp", "log", "scad"):
-        m = sr.SparseRanker(penalty=penalty).fit(with_constant, Y, qid=QID)
-        assert not m.coef_[-2:].any()
 
 
 def test_scaling_is_folded_into_coef_and_certificates_belong_to_the_scaled_problem() -> None:
@@ -238,15 +210,6 @@ def test_a_whole_weight_is_that_many_copies_of_the_query_and_0_is_none() -> None
     frame = pd.DataFrame(SCORE_X).rename(columns=str).assign(qid=SCORE_QID)
     by_name = sr.SparseRanker().fit(frame, SCORE_Y)
     assert by_name.score(frame, SCORE_Y, WEIGHT[SCORE_QID]) == pytest.approx(expected, rel=1e-9)
-
-
-def test_equal_weights_and_none_change_nothing() -> None:
-    plain = RANKER.score(SCORE_X, SCORE_Y, qid=SCORE_QID)
-    assert RANKER.score(SCORE_X, SCORE_Y, None, qid=SCORE_QID) == plain
-    for weight in (1.0, 7.5, 1e-300, 1e300):
-        assert RANKER.score(SCORE_X, SCORE_Y, np.full(72, weight), qid=SCORE_QID) == pytest.approx(plain, rel=1e-12)
-    one = sr.SparseRanker().fit(SCORE_X, SCORE_Y)
-    assert one.score(SCORE_X, SCORE_Y, np.ones(72)) == pytest.approx(one.score(SCORE_X, SCORE_Y), rel=1e-12)
 
 
 class NdcgOfSome(Ndcg):

@@ -32,13 +32,13 @@ from sparserank.metrics import parse_metric
 from sparserank.model.ranking_model import RankingModel
 from sparserank.paths import PathPlan
 from sparserank.report import size_picture
-from sparserank.report.claims import heading, how_sure, lead
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.html import to_fragment, to_html
-from sparserank.report.page import render_page
+from sparserank.report.page import how_sure, lead, render_page
 from sparserank.report.svg import PALETTE, inline, legend_below, new_axes, picture_text, to_svg
 from sparserank.report.tables import column_table
 from sparserank.selection import queries as queries_module
+from sparserank.selection.claims import heading
 from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.plan import make_plan
 from sparserank.selection.queries import decisive_pair
@@ -121,12 +121,12 @@ class Outline(HTMLParser):
 def test_the_headline_states_what_is_kept_and_never_less_than_is_lost(result: SelectionResult) -> None:
     assert result.best is not result.chosen
     found = re.fullmatch(
-        r"Keep (\d+) of (\d+) features; (\S+) is an estimated ([\d.]+)% below the best, at most ([\d.]+)%",
+        r"Keep (\d+) of (\d+) features; estimated loss ([\d.]+)%, at most ([\d.]+)%",
         result.headline,
     )
     assert found is not None
-    kept, of, metric, estimate, bound = found.groups()
-    assert (int(kept), int(of), metric) == (len(result.model.support), 12, "ndcg@10")
+    kept, of, estimate, bound = found.groups()
+    assert (int(kept), int(of)) == (len(result.model.support), 12)
     loss, exact = (100 * f(result.chosen) / result.best.mean for f in (result.choice.loss, result.choice.bound))
     assert float(estimate) == pytest.approx(loss, abs=0.05)
     assert exact <= float(bound) <= exact + 0.1
@@ -134,7 +134,7 @@ def test_the_headline_states_what_is_kept_and_never_less_than_is_lost(result: Se
 
 def test_few_queries_bound_nothing_and_the_headline_states_it() -> None:
     few = sr.select(TRAIN.take_queries(np.arange(4)), cv=2, penalties=["l1"], n_alphas=5, half_samples=0)
-    assert "too few queries to bound the loss" in few.headline
+    assert "too few to bound the loss" in few.headline
     assert "inf" not in few.headline
 
 
@@ -463,8 +463,8 @@ def test_the_sentence_comes_first_then_the_features_then_the_rest(result: Select
         assert chips.count("<li>") == len(result.worth.features)
         assert d["feature"] == EVIL or d["feature"] in chips
     assert page.index("<h1>") < page.index('class="lead"') < page.index('class="chips"') < page.index("<h2")
-    assert escape(" ".join(lead(result))) in page
-    for claim, figure, meaning in how_sure(result).rows:
+    assert escape(" ".join(lead(result.claims))) in page
+    for claim, figure, meaning in how_sure(result.claims).rows:
         assert {visible(text) for text in (claim, figure, meaning) if text} <= {text for _, text in found.texts}
 
 

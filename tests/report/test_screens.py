@@ -16,7 +16,7 @@ from reproduction.protocol.experiment import Experiment
 from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
 
 import sparserank as sr
-from sparserank.cli.output import answer
+from sparserank.cli.output import Answer, answering
 from sparserank.cli.selection_tables import show_selection
 from sparserank.errors import ConvergenceWarning
 from sparserank.evaluation.gate import Gate
@@ -26,9 +26,9 @@ from sparserank.paths import PathPlan
 from sparserank.penalties import L1, MCP, Penalty
 from sparserank.report.page import render_page
 from sparserank.selection import comparisons as rivals
+from sparserank.selection.claims import needed
 from sparserank.selection.job import Problem, SelectionJob, SelectionPlan, SelectionResult
 from sparserank.selection.rivals import ComparedRival
-from sparserank.selection.statements import needed
 from sparserank.solvers import Stop, solve
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.solution import Iterate, Status
@@ -237,14 +237,14 @@ def test_penalties_that_differ_in_signs_or_weights_alone_are_kept_apart() -> Non
 
 
 @pytest.mark.usefixtures("pictures")
-def test_every_interval_names_the_confidence_that_was_asked_for(capsys, monkeypatch):
+def test_every_interval_names_the_confidence_that_was_asked_for(capsys):
     result = select(L1(), confidence=0.9, margin=0.2)
     for verbose in (False, True):
-        monkeypatch.setattr(answer, "verbose", verbose)
-        show_selection(result, "run")
+        with answering(Answer(verbose=verbose)):
+            show_selection(result, "run")
     shown = capsys.readouterr().out + render_page(result)
     assert "95%" not in shown
-    places = ["* 90%, for all sizes at once", "with 90% confidence such models lose", "simultaneous bounds, 90%"]
+    places = ["* 90%, for all sizes at once", "90% interval, valid for all sizes at once", "simultaneous bounds, 90%"]
     places += ["90% interval (ndcg@10)", "with 90% intervals, paired", ">90% interval</th>"]
     for place in (*places, "90% interval of the difference, all sizes at once"):
         assert place in shown
@@ -355,7 +355,7 @@ def test_no_command_touches_a_folder_that_is_not_its_own(command: str, tmp_path:
 def test_counts_of_queries_that_nobody_has_are_said_in_words() -> None:
     choice: Any = SimpleNamespace(unit=1.0, bounds=SimpleNamespace(queries_needed=lambda margin: 1234.5 / margin))
     assert needed(choice, 1.0) == "roughly 1,300"
-    assert needed(choice, 0.1, "about ") == "about 13,000"
+    assert needed(choice, 0.1) == "roughly 13,000"
     assert needed(choice, 1e-9) == "more than a million"
     choice.bounds.queries_needed = lambda margin: math.inf
     assert needed(choice, 0.0) == "more than a million"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.report.claims import how_sure
+from sparserank.report.page import how_sure
 from sparserank.report.screen import MAX_LINES, MAX_WIDTH, screen_lines
 from sparserank.report.tables import feature_table
 from tests.support.command_line import Cli
@@ -125,7 +125,7 @@ def test_its_figures_are_those_of_the_result(selected: tuple[str, sr.SelectionRe
     if name == "trees that are too slow":
         assert "LightGBM: not compared, " in text
     if name == "a metric that separates nothing":
-        assert "which cannot tell them apart" in text
+        assert "cannot tell any models apart" in text
     if name in ("four", "a guarantee", "a budget"):
         assert not re.search(r"^Next: .*(k|budget)=", text, flags=re.MULTILINE)
 
@@ -222,8 +222,8 @@ def test_the_lead_to_expect_is_over_the_ranker_in_use_and_the_trees(monkeypatch:
     assert abs(leads[0] - 100 * (result.chosen.mean - means[0]) / means[0]) > 0.1
     assert list(result.to_json()["corrected"]["leads"].values()) == pytest.approx([v / 100 for v in leads], abs=6e-4)
     assert found[0] in " ".join(result.sentences)
-    table = {row[0]: row[2] for row in how_sure(result).rows}
-    assert f"the lead to quote: {leads[0]:+.1f}% against today's ranker" in table["expected on new queries"]
+    table = {row[0]: row[2] for row in how_sure(result.claims).rows}
+    assert f"{leads[0]:+.1f}% against today's ranker" in table["expected on new queries"]
     plain = sr.select(DATA, **{**given, "rival": "none"})
     assert plain.leads == {}
     assert "Expected on new queries: " in str(plain)
@@ -276,12 +276,12 @@ def test_a_rival_above_the_chosen_model_comes_first_shown_or_not(by_default: tup
         return " ".join(line.strip() for line in lines)
 
     shown = above(better)
-    assert "LightGBM on 30 features is shown to be better; " in shown
-    assert "; the chosen model is -4.0% against it (-6.1 to -2.0%)." in shown
+    on = "Chosen against LightGBM on 30 features (0.9900): -4.0%"
+    assert f"{on} (-6.1 to -2.0%); the rival is shown to be better; " in shown
+    assert "to choose features for it, use for_model='lightgbm'." in shown
     equal = replace(better, low=-0.06, high=0.01)
-    on = "LightGBM on 30 features is above the chosen model, which is"
-    assert f"{on} -4.0% against it (-6.1 to +1.1%, no difference shown)." in above(equal)
-    assert "is above" not in above(replace(better, difference=0.01, low=-0.01, high=0.02))
+    assert f"{on} (-6.1 to +1.1%); no difference is shown." in above(equal)
+    assert "Chosen against" not in above(replace(better, difference=0.01, low=-0.01, high=0.02))
 
 
 @pytest.mark.slow_but("by default")

@@ -17,8 +17,9 @@ import sparserank as sr
 from sparserank.crossval.choice import Candidate, Rule, choose
 from sparserank.errors import DataError
 from sparserank.report import size_picture
-from sparserank.report.claims import MAX_HEADING, heading, how_sure, lead
+from sparserank.report.page import how_sure, lead
 from sparserank.report.size_picture import lines_of, quality_against_size, spread
+from sparserank.selection.claims import MAX_HEADING, heading
 from sparserank.selection.rivals import ComparedRival, RivalReport
 
 mpl.use("Agg")
@@ -170,7 +171,8 @@ def test_a_heading_is_one_line(choice: Any, text: str | None) -> None:
 
 
 def test_the_lead_is_short_and_its_figures_are_those_of_the_result(result: sr.SelectionResult) -> None:
-    first, *warnings = lead(result)
+    quality, expected, *warnings = lead(result.claims)
+    first = f"{quality} {expected}"
     change = 100 * (result.chosen.mean / result.dense.mean - 1)
     numbers = re.findall(r"[-+]?\d+\.\d+", first)
     assert numbers[:2] == [f"{result.chosen.mean:.4f}", f"{result.dense.mean:.4f}"]
@@ -180,14 +182,14 @@ def test_the_lead_is_short_and_its_figures_are_those_of_the_result(result: sr.Se
     assert sum(map(len, warnings)) < 250
     better = ComparedRival("LightGBM", 12, 0.99, -0.1, -0.2, 0.1)
     above = replace(result, rivals=RivalReport((better, rival("poor", -50.0, result))))
-    (rivals,) = [text for text in lead(above) if "LightGBM" in text]
+    (rivals,) = [text for text in lead(above.claims) if text.startswith("Chosen against LightGBM")]
     assert "0.9900" in rivals
-    assert "no difference shown" in rivals
-    table = how_sure(above)
+    assert "no difference is shown" in rivals
+    table = how_sure(above.claims)
     assert table.folded
     assert all(len(row) == 3 for row in table.rows)
     figures = {row[0]: row[1] for row in table.rows}
-    assert figures["ndcg@10 of the chosen model"] == f"{result.chosen.mean:.4f}"
+    assert figures["mean of the chosen model"] == f"{result.chosen.mean:.4f}"
     assert figures["expected on new queries"] == f"{result.choice.corrected_chosen:.4f}"
     assert any("LightGBM" in claim for claim in figures)
 

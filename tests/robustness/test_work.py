@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from sparserank.selection.for_model import TwoParts
-from sparserank.workdir.work import LaterWork, TimeLeft, Work
+from sparserank.workdir.work import TimeLeft, Work
 
 
 class Shelf:
@@ -116,43 +115,21 @@ def test_kinds_that_have_not_begun_are_expected_by_their_effort() -> None:
         left.finished(kind, seconds)
         wrong.finished(kind, seconds)
     assert left.seconds() == pytest.approx(2.0 + 0.5 + 4 * 12.0)
-    assert wrong.seconds() == pytest.approx(2.0 + 0.5 + 4 * 1.0)
+    assert wrong.seconds() == pytest.approx(2.0 + 0.5 + 4 * 1.5)
     left.finished("steps", 20.0)
     assert left.seconds() == pytest.approx(2.0 + 0.5 + 3 * 20.0)
 
 
 def test_the_time_left_counts_the_work_that_follows() -> None:
-    """Four units of effort follow the pieces. A unit takes 2 s by one kind and 8 s by the other: 4 s, their geometric
-    mean. Two workers share the pieces and what follows."""
-    later = LaterWork(4.0)
-    left = TimeLeft(["l1"] * 2 + ["steps"] * 3, 2, {"l1": 1.0, "steps": 5.0}, later)
-    assert later.unit is None
+    """Four units of effort follow the pieces. Two workers share the pieces and what follows; the wrong variant has
+    nothing after the pieces."""
+    kinds, efforts = ["l1"] * 2 + ["steps"] * 3, {"l1": 1.0, "steps": 5.0}
+    left, wrong = TimeLeft(kinds, 2, efforts, 4.0), TimeLeft(kinds, 2, efforts)
     assert left.seconds() is None
+    for of in (left, wrong):
+        of.finished("l1", 4.0)
+    assert left.seconds() == pytest.approx((4.0 + 3 * 20.0) / 2 + 4 * 4.0 / 2)
+    assert wrong.seconds() == pytest.approx((4.0 + 3 * 20.0) / 2)
     left.finished("l1", 4.0)
-    assert left.seconds() == pytest.approx((4.0 + 3 * 20.0) / 2 + 4 * 2.0)
-    left.finished("l1", 4.0)
-    left.finished("steps", 80.0)
-    assert later.units == pytest.approx({"l1": 2.0, "steps": 8.0})
-    assert left.seconds() == pytest.approx(80.0 + 4 * 4.0)
-
-
-def test_a_piece_that_includes_the_start_of_a_worker_counts_until_another_one_is_known() -> None:
-    left = TimeLeft(["l1"] * 4, 1)
-    left.finished("l1", 9.0, rough=True)
-    assert left.seconds() == pytest.approx(27.0)
-    left.finished("l1", 1.0)
-    assert left.seconds() == pytest.approx(2.0)
-    left.finished("l1", 9.0, rough=True)
-    assert left.seconds() == pytest.approx(1.0)
-
-
-def test_trainings_on_lists_are_expected_from_those_on_all_features() -> None:
-    """Two folds and three lists: six trainings follow the two, at their rate. After the last of the two nothing is left
-    of their part; the wrong variant says then that nothing is left of all."""
-    told: list[float | None] = []
-    report = TwoParts(lambda done, n, what, left: told.append(left), 2, 3)
-    assert told.pop() is None
-    report.on_all_features(1, 2, "fold 1", 3.0)
-    assert told.pop() == pytest.approx(3.0 + 6 * 3.0)
-    report.on_all_features(2, 2, "fold 2", 0.0)
-    assert told.pop() == pytest.approx(6 * 3.0)
+    left.finished("steps", 34.0)
+    assert left.seconds() == pytest.approx(34.0 + 4 * 6.0 / 2)  # 42 s for an effort of 7

@@ -79,18 +79,6 @@ def test_a_feature_came_in_or_left_if_the_half_samples_of_both_runs_say_so(n: in
     assert seen == {True, False}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "real"),
-    [(0.0, 0.95, True), (0.1, 0.9, True), (0.15, 0.9, False), (0.1, 0.85, False), (0.48, 0.52, False)],
-)
-def test_the_rule_at_its_ends(before: float, after: float, real: bool, tmp_path: Path) -> None:
-    old = run_of(tmp_path / "old", model({"a": 1.0, "c": 0.5}), {"a": 1.0, "b": before})
-    new = run_of(tmp_path / "new", model({"a": 1.0, "b": 0.5}), {"a": 1.0, "b": after})
-    came, _, kept = sr.diff(old, new).features
-    assert (came["feature"], came["old_share"], came["new_share"], came["real"]) == ("b", before, after, real)
-    assert (kept["change"], kept["real"]) == ("in both", None)  # half-samples keep no weights
-
-
 def test_a_feature_of_the_larger_model_has_no_verdict(tmp_path: Path, cli_here: Cli) -> None:
     """Half-samples of six features keep what those of three have no room for; what the smaller model uses, and the
     larger one leaves in spite of its room, can be judged."""

@@ -52,7 +52,7 @@ def test_it_keeps_the_signals_and_reports_their_worth(data, result):
     assert result.choice.within_margin(result.chosen)
     smaller = [c for c in result.choice.candidates if c.n_features < result.chosen.n_features]
     assert not any(result.choice.within_margin(c) for c in smaller)
-    assert result.sentences[0].startswith(f"Keep {result.chosen.n_features} of 12 features (trees on")
+    assert result.sentences[0].startswith(f"Keep {result.chosen.n_features} of 12 features: trees on")
     everything = result.all_features
     text = f"on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}."
     assert text in result.sentence

@@ -45,7 +45,7 @@ def test_no_figure_of_a_fusion_is_cut_on_a_narrow_screen() -> None:
         [
             re.findall(r"[+-][\d.]+% \([+-]?[\d.]+ to [+-]?[\d.]+%\)|[+-][\d.]+ to [+-][\d.]+", line)
             for line in lines
-            if line.startswith(("strong", "other", "weak", "noise", "best", "chosen", "RRF", "CombSUM"))
+            if line.startswith(("strong", "other", "weak", "noise", "best of", "chosen", "RRF", "CombSUM"))
         ]
         for lines in shown.values()
     ]

@@ -1,7 +1,6 @@
 """The model in use as a rival: its quality here, what a change brings, bounds that hold whatever is chosen."""
 
 import json
-import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +11,9 @@ import pytest
 import sparserank as sr
 from sparserank.crossval.current_model import Change
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.letor.writer import write_letor
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.report.screen import screen_lines
-from tests.support.command_line import Cli
 
 OPTIONS = {"penalties": "l1", "half_samples": 0, "feature_transform": "none", "n_alphas": 10, "cv": 3}
 
@@ -162,18 +159,6 @@ def test_what_is_no_model_is_refused(data, model, tmp_path: Path):
     (tmp_path / "other.json").write_text(json.dumps(content | {"feature_names_in": names}))
     with pytest.raises(DataError, match="have no feature 'other"):
         sr.select(train, current=tmp_path / "other.json", **OPTIONS)
-
-
-def test_the_command_shows_what_a_change_brings(data, model, cli_here: Cli, tmp_path: Path):
-    train, _test = data
-    write_letor(train, tmp_path / "train.txt")
-    (tmp_path / "names.txt").write_text("\n".join(train.feature_names) + "\n")
-    model.save(tmp_path / "now.json")
-    quick = ["--penalty", "l1", "--half-samples", "0", "--transform", "none"]
-    files = ["train.txt", "--feature-names", "names.txt", "--current", "now.json", "--out", "run"]
-    done = cli_here("select", *files, *quick).done
-    assert re.search(r"against today .*\ntoday +3 ", done.out)
-    assert json.loads((tmp_path / "run/result.json").read_text())["change"]["n_features"] == 3
 
 
 def test_named_features_are_kept_and_dropped(data):

@@ -12,7 +12,7 @@ import sparserank as sr
 from sparserank.crossval.choice import MIN_NEW, Candidate, Choice, Rule, choose
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError, RunDirectoryError
-from sparserank.selection.statements import preference_sentence
+from sparserank.selection.claims import claims_of_choice
 from tests.support.command_line import Cli, assert_refused
 
 QUICK = {"penalties": "mcp", "n_alphas": 25, "cv": 3, "half_samples": 0, "feature_transform": "none", "rival": "none"}
@@ -71,20 +71,25 @@ def test_the_old_features_win_within_the_margin_on_the_queries_that_decide(k: in
             assert found.resamples is not plain.resamples
             assert not np.isnan(found.corrected_chosen)
             assert set(found.resampled_sizes) <= {c.n_features for c in tried if c.penalty == "old"}
-        said = preference_sentence(found, "ndcg@10")
+        said = preference(found)
         assert ("may have been chosen with these labels" in said) == (p.new is not True)
         assert said.startswith("Only features of last-week are used" if p.kept else "The features of last-week are not")
     assert kept == {True, False}
+
+
+def preference(choice: Choice) -> str:
+    """What is said about the features of an earlier run."""
+    return next(claims_of_choice(choice, "map", 9)).text
 
 
 def test_features_without_a_model_within_the_limits_are_not_kept() -> None:
     tried = [c for c in candidates(0) if c.penalty == "all" or c.k > 2]
     found = choose(tried, rule=Rule(k=2)).preferring("last-week", {"old"}, None)
     assert found.chosen.penalty == "all"
-    assert preference_sentence(found, "map").endswith(
+    assert preference(found).endswith(
         "not kept: none of their models is within the limits, or there are fewer than two queries."
     )
-    assert preference_sentence(choose(tried), "map") == ""
+    assert preference(choose(tried)) == ""
 
 
 def flipping(seed: int, n: int = 120) -> RankingDataset:
@@ -162,9 +167,3 @@ def test_what_cannot_be_preferred_is_refused(old: Path, tmp_path: Path, cli_here
     wide = sr.select(week, **{**QUICK, "keep": ["a", "b"], "k": 2})
     note = sr.select(week.take_features([0, 2]), prefer=wide.model, **QUICK).notes
     assert any(n.endswith("that the data do not have: b.") for n in note)
-
-
-def test_a_choice_without_an_earlier_run_is_as_it_was() -> None:
-    found: Choice = choose(candidates(3))
-    assert found.preference is None
-    assert found.rule.whose == ""

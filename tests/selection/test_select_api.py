@@ -83,16 +83,6 @@ def test_files_data_sets_arrays_and_frames_give_one_model(of_l1, files, tmp_path
     assert (tmp_path / "run/model.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
 
 
-def test_the_cross_validated_estimator_gives_the_model_of_select() -> None:
-    """With refits and transforms left out; the column qid of a frame is the query, and scaling is learned inside."""
-    plan = {"n_alphas": 15, "alpha_min_ratio": 1e-2, "k": 4, "cv": 3}
-    data = frame(ALL)
-    cv = sr.SparseRankerCV(penalty="l1", **plan).fit(data.drop(columns="label"), data["label"])
-    same = sr.select(data, penalties=["l1"], relaxed=False, feature_transform="none", half_samples=0, **plan)
-    np.testing.assert_array_equal(cv.scaled_coef_, same.model.coef)
-    assert max(point["mean"] for point in cv.curve_ if point["n_features"] <= 4) == same.choice.chosen.mean
-
-
 @pytest.mark.usefixtures("pictures")
 def test_a_notebook_shows_the_choice() -> None:
     few = {"n_alphas": 6, "cv": 2, "half_samples": 0, "feature_transform": "none"}

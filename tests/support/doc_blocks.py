@@ -14,7 +14,6 @@ import click
 import reproduction.app as reproduction
 
 from sparserank.cli.app import app, main
-from sparserank.cli.output import Answer, answer
 from sparserank.errors import ConvergenceWarning
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -63,7 +62,6 @@ def main_of(application: click.Group, *arguments: str) -> None:
         code = end.code
     finally:
         sys.argv = before
-        answer.__dict__.update(Answer().__dict__)  # what one command was asked is not asked of the next
     assert not code, f"sparserank {shlex.join(arguments)} ended with {code}"
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from sparserank.penalties import PENALTIES as BY_NAME
 from sparserank.penalties._scalar_prox import ELASTIC, LOG, LP, MCP, SCAD, SMOOTHED_LP
-from sparserank.penalties.groups import OF_NORMS
 from tests.oracles import scalars
 from tests.oracles.descent import Trace
 
@@ -53,7 +53,7 @@ SHAPE_PARAMETERS: dict[str, Callable[[Any], tuple[float, float]]] = {
     "scad": lambda p: (p.a, p.threshold_scale),
 }
 # Elastic nets are on no groups.
-NUMBERS = {cls.kind for cls in OF_NORMS}
+NUMBERS = {cls.kind for cls in BY_NAME.values() if cls.takes_groups}
 OF_GROUPS = [name for name, kind in PENALTIES.items() if kind.number in NUMBERS and name != "elastic net"]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 import warnings
 from typing import Any, NoReturn
 
@@ -27,7 +26,6 @@ from sparserank.cli import (
 )
 from sparserank.cli.build import HelpfulCommand, group
 from sparserank.cli.declared import COMMANDS, FLAGS
-from sparserank.cli.output import answer
 from sparserank.cli.screen import error_line, prepare_streams, warn
 from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError
 from sparserank.options.declared import ABSENT, REMOVED
@@ -98,7 +96,5 @@ def _flush() -> None:
 
 
 def _fail(sentence: str) -> NoReturn:
-    if answer.verbose:
-        traceback.print_exc()
     error_line(sentence)
     sys.exit(1)

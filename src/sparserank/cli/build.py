@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from sparserank.cli.declared import FLAGS, OUTPUT, Argument, Command
-from sparserank.cli.output import FORMATS, TEXT, Answer, answer, versions_in_use
+from sparserank.cli.output import FORMATS, TEXT, Answer, answering, versions_in_use
 from sparserank.cli.reading import READ, check, typed
 from sparserank.cli.screen import announce_compiling
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import DataError, ParameterError, SparserankError
 from sparserank.options import Option
 from sparserank.options.spelling import command_line, flag_of, rendered
 
@@ -122,7 +123,8 @@ class DeclaredArgument(click.Argument):
     def __init__(self, declared: Argument) -> None:
         kind, several, required = _read_as(declared.command)
         super().__init__([declared.name], type=TYPES[kind], nargs=-1 if several else 1, required=required)
-        self.help, self.kind = declared.help, f"list[{kind}]" if several else kind
+        self.help = declared.help
+        self.kind = f"list[{kind}]" if several else kind
         self.metavar = f"{declared.name}{'...' * several}"
 
 
@@ -135,8 +137,10 @@ class DeclaredOption(click.Option):
 
     def __init__(self, declared: Option, *, required: bool = False) -> None:
         kind, several, _ = _read_as(declared.command or declared.kind.command)
-        self.panel, self.kind = declared.panel or "Options", f"list[{kind}]" if several else kind
-        self.declared, default = declared, declared.default
+        self.panel = declared.panel or "Options"
+        self.kind = f"list[{kind}]" if several else kind
+        self.declared = declared
+        default = declared.default
         if declared.shown:
             self.words = rendered(declared.shown, FLAGS)
         elif isinstance(default, tuple):
@@ -260,7 +264,6 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
         raise click.BadParameter(f"must be one of {', '.join(FORMATS)}; got {format!r}.", param_hint="--format")
     if quiet and verbose:
         raise click.BadParameter("cannot be combined with --verbose.", param_hint="--quiet")
-    answer.__dict__.update(Answer(format or TEXT, bool(quiet), bool(verbose)).__dict__)
     if verbose:
         click.echo(versions_in_use(), err=True)
     options = [p for p in context.command.params if isinstance(p, DeclaredOption)]
@@ -275,14 +278,17 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
     for option in options:
         if option.kind in ("int", "float") and option.name in given:
             check(option.opts[0], option.declared.kind, given[option.name])
-    announce_compiling()
-    with command_line(flags):
+    with command_line(flags), answering(Answer(format or TEXT, bool(quiet), bool(verbose))) as own:
+        announce_compiling()
         try:
             run(**given)
         except ParameterError as error:
             if error.owner:  # of a penalty or a metric that an option names
                 raise DataError(str(error)) from error
             raise click.BadParameter(typed(error.message), param_hint=flag_of(error.parameter, flags)) from error
-    answer.print()
-    if answer.code:
-        context.exit(answer.code)
+        except (SparserankError, OSError, MemoryError):
+            if verbose:
+                traceback.print_exc()
+            raise
+    own.print()
+    context.exit(own.code)

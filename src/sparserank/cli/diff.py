@@ -40,7 +40,8 @@ def run(*, old: Path, new: Path, data: list[Path] | None = None, missing: str | 
     first, second = (replace(side_of(path, k), model=model_of(path, missing, k)) for path in (old, new))
     judged = None
     if data:
-        models, index_base = [first.model, second.model], options.get("index_base")
+        models = [first.model, second.model]
+        index_base = options.get("index_base")
         options |= columns_of_run([old, new], data, options)
         reading = reading_of(options, n_features=max(m.n_features for m in models), missing=of_reading(missing))
         judged = read_for_models(reading, models, data, index_base)

@@ -70,8 +70,7 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
-    from sparserank.crossval.saved_trees import scores_of_saved
-    from sparserank.crossval.tree_rivals import columns_in
+    from sparserank.crossval.tree_rivals import columns_in, scores_of_saved
     from sparserank.data.missing import KEEP
     from sparserank.data.run_reader import USUAL, Asked, judgments_of, read_run
     from sparserank.evaluation import compare_systems
@@ -135,13 +134,13 @@ def run(
         evaluated.save(out)
     verdicts = [] if fail_if_worse is None else compared.gate(fail_if_worse, fail_if_shown=fail_if_shown)
     show_comparison(compared, verdicts)
-    for name in compared.others if answer.format == MARKDOWN or answer.verbose else ():
+    for name in compared.others if answer().format == MARKDOWN or answer().verbose else ():
         show_queries(f"{name}: queries whose {metrics[0]!r} changed most", compared.most_changed(name))
     for verdict in verdicts:
         say(verdict["sentence"])
-        if answer.format != TEXT:
+        if answer().format != TEXT:
             note(verdict["sentence"])
-    answer.code = FAILED_CHECK if any(verdict["fails"] for verdict in verdicts) else 0
+    answer().code = FAILED_CHECK if any(verdict["fails"] for verdict in verdicts) else 0
     if junit is not None:
         write_junit(verdicts, junit)
 
@@ -230,15 +229,17 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
     signs = {name: 1 if metric.higher_is_better else -1 for name, metric in compared.metrics.items()}
     counts = f"{len(compared.query_ids):,} queries, {compared.n_docs:,} documents"
     head = f"{counts}; {as_percent(DEFAULT_CONFIDENCE)} intervals"
-    everything = answer.format not in (TEXT, MARKDOWN) or answer.verbose
+    everything = answer().format not in (TEXT, MARKDOWN) or answer().verbose
     shown = rows if everything else rows[:MAX_ROWS]
     columns: list[str] = []
     cells: list[list[str]] = [[] for _ in shown]  # the comparison with the first system
     if everything:
         head += "; differences from the first system, paired t test"
-        columns, cells = ["difference", "its interval", "p", "p (Holm)"], [_tested(r) for r in shown]
+        columns = ["difference", "its interval", "p", "p (Holm)"]
+        cells = [_tested(r) for r in shown]
     elif compared.others:
-        columns, cells = ["against the first, paired"], [[_relative(r, signs[r["metric"]])] for r in shown]
+        columns = ["against the first, paired"]
+        cells = [[_relative(r, signs[r["metric"]])] for r in shown]
     table(
         head,
         ["system", "metric", "mean", "interval", *columns],

@@ -79,10 +79,12 @@ def run(
     fused = is_fusion(loaded)
     if fused:
         require_no_reading(**options, missing=missing, unjudged=unjudged)
-        found, labelled = explain_fused(formula_of(loaded), list(map(str, data)), query), False
+        found = explain_fused(formula_of(loaded), list(map(str, data)), query)
+        labelled = False
     else:
         options |= columns_of_run([model], data, options)
-        column, index_base = options.get("label") or LABEL, options.get("index_base")
+        column = options.get("label") or LABEL
+        index_base = options.get("index_base")
         reading = reading_of(options, missing=of_reading(missing), unjudged="zero" if unjudged is None else unjudged)
         kind = kind_of(data[0])
         labelled = kind not in TABLES or column in open_table(data[0], kind).schema.names

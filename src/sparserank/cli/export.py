@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,14 +67,13 @@ def run(
     from sparserank.strict_json import read_json
     from sparserank.workdir.directory import refuse_uncreatable
 
-    known_formats = list(dict.fromkeys([*ENGINES, *FUSION_ENGINES]))
-    require(to in known_formats, "--to", f"must be one of {', '.join(known_formats)}; got {to!r}.")
-    require(missing in (None, "model"), "--missing", f"must be model; got {missing!r}.")
     if out is not None and (out.is_dir() or not os.path.lexists(out)):
         refuse_uncreatable(out)
     known = None if features is None else read_json(features, EXPECTED)
-    exported = model_of(model, missing, k)
-    shift = _offset(offset)
+    exported = model_of(model, None, k).with_missing(missing)
+    shift: float | str = offset
+    with suppress(ValueError):  # the word auto, or what `export` refuses
+        shift = float(offset)
     if is_fusion(exported):
         name = options.pop("name", "sparserank")
         given = {"features": known, **options, "offset": shift}
@@ -95,9 +94,9 @@ def _write(out: Path | None, files: Mapping[str, str | bytes], to: str) -> None:
     """Write the files to `out`, or a single text to standard output."""
     if out is None:
         texts = [content for content in files.values() if isinstance(content, str)]
-        several = answer.format != TEXT and len(texts) == len(files)
+        several = answer().format != TEXT and len(texts) == len(files)
         require(several or len(texts) == len(files) == 1, "--out", f"must be a folder: {to} has {' and '.join(files)}.")
-        if answer.format != TEXT:
+        if answer().format != TEXT:
             give({"files": files}, [{"file": name, "content": text} for name, text in files.items()], exact=True)
             return
         sys.stdout.flush()
@@ -106,17 +105,6 @@ def _write(out: Path | None, files: Mapping[str, str | bytes], to: str) -> None:
         wrote = _write_files(out, files)
         give({"wrote": wrote}, [{"file": file} for file in wrote])
         say("wrote " + ", ".join(wrote))
-
-
-def _offset(text: str) -> float | str:
-    """A number, or the word auto."""
-    if text == "auto":
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        require(False, "--offset", f"must be a number or auto; got {text!r}.")
-        raise
 
 
 def _notes(

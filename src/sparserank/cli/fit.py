@@ -48,13 +48,15 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
 
 
 def _show(fitted: FittedModel, out: Path) -> None:
-    ranker, model, data = fitted.ranker, fitted.model, fitted.data
+    ranker = fitted.ranker
+    model = fitted.model
+    data = fitted.data
     facts = {"model": str(out), **fitted.facts}
     give(facts, [{name: value for name, value in facts.items() if name != "features"}])
-    if answer.format == TEXT and not answer.verbose:
+    if answer().format == TEXT and not answer().verbose:
         show_all(_short(fitted, out))
         return
-    if answer.verbose:
+    if answer().verbose:
         show_all(_short(fitted, out)[:3])
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"
     certificate = [f"{ranker.objective_:.9f}", f"{ranker.kkt_violation_:.1e}", gap]
@@ -77,7 +79,8 @@ def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
     """The fitted model, its largest weights, and the next commands."""
     from sparserank.export import export_command
 
-    model, data = fitted.model, fitted.data
+    model = fitted.model
+    data = fitted.data
     own = model.weights.items()
     rows = [[name, f"{w:+.4g}", model.sources[name][0].kind] for name, w in own][:MAX_FEATURES]
     plain = all(row[2] == "none" for row in rows)

@@ -59,10 +59,10 @@ def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: An
         result = fuse(list(map(str, runs)) if not columns else runs, qrels, out=out, progress=progress, **options)
     give(result.to_json(), result.rows())
     warn_if_replaced(out, before, len(result.retrievers), "retriever")
-    if answer.format != TEXT:
+    if answer().format != TEXT:
         return
     show_all(fusion_lines(result, str(out), width=width_of_screen()))
-    if answer.verbose:
+    if answer().verbose:
         found = result.selection
         notes = [f"note: {text}" for text in found.notes]
         show_all([*notes, size_table(found), rival_table(found), penalty_table(found)])

@@ -100,7 +100,8 @@ def _entries(path: Path, found: str) -> None:
     entries = read_qrels(path) if found == JUDGMENTS else read_run(path)
     if not entries:
         raise DataFormatError(f"{path}: contains no entry.")
-    values, depths = np.array([*entries.values()]), np.array([*Counter(q for q, _ in entries).values()])
+    values = np.array([*entries.values()])
+    depths = np.array([*Counter(q for q, _ in entries).values()])
     grades, counts = np.unique(values, return_counts=True)
     facts: dict[str, Any] = {
         "file": str(path),
@@ -139,7 +140,8 @@ def _model(path: Path) -> None:
     content = model.to_json()
     give(content, [{name: f[name] for name in f if name != "steps"} for f in content["features"]])
     knows = any(f.missing is not None for f in model.features)
-    rows, steps = [], []
+    rows = []
+    steps = []
     for name, weight in model.weights.items():
         f = model.sources[name][0]
         if f.derived is not None:  # a category, or only whether a number is missing
@@ -150,7 +152,8 @@ def _model(path: Path) -> None:
         fill = "refused" if f.missing is None else f"{f.missing:.6g}"
         rows.append([name, *numbers, *([fill] if knows else [])])
         if f.steps is not None:
-            begins, values = f.steps.begins.tolist(), (f.coef * f.steps.values).tolist()
+            begins = f.steps.begins.tolist()
+            values = (f.coef * f.steps.values).tolist()
             adds = ", ".join(f"{x:.4g}: {y:.4g}" for x, y in zip(begins, values, strict=True))
             steps.append([name, f"{min(values):.4g}", f"{max(values):.4g}", adds])
     columns = ["feature", "weight", "transform", "center", "scale", "weight on raw values"]
@@ -174,7 +177,7 @@ def _model(path: Path) -> None:
 def _request(path: Path) -> None:
     """The clauses of a search request; one that cannot be tuned as it is, is printed so that it can."""
     from sparserank.export.linear_weights import json_text
-    from sparserank.export.search_query import EXPECTED, proposed, search_query
+    from sparserank.requests.search_query import EXPECTED, proposed, search_query
     from sparserank.strict_json import read_json
 
     body = read_json(path, EXPECTED)
@@ -202,13 +205,16 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
 
     odd = {name: options.get(name) for name in ("missing", "n_features", "categories")}
     require_no_reading("a comparison with training", **odd)
-    model, index_base = model_of(path, None), options.get("index_base")
+    model = model_of(path, None)
+    index_base = options.get("index_base")
     options = {"unjudged": "zero", **options, **columns_of_run([path], data, options)}
     reading = reading_of(options, labelled=False, grouped=True, n_features=model.n_features)
     documents = read_for_models(reading, [of_whole_columns(model)], data, index_base)
     rows = drift(model, documents)
     give(rows, [{**row, "drift": " ".join(row["drift"])} for row in rows])
-    cells, ranks_more = [], documents.sizes.max() > TOP  # otherwise, all documents are among the first
+    # otherwise, all documents are among the first
+    cells = []
+    ranks_more = documents.sizes.max() > TOP
     for r in rows:
         missing, outside, distance = (_compared(r, rule, rise) for rule, rise in RISES.items())
         of_training = f"{r['training_missing']:.1%}" if "training_missing" in r else "-"
@@ -231,7 +237,7 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
         f"queries, any column drifts. top 10s: share of queries with other documents among the first {TOP} if the "
         "column is held at one value."
     )
-    answer.code = FAILED_CHECK if fail and any(r["drift"] for r in rows) else 0
+    answer().code = FAILED_CHECK if fail and any(r["drift"] for r in rows) else 0
 
 
 def _compared(row: dict[str, Any], rule: str, rise: float) -> str:
@@ -243,7 +249,7 @@ def _compared(row: dict[str, Any], rule: str, rise: float) -> str:
 
 
 def _formula(path: Path, formula: FusionFormula, metadata: Mapping[str, Any]) -> None:
-    from sparserank.selection.statements import counted
+    from sparserank.selection.claims import counted
     from sparserank.text import figure
 
     terms = [{"retriever": t.retriever, "weight": t.weight} for t in formula.terms]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sparserank.cli.declared import FLAGS
 from sparserank.cli.output import give
+from sparserank.cli.reading import joined_names
 from sparserank.cli.screen import gap, say, table
-from sparserank.text import listed
+from sparserank.options.spelling import flag_of
+from sparserank.text import listed, visible
 
 if TYPE_CHECKING:
     from sparserank.data.reading import Reading
@@ -36,7 +41,8 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
     told = propose(tables, found, reading)
     facts, rows = ({}, []) if told.blocked else _facts(files, reading, told, found)
     next_ = None if told.blocked else _next(files, reading, told, facts)
-    roles, paths = [*told.roles()], [str(f) for f in files]
+    roles = [*told.roles()]
+    paths = [str(f) for f in files]
     use = (
         {name: WORDS[role] for role, name, _ in roles}
         | dict.fromkeys(told.left_out, "left out")
@@ -119,8 +125,6 @@ def _facts(
 
 def _next(files: Sequence[Path], reading: Reading, told: Proposal, facts: dict[str, Any]) -> str:
     """The next command, ready to paste."""
-    from sparserank.cli.remedy import flags, pasted
-
     options = dict(told.options)
     if isinstance(reading.missing, str):
         options["missing"] = reading.missing
@@ -128,11 +132,25 @@ def _next(files: Sequence[Path], reading: Reading, told: Proposal, facts: dict[s
         options["unjudged"] = reading.unjudged
     if reading.categories:
         options["categories"] = list(reading.categories)
+    flags = []
+    for name, value in options.items():
+        flags += [flag_of(name, FLAGS), value if isinstance(value, str) else joined_names(value)]
     names = [] if reading.feature_names is None else ["--feature-names", str(reading.feature_names)]
     places = [f"./{f}" if str(f).startswith("-") else str(f) for f in files]
     alone = facts["n_queries"] < 2  # a single query cannot be split
     command, out = ("fit", _unused("model", ".json")) if alone else ("select", _unused("run", ""))
-    return pasted(["sparserank", command, *places, *flags(options), *names, "--out", out])
+    return pasted(["sparserank", command, *places, *flags, *names, "--out", out])
+
+
+def pasted(words: Sequence[str]) -> str:
+    """Join words into a command line, and escape characters that a terminal would interpret."""
+    return " ".join(shlex.quote(w) if visible(w) == w else _escaped(w) for w in words)
+
+
+def _escaped(word: str) -> str:
+    """Quote for bash, zsh and ksh: $'...'."""
+    held = (chr(b) if 32 <= b < 127 and chr(b) not in "'\\" else f"\\x{b:02x}" for b in os.fsencode(word))
+    return f"$'{''.join(held)}'"
 
 
 def _unused(stem: str, suffix: str) -> str:

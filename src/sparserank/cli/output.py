@@ -7,14 +7,19 @@ import json
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sparserank.text import visible
 
-TEXT, MARKDOWN, JSON, CSV = "text", "markdown", "json", "csv"
+TEXT = "text"
+MARKDOWN = "markdown"
+JSON = "json"
+CSV = "csv"
 FORMATS = (TEXT, MARKDOWN, JSON, CSV)
 FAILED_CHECK = 3  # exit code of --fail-if-worse and --fail-if-drift
 MARKS = re.compile(r"[\\`*_~<>\[\]|#]")  # characters that mean something in Markdown
@@ -60,12 +65,30 @@ class Answer:
             writer.writerows([shown(r.get(k)) for k in columns] for r in rows)
 
 
-answer = Answer()
+_current: ContextVar[Answer] = ContextVar("answer")
+
+
+@contextmanager
+def answering(own: Answer) -> Iterator[Answer]:
+    """A context in which this is the answer of the command that runs."""
+    before = _current.set(own)
+    try:
+        yield own
+    finally:
+        _current.reset(before)
+
+
+def answer() -> Answer:
+    """The answer of the command that this thread runs; elsewhere a new one, in text."""
+    return _current.get(None) or Answer()
 
 
 def give(document: Any, rows: Sequence[Mapping[str, Any]], *, exact: bool = False) -> None:
     """Set the result for programs: the document for json, the rows for csv; `exact` leaves texts unescaped."""
-    answer.document, answer.rows, answer.exact = document, rows, exact
+    own = answer()
+    own.document = document
+    own.rows = rows
+    own.exact = exact
 
 
 def refuse_other(path: Path, begins: str) -> None:

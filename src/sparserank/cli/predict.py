@@ -72,8 +72,10 @@ def run(
 
     require(unjudged in (None, "error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     index_base = options.get("index_base")
-    by_query, given = "qid" in options, {**options, "missing": missing, "unjudged": unjudged}
-    unjudged, labelled = "zero" if unjudged is None else unjudged, qrels is not None
+    by_query = "qid" in options
+    given = {**options, "missing": missing, "unjudged": unjudged}
+    unjudged = "zero" if unjudged is None else unjudged
+    labelled = qrels is not None
     reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged, labelled=labelled)
     require(run is None or out is None, "--run", "cannot be combined with --out.")
     both = [os.path.realpath(path) for path in (run or out, qrels) if path is not None]
@@ -118,7 +120,7 @@ def _put(out: Path | None, lines: Iterable[str], rows: Callable[[], list[dict[st
         with atomic_write(out, "wb") as stream:
             write(pa.Table.from_pylist(rows()), stream)
         return
-    if out is None and answer.format != TEXT:
+    if out is None and answer().format != TEXT:
         found = rows()
         give(found, found)
         return
@@ -158,7 +160,8 @@ def _fuse(model: RankingModel, runs: list[Path], out: Path | None) -> None:
 
 def _can_be(layout: str, head: bytes) -> bool:
     """Whether the first line of a file that begins with `head` can be a line that `predict` writes in this layout."""
-    fields, names = next((line.split() for line in head.splitlines() if line.strip()), []), layout.split()
+    fields = next((line.split() for line in head.splitlines() if line.strip()), [])
+    names = layout.split()
     try:
         return not fields or (
             len(fields) == len(names)
@@ -188,7 +191,8 @@ def scored_rows(documents: RankingDataset, scores: np.ndarray) -> list[dict[str,
     import numpy as np
 
     assert documents.qid is not None
-    ids, held = documents.to_input_order(np.asarray(documents.qid)), documents.docid
+    ids = documents.to_input_order(np.asarray(documents.qid))
+    held = documents.docid
     docno = None if held is None else documents.to_input_order(np.asarray(held))
     return [
         {"qid": ids[i], **({} if docno is None else {"docno": docno[i]}), "score": score}

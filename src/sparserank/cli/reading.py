@@ -146,7 +146,8 @@ def columns_of_run(models: Sequence[Path], data: Sequence[Path], given: Mapping[
     from sparserank.data.tables.batches import open_table
     from sparserank.strict_json import read_own_json
 
-    kind, out = kind_of(data[0]), dict[str, Any]()
+    kind = kind_of(data[0])
+    out = dict[str, Any]()
     held = set(open_table(data[0], kind).schema.names) if kind in TABLES else set()
     for model in models if held else []:
         with suppress(OSError, ValueError, LookupError, TypeError):  # a model without a run, or another kind of run

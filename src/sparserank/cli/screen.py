@@ -42,10 +42,10 @@ def prepare_streams() -> None:
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """Print a table; the first column is text, the others are figures."""
-    if answer.format != TEXT:
+    if answer().format != TEXT:
         keys = [column + " " * columns[:i].count(column) for i, column in enumerate(columns)]  # "" may stand twice
         named = [dict(zip(keys, row, strict=True)) for row in rows]
-        answer.tables.append({"title": title, "columns": columns, "rows": named})
+        answer().tables.append({"title": title, "columns": columns, "rows": named})
         return
     out = RichTable(show_edge=False, pad_edge=False, box=None, padding=(0, 2, 0, 0))
     shown = [[visible(cell) for cell in row] for row in rows]
@@ -80,7 +80,7 @@ def _broken(heading: str, width: int) -> str:
 def show(found: Table) -> None:
     """Print the part of a report table that a terminal shows."""
     table(found.title, *found.on_screen())
-    if found.note and answer.format == TEXT:
+    if found.note and answer().format == TEXT:
         print(f"{visible(found.note)}\n")
 
 
@@ -97,8 +97,8 @@ def show_all(found: Sequence[str | Table]) -> None:
 
 def say(text: str) -> None:
     """Print one line of the result."""
-    if answer.format != TEXT:
-        answer.sentences.append(text)
+    if answer().format != TEXT:
+        answer().sentences.append(text)
         return
     print(visible(text))
 
@@ -110,13 +110,13 @@ def width_of_screen() -> int:
 
 def gap() -> None:
     """Print an empty line."""
-    if answer.format == TEXT:
+    if answer().format == TEXT:
         print()
 
 
 def note(text: str) -> None:
     """Print one line about the work."""
-    if not answer.quiet:
+    if not answer().quiet:
         _on_stderr(text)
 
 
@@ -137,9 +137,12 @@ def _on_stderr(text: str) -> None:
 def announce_compiling() -> None:
     """Print one line when this command first compiles a kernel, and nothing if all of them come from the disk cache."""
 
+    quiet = answer().quiet  # of this command, also where a thread of it compiles
+
     def announce(is_cached: bool) -> None:
         only = " (first use after installation only)" if is_cached else ""
-        note(f"compiling numerical kernels{only} ...")
+        if not quiet:
+            _on_stderr(f"compiling numerical kernels{only} ...")
 
     tell_once[:] = [announce]
 
@@ -151,19 +154,20 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _looked(what: str, left: float | None) -> str:
+def _looked(what: str, left: float | None, began: float) -> str:
     """The first look, with the time since the start of the command; "" if the rest takes no longer than to read it."""
     if left is not None and left < WORTH_A_LOOK_S:
         return ""
     more = "" if left is None else f": about {duration(left)} more"
-    return f"after {duration(time.monotonic() - answer.began)}: {what.removeprefix(FIRST_LOOK)}{more}"
+    return f"after {duration(time.monotonic() - began)}: {what.removeprefix(FIRST_LOOK)}{more}"
 
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None], None]]:
     """Yield a callback (done, total, what, seconds left): a bar on a terminal, an occasional line elsewhere. With
     --verbose, it prints a line whenever a piece ends, but none for reports of pieces that are still running."""
-    if sys.stderr.isatty() and not answer.quiet and not answer.verbose:
+    own = answer()  # of this command, also where a thread of it reports
+    if sys.stderr.isatty() and not own.quiet and not own.verbose:
         columns = [
             TextColumn("{task.description}"),
             BarColumn(),
@@ -178,7 +182,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         def show(done: int, total: int, what: str, left: float | None) -> None:
             bar.start()  # only once there is work, so that an earlier error is a single line
             if what.startswith(FIRST_LOOK):
-                if text := _looked(what, left):
+                if text := _looked(what, left, own.began):
                     bar.console.print(Text(visible(text)))
                 return
             shown = "" if left is None else f"about {duration(left)} left"
@@ -189,24 +193,32 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         finally:
             bar.stop()
         return
-    last, ended, begun = time.monotonic(), 0, False
+    last = time.monotonic()
+    ended = 0
+    begun = False
+
+    def tell(text: str) -> None:
+        if not own.quiet:
+            _on_stderr(text)
 
     def report(done: int, total: int, what: str, left: float | None) -> None:
         nonlocal last, ended, begun
         if what.startswith(FIRST_LOOK):
-            if text := _looked(what, left):
-                note(text)
+            if text := _looked(what, left, own.began):
+                tell(text)
             return
         if what == "resumed":
-            note(f"{title}: {done} of {total} pieces reused from an earlier run")
+            tell(f"{title}: {done} of {total} pieces reused from an earlier run")
         elif not begun and done == 0 and left is None and what != "start":  # a description of the work
-            note(f"{title}: {what}")
-        now, begun = time.monotonic(), True
-        one_more, ended = done > ended, done
-        if not (answer.verbose and one_more) and (left is None or now - last < QUIET_INTERVAL_S):
+            tell(f"{title}: {what}")
+        now = time.monotonic()
+        begun = True
+        one_more = done > ended
+        ended = done
+        if not (own.verbose and one_more) and (left is None or now - last < QUIET_INTERVAL_S):
             return
         last = now
-        note(f"{title}: {done} of {total}{'' if left is None else f', about {duration(left)} left'} ({what})")
+        tell(f"{title}: {done} of {total}{'' if left is None else f', about {duration(left)} left'} ({what})")
 
     yield report
 

@@ -57,7 +57,7 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     else:
         show_selection(result, str(out))
         warn_if_replaced(out, before, len(result.model.columns), result.noun)
-        files = RESULT_FILES if answer.verbose else ()
+        files = RESULT_FILES if answer().verbose else ()
     if files:
         say("wrote " + ", ".join(str(out / name) for name in files if (out / name).exists()))
 
@@ -69,7 +69,7 @@ def _show_list(result: TreesSelection) -> None:
     from sparserank.report.tables import comparison_table
 
     give(result.to_json(), [{"feature": name} for name in result.features])
-    if answer.format == TEXT and not answer.verbose:
+    if answer().format == TEXT and not answer().verbose:
         show_all(for_model_lines(result))
         return
     tables = [list_table(result), kept_table(result)]

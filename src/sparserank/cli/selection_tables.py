@@ -21,8 +21,8 @@ from sparserank.report.tables import (
     size_table,
     zeroed_table,
 )
+from sparserank.selection.claims import counted
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import counted
 from sparserank.selection.trees_selection import TreesSelection
 
 MAX_SIZES = 20  # features of the largest model in the table of sizes, or rows of the table of costs; the report has all
@@ -32,7 +32,7 @@ def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, 
     """Print a summary of the result; with --verbose, print everything: sizes, penalties with certificates, selected
     features with costs, comparison on test."""
     give(result.to_json(), [_flat(row) for row in result.facts["features"]])
-    if answer.format == TEXT and not answer.verbose:
+    if answer().format == TEXT and not answer().verbose:
         show_all(screen_lines(result, folder, most=most, width=width_of_screen(), k=k))
         return
     constant = ", ".join(result.constant_features)

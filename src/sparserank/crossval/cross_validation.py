@@ -4,7 +4,6 @@ without each fold, and the candidates from them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,18 +16,15 @@ from sparserank.crossval.feature_groups import FeatureGroups, each_alone
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitting import FittedPaths, Paths
 from sparserank.crossval.folded_paths import FoldedPaths
-from sparserank.crossval.stability import complementary_halves, sets_of
 from sparserank.crossval.tasks import FINAL, PathTask, with_starts_and_refits
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import without_entries
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import BoostedSteps, PathPlan, RuledMaker
+from sparserank.paths import PathPlan, RuledMaker
 from sparserank.paths.sizes import SizeOf
 from sparserank.workdir.pieces import WorkStore
-from sparserank.workdir.work import LaterWork, Progress
-
-OF_HALVES = 30  # features of steps on all queries, from which half-samples eliminate, or the chosen ones if more
+from sparserank.workdir.work import Progress
 
 
 class CrossValidation:
@@ -71,7 +67,7 @@ class CrossValidation:
             raise ValueError("candidates must be evaluated on queries; pass folds or valid.")
         self.feature_groups = feature_groups or each_alone(data.feature_names or range(data.n_features))
         self.by_cost = by_cost
-        self._size_of: SizeOf = self.feature_groups.costs_of if by_cost else self.feature_groups.counts_of
+        self.size_of: SizeOf = self.feature_groups.costs_of if by_cost else self.feature_groups.counts_of
         self._n_workers = n_workers
         self.works: dict[FeatureTransform, FoldedPaths] = {}
         unchanged: FoldedPaths | None = None  # the first work with the columns of the data
@@ -105,7 +101,7 @@ class CrossValidation:
     @property
     def objective(self) -> PairwiseObjective:
         """The loss on all training queries, under the first transform."""
-        return self.first.objectives([FINAL, *self.folds])[0][0]
+        return self.first.objectives([FINAL])[0][0]
 
     def fit(
         self,
@@ -116,7 +112,7 @@ class CrossValidation:
         progress: Progress | None = None,
         first: Sequence[PathTask] = (),
         look: Callable[[CandidateSet], str] | None = None,
-        later: LaterWork | None = None,
+        later: float = 0.0,
     ) -> CandidateSet:
         """Fit the paths of all tasks, except those that are in `store`, and return their candidates.
 
@@ -124,7 +120,7 @@ class CrossValidation:
             tasks    with different labels, under transforms of this object
             relaxed  models of each size are also tried relaxed
             first, look   once the paths of the tasks `first` are computed, progress reports what `look` says of them
-            later    work after the paths, for the time left
+            later    effort of the work after the paths, for the time left
         Warns
             ConvergenceWarning   solves missed their tolerance
         """
@@ -145,8 +141,8 @@ class CrossValidation:
     def _candidates(self, tasks: Sequence[PathTask], paths: Paths) -> CandidateSet:
         return CandidateSet(tasks, paths, self.fold if self.folds else None, self.feature_groups, self.by_cost)
 
-    def _paths(self, tasks: Sequence[PathTask], relaxed: bool, later: LaterWork | None = None) -> FittedPaths:
-        wanted = with_starts_and_refits(tasks, relaxed=relaxed, size_of=self._size_of)
+    def _paths(self, tasks: Sequence[PathTask], relaxed: bool, later: float = 0.0) -> FittedPaths:
+        wanted = with_starts_and_refits(tasks, relaxed=relaxed, size_of=self.size_of)
         return FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers, later)
 
     def without(self, candidate_set: CandidateSet, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
@@ -182,25 +178,3 @@ class CrossValidation:
             values[:, :, self.fold == fold if self.folds else slice(None)] = path.values
         warn_unsolved({("refits", fold): path for fold, path in refits.items()}, self.first.path_plan.tol)
         return values
-
-    def on_halves(
-        self, candidate_set: CandidateSet, c: Candidate, usable: np.ndarray, n_pairs: int, seed: int
-    ) -> dict[str, np.ndarray]:
-        """Run the maker and the size of a candidate on complementary halves of the usable queries (n_queries,) bool.
-        Steps eliminate from the features of their model of at most OF_HALVES features of all queries. Steps alone are
-        the teacher of a half. Returns `kept` (2 n_pairs, n_features) bool, the features in each half, and `statuses`,
-        how the solves ended."""
-        of_label = {t.label: t for t in with_starts_and_refits(list(candidate_set.tasks.values()))}
-        task = of_label[c.penalty]
-        start = None if task.start is None else of_label[task.start]
-        if isinstance(task.maker, BoostedSteps):
-            path = candidate_set.path(c.penalty)
-            enough = path.nnz <= max(OF_HALVES, len(candidate_set.features(c, FINAL)))
-            largest = path.support(int(np.where(enough, path.nnz, 0).argmax()))
-            others = np.setdiff1d(np.arange(self.data.n_features), largest)
-            task = replace(task, maker=replace(task.maker, drop=tuple(others.tolist())))
-        samples = complementary_halves(usable, n_pairs, seed)
-        work = self.works[candidate_set.transform(c)].taught_by_steps()
-        n_columns = len(candidate_set.features(c, FINAL))
-        supports, statuses = work.halves(task, samples, c.k, start, self._size_of, n_columns)
-        return {"kept": sets_of(supports, self.data.n_features), "statuses": np.array(statuses, dtype="U16")}

@@ -81,6 +81,10 @@ class FeatureGroups:
         names, costs = (*self.names, *columns), (*self.costs, *[1.0] * len(columns))
         return replace(self, names=names, costs=costs, of_feature=groups, sources=None)
 
+    def whole(self, features: np.ndarray, among: np.ndarray) -> np.ndarray:
+        """Some features, and those of their groups that are among others (ascending)."""
+        return among[np.isin(self._group[among], self._group[features])]
+
     def beyond(self, k: int | None, budget: float | None) -> tuple[int, ...]:
         """The features of groups that exceed k features or the budget on their own."""
         pairs = {*zip(self.of_feature, self.sources or range(len(self.of_feature)), strict=True)}

@@ -16,9 +16,9 @@ from sparserank.errors import DataFormatError, ParameterError
 from sparserank.number_checks import as_floats
 from sparserank.options import option
 from sparserank.paths import SizedMaker
-from sparserank.penalties import Penalty
+from sparserank.penalties import PENALTIES, Penalty
 from sparserank.penalties.by_name import DIRECTIONS, numbering
-from sparserank.penalties.groups import GROUPING, supports_groups
+from sparserank.penalties.groups import supports_groups
 from sparserank.penalties.rules import FeatureRules
 from sparserank.text import brief
 
@@ -179,8 +179,9 @@ def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker]) -> No
     makers = [p for p in penalties if isinstance(p, SizedMaker) and "feature_groups" in p.respects]
     unknown = next((p for p in penalties if p not in makers and not supports_groups(p)), None)
     if unknown is not None:
+        known = ", ".join(name for name, cls in PENALTIES.items() if supports_groups(cls()))
         raise ParameterError(
-            "feature_groups", f"are supported by the penalties {', '.join(GROUPING)} and best_k; got {unknown.name}."
+            "feature_groups", f"are supported by the penalties {known} and best_k; got {unknown.name}."
         )
     own = next((p for p in penalties if p.feature_groups is not None), None)
     if own is not None:

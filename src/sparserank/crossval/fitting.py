@@ -16,13 +16,13 @@ from sparserank.crossval.convergence import warn_unsolved
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform
 from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.path_files import packed, unpacked
-from sparserank.crossval.tasks import FINAL, PathTask, effort_of_trees
+from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.crossval.teachers import TEACHER, Tell, silent
 from sparserank.data.matrices import stored_bytes
 from sparserank.paths import PathResult, PathStarts
 from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.processes import kept_workers, run_pieces
-from sparserank.workdir.work import LaterWork, Progress, TimeLeft, Work
+from sparserank.workdir.work import Progress, TimeLeft, Work
 
 # Paths in lockstep, or all those of one task: with more, their document orders cost more than shared reads of X save.
 MAX_TOGETHER = 12
@@ -82,10 +82,10 @@ class FittedPaths:
         tasks: Sequence[PathTask],
         folds: Sequence[int],
         n_workers: int,
-        later: LaterWork | None = None,
+        later: float = 0.0,
     ) -> None:
         self.works, self.tasks, self.n_workers = works, tasks, n_workers
-        self._later = later or LaterWork(0.0)  # after the paths, for the time left
+        self._later = later  # effort of the work after the paths, for the time left
         self.pieces = {_name(t.key, f): replace(t, fold=f) for t in tasks for f in folds}
         self._folds = folds
 
@@ -135,19 +135,9 @@ class FittedPaths:
     def _teach(self, transform: FeatureTransform, store: WorkStore | None, tell: Tell = silent) -> None:
         """Have the teacher of a transform, if it has one, learn without each fold."""
         teacher = transform.teacher
-        if teacher is None or teacher.grades:
-            return
-        tell(TEACHER)
-        work, trees = self.works[transform], teacher.of_trees
-        work.teach(self._folds, store, tell)
-        if trees is not None:
-            self._later.effort -= len(self._folds) * effort_of_trees(work.data, trees.rival.settings)
-
-    @property
-    def _efforts(self) -> dict[str, float]:
-        """The effort of a path of each task."""
-        data = next(iter(self.works.values())).data
-        return {t.label: t.effort(data) for t in self.tasks}
+        if teacher is not None and not teacher.grades:
+            tell(TEACHER)
+            self.works[transform].teach(self._folds, store, tell)
 
     def kept(self, store: WorkStore) -> Paths | None:
         """The paths of an earlier run; None if one is missing."""
@@ -191,8 +181,9 @@ class FittedPaths:
 
     def _by_processes(self, waiting: Waiting, done: Paths, store: WorkStore | None, report: Report) -> Computed:
         labels = [label for label, paths in waiting.items() for _ in paths]
-        left = TimeLeft(labels, min(self.n_workers, len(labels)), self._efforts, self._later)
-        stages = self._stages(waiting, np.inf)
+        efforts = {t.label: t.effort for t in self.tasks}
+        left = TimeLeft(labels, min(self.n_workers, len(labels)), efforts, self._later)
+        first, *_ = stages = self._stages(waiting, np.inf)
         for stage in stages:
             self._teach(stage[0].transform, store, lambda what: report(what, left.seconds()))
             one = _OnePath(self.works[stage[0].transform].for_a_process())
@@ -202,16 +193,18 @@ class FittedPaths:
                     if outcome.error is not None:
                         raise outcome.error
                     task = stage[outcome.index]
-                    starts = stage is stages[0] and outcome.index < self.n_workers  # includes that of a worker
-                    left.finished(task.label, outcome.seconds, rough=starts)
+                    if stage is first and outcome.index < self.n_workers < len(stage):  # includes the start of a worker
+                        left.skip(task.label)
+                    else:
+                        left.finished(task.label, outcome.seconds)
                     yield task, outcome.result, outcome.seconds, left.seconds
 
     def _in_lockstep(self, waiting: Waiting, done: Paths, store: WorkStore | None, report: Report) -> Computed:
         each = {t.label: t.maker.n_points(self.works[t.transform].path_plan) for t in self.tasks}
         # The points of a stage share their time, so they are one kind, by the label of the first path.
-        stages, efforts = self._stages(waiting, MAX_TOGETHER), self._efforts
+        stages = self._stages(waiting, MAX_TOGETHER)
         points = [(stage[0].label, sum(each[t.label] for t in stage)) for stage in stages]
-        totals = [sum(efforts[t.label] for t in stage) for stage in stages]
+        totals = [sum(t.effort for t in stage) for stage in stages]
         of_point = {label: total / max(n, 1) for (label, n), total in zip(points, totals, strict=True)}
         left, work = TimeLeft([label for label, n in points for _ in range(n)], 1, of_point, self._later), None
         for stage, (kind, in_all) in zip(stages, points, strict=True):
@@ -225,8 +218,6 @@ class FittedPaths:
             paths = work([replace(_ready(t, done), tell=partial(points_of.one_more, t.label, t.fold)) for t in stage])
             seconds = (time.perf_counter() - began) / len(stage)
             left.drop(kind)
-            if kind in self._later.units:
-                self._later.units |= dict.fromkeys(labels, self._later.units[kind])
             for task, path in zip(stage, paths, strict=True):
                 yield task, path, seconds, left.seconds
         if work is not None and not work.data.is_stored:  # transforming features in memory again costs little

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from sparserank.crossval.choice import Candidate, Choice
-from sparserank.crossval.tree_rivals import LeftOut
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import row_sums
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.evaluation.rival_intervals import RivalIntervals, rival_intervals
 from sparserank.metrics import Metric
-from sparserank.workdir.pieces import WorkStore
-from sparserank.workdir.work import Progress
 
 
 @dataclass(frozen=True, eq=False)
 class Rival:
-    """values: (n_queries,) metric on the queries on which candidates are evaluated; n_features: those it reads; lacks:
-    those that it would read if the data had them."""
+    """A ranker that candidates are compared with, and that is never chosen.
+
+    n_features  number of features that it reads
+    values      (n_queries,) metric on the queries on which candidates are evaluated
+    scores      scores(True) of the documents of the test, scores(False) of those on which candidates are evaluated, in
+                the order of their rows, each by a ranker that has not seen them; None: not needed
+    lacks       features that it would read if the data had them
+    for_model   the value of `--for-model` that chooses features for it; '': there is none
+    """
 
     name: str
     n_features: int
     values: np.ndarray
+    scores: Callable[[bool], np.ndarray] | None = None
     lacks: tuple[str, ...] = ()
+    for_model: str = ""
 
     @property
     def mean(self) -> float:
@@ -67,67 +74,22 @@ class Rivals:
         return RivalDifference(c.mean - rival.mean, *self.intervals.interval(row, self.rivals.index(rival)))
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnSums(Mapping[str, np.ndarray]):
-    """Scores of documents by sums of columns, computed when they are asked for: those of dozens of formulas on millions
-    of documents would take more memory than the documents.
+def formulas_as_rivals(
+    judged: RankingDataset, test: RankingDataset | None, metric: Metric, columns: Mapping[str, Sequence[int]]
+) -> list[Rival]:
+    """Sums of columns as rivals; columns: {name: the columns that its formula adds}.
 
-    data     None: no documents and no scores
-    columns  {name: the columns that its formula adds}
+    Scores are computed when they are asked for: those of dozens of formulas on millions of documents would take more
+    memory than the documents.
     """
 
-    data: RankingDataset | None
-    columns: Mapping[str, Sequence[int]]
-    in_input_order: bool = False
+    def scores(added: Sequence[int], on_test: bool) -> np.ndarray:
+        data = test if on_test else judged
+        assert data is not None
+        return row_sums(data.X, added)
 
-    def __getitem__(self, name: str) -> np.ndarray:
-        if self.data is None:
-            raise KeyError(name)
-        X, columns = self.data.X, self.columns[name]
-        scores = row_sums(X, columns)
-        return self.data.to_input_order(scores) if self.in_input_order else scores
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.columns if self.data is not None else ())
-
-    def __len__(self) -> int:
-        return 0 if self.data is None else len(self.columns)
-
-
-@dataclass
-class Formulas:
-    """Sums of columns as rivals, with the interface of `RivalsOnFolds`.
-
-    judged    queries on which candidates are evaluated; test: test queries
-    columns   {name: the columns that its formula adds}
-    """
-
-    judged: RankingDataset
-    test: RankingDataset | None
-    metric: Metric
-    columns: Mapping[str, Sequence[int]]
-    rivals: dict[str, Rival] = field(default_factory=dict)
-    left_out: list[LeftOut] = field(default_factory=list)
-    n_pieces: int = 0
-
-    @property
-    def scores(self) -> ColumnSums:
-        return ColumnSums(self.judged, self.columns)
-
-    @property
-    def test_scores(self) -> ColumnSums:
-        return ColumnSums(self.test, self.columns, in_input_order=True)
-
-    @property
-    def for_model(self) -> dict[str, str]:
-        return {}
-
-    def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
-        """Evaluate all formulas."""
-        for name, scores in self.scores.items():
-            (values,) = per_query_values(scores, self.judged, [self.metric])
-            self.rivals[name] = Rival(name, len(self.columns[name]), values)
-        return list(self.rivals.values())
-
-    def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> None:
-        """None: a formula is not trained."""
+    rivals = []
+    for name, added in columns.items():
+        (values,) = per_query_values(scores(added, False), judged, [metric])
+        rivals.append(Rival(name, len(added), values, partial(scores, added)))
+    return rivals

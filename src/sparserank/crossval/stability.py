@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+
+from sparserank.crossval.candidate_set import CandidateSet
+from sparserank.crossval.choice import Candidate
+from sparserank.crossval.cross_validation import CrossValidation
+from sparserank.crossval.folded_paths import FOLD_TOL, steps_of
+from sparserank.crossval.tasks import FINAL, with_starts_and_refits
+from sparserank.crossval.teachers import labels_of
+from sparserank.execution import one_blas_thread
+from sparserank.paths import BoostedSteps, PathStarts
+from sparserank.paths.sizes import point_within
+from sparserank.solvers.lockstep import run_all
+
+OF_HALVES = 30  # features of steps on all queries, from which half-samples eliminate, or the chosen ones if more
+AT_ONCE = 10  # half-samples in lockstep
+AT_ONCE_DISTILLED = 2  # each has labels of its own, which take about 15 bytes a document
+MORE, MORE_OF_STARTS = 1.25, 2.0  # half-sample paths and their starts may end at these multiples of the size sought
 
 
 @dataclass(frozen=True)
@@ -62,6 +78,52 @@ def nogueira(kept: np.ndarray, n_features: int) -> float:
         return float("nan")
     variance = float((m / (m - 1) * share * (1.0 - share)).sum()) / n_features
     return 1.0 - variance / (size / n_features * (1.0 - size / n_features))
+
+
+def on_halves(
+    cv: CrossValidation, candidate_set: CandidateSet, c: Candidate, usable: np.ndarray, n_pairs: int, seed: int
+) -> dict[str, np.ndarray]:
+    """Run the maker and the size of a candidate on complementary halves of the usable queries (n_queries,) bool. Paths
+    end after MORE times the features sought, and the l1 paths that they start from after MORE_OF_STARTS times. Steps
+    eliminate from the features of their model of at most OF_HALVES features of all queries. Steps alone are the teacher
+    of a half.
+
+    Returns `kept` (2 n_pairs, n_features) bool, the features in each half, and `statuses`, how the solves ended.
+    """
+    work, teacher = cv.works[candidate_set.transform(c)], candidate_set.transform(c).teacher
+    of_label = {t.label: t for t in with_starts_and_refits(list(candidate_set.tasks.values()))}
+    task, n_sought = of_label[c.penalty], len(candidate_set.features(c, FINAL))
+    if isinstance(task.maker, BoostedSteps):
+        path = candidate_set.path(c.penalty)
+        enough = path.nnz <= max(OF_HALVES, n_sought)
+        largest = path.support(int(np.where(enough, path.nnz, 0).argmax()))
+        others = np.setdiff1d(np.arange(cv.data.n_features), largest)
+        task = replace(task, maker=replace(task.maker, drop=tuple(others.tolist())))
+    plan, of_starts = (
+        replace(work.path_plan, tol=FOLD_TOL, k=int(more * n_sought) + 2) for more in (MORE, MORE_OF_STARTS)
+    )
+    width = work.transform.shape.m
+    plan = replace(plan, enough=lambda point: cv.size_of(point.coef, width)[0] <= c.k)
+    kept, statuses = [], []
+    samples = complementary_halves(usable, n_pairs, seed)
+    n = AT_ONCE if teacher is None else AT_ONCE_DISTILLED
+    for own in (samples[i : i + n] for i in range(0, len(samples), n)):
+        with one_blas_thread():
+            labels = None
+            if teacher is not None:
+                labels = labels_of(work.graded(replace(teacher, trees=None), own), own, work.data)
+            objectives, scalings = work.on_queries(own, range(len(own)), ["one half"] * len(own), labels)
+            tasks = [task] * len(own)
+            if task.start is not None:
+                first = run_all([steps_of(of_label[task.start], o, of_starts) for o in objectives])
+                tasks = [replace(task, starts=PathStarts(p.alphas, p.sparse_coefs, p.losses)) for p in first]
+                statuses += [status for p in first for status in p.statuses]
+            paths = work.run([steps_of(t, o, plan) for t, o in zip(tasks, objectives, strict=True)], scalings)
+        for path in paths:
+            at = point_within(cv.size_of(path.sparse_coefs, path.width), path.ranks, c.k)
+            kept.append(np.zeros(0, dtype=np.int64) if at is None else path.support(at))
+            statuses += path.statuses
+    return {"kept": sets_of(kept, cv.data.n_features), "statuses": np.array(statuses, dtype="U16")}
 
 
 def complementary_halves(usable: np.ndarray, n_pairs: int, seed: int) -> np.ndarray:

@@ -6,17 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform
-from sparserank.crossval.trees import TreeSettings
-from sparserank.data.dataset import RankingDataset
 from sparserank.paths import PathStarts, PenaltyPath, RefitPath, RuledMaker
-from sparserank.paths.makers import l1_seconds
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
+from sparserank.penalties.rules import SIZE
 
-DISTILLED = 1.5  # time of a path from a teacher, relative to one of the same maker
+# Time of a path, relative to one of l1, as measured roughly; of a path from a teacher, relative to the same without.
+OF_STEPS, OF_SIZES, OF_CONCAVE, OF_REFITS, OF_RIDGE, DISTILLED = 5.0, 3.0, 1.5, 0.5, 0.3, 1.5
 FINAL = -1  # fold number of the final path, which is fitted to all training queries
 
 
@@ -45,22 +42,17 @@ class PathTask:
         teacher = self.transform.teacher
         return self.label if teacher is None else f"{self.label} {teacher.key}".rstrip()
 
-    def effort(self, data: RankingDataset) -> float:
+    @property
+    def effort(self) -> float:
         """Expected time of a path, relative to one of l1 on the same data; for the time left."""
-        effort = self.maker.effort(n_useful_docs(data), data.n_features)
+        rules = self.maker.rules
+        if rules.along == SIZE:
+            effort = OF_STEPS if rules.on_steps else OF_SIZES
+        elif self.maker.selects:
+            effort = 1.0 if self.maker.starts_from is None else OF_CONCAVE
+        else:
+            effort = OF_RIDGE if self.start is None else OF_REFITS
         return effort * (1.0 if self.transform.teacher is None else DISTILLED)
-
-
-def effort_of_trees(data: RankingDataset, settings: TreeSettings) -> float:
-    """Expected time of one training, relative to an l1 path on the same data, as measured; for the time left."""
-    return settings.seconds(data.n_docs) / l1_seconds(n_useful_docs(data), data.n_features)
-
-
-def n_useful_docs(data: RankingDataset) -> int:
-    """Number of documents in queries whose grades differ, at least 1."""
-    starts = data.query_ptr[:-1]
-    useful = np.maximum.reduceat(data.relevance, starts) > np.minimum.reduceat(data.relevance, starts)
-    return max(int(data.sizes[useful].sum()), 1)
 
 
 def refit_label(label: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,6 +35,13 @@ def silent(_: str) -> None:
     """Report nothing."""
 
 
+def labels_of(grades: Sequence[np.ndarray], used: np.ndarray, data: RankingDataset) -> list[np.ndarray]:
+    """(n_docs,) float64 labels from grades for each row of `used` (n, n_queries) bool: these, or the true labels if all
+    are 0 in the queries of the row."""
+    taught = [own[np.repeat(row, data.sizes)].any() for own, row in zip(grades, used, strict=True)]
+    return [own.astype(np.float64) if any_ else data.relevance for own, any_ in zip(grades, taught, strict=True)]
+
+
 class TeachingTrees:
     """The trees of a teacher: one ensemble for each set of queries, on the columns that our models may use.
 
@@ -63,10 +70,9 @@ class TeachingTrees:
         self.seed = seed
         self._fold, self._query_weight = fold, query_weight
         self._n_workers, self._n_threads = threads_of_trees(data, n_threads)
-        self.reason = _reason(rivals)
-        if self.reason:
+        self.reason, self._rival = _reason(rivals), rivals.rival
+        if self.reason or self._rival is None:
             return
-        (self._rival,) = rivals.trees
         self.rival = _under_rules(self._rival, rules, data)
         self._data = data
         n_trainings = 1 + len(np.unique(fold[fold >= 0]))
@@ -139,9 +145,9 @@ def _reason(rivals: TreeRivals) -> str:
     """Why the trees of the rival cannot teach; "" if they can."""
     if rivals.left_out:
         return rivals.left_out[0].reason
-    if not rivals.trees:
+    rival = rivals.rival
+    if rival is None:
         return f"of {option('rival', 'none')}" if tree_rivals.is_installed() else NOT_INSTALLED
-    (rival,) = rivals.trees
     if rival.lacks:
         return f"the data lack features of the rival ({listed(rival.lacks)})"
     objective = rival.settings.parameters["objective"]
@@ -175,13 +181,13 @@ class Teacher:
     """Teaches linear models an order of documents in place of the labels: that of boosted steps and, if there are
     any, of trees.
 
-    grades    (n_docs,) uint8 by the teacher of a set of queries, by the bytes of its mask
+    grades    {fold: (n_docs,) uint8 grades by the teacher of the queries without it}
     """
 
     maker: BoostedSteps
     bins: Bins
     trees: TeachingTrees | None = None
-    grades: dict[bytes, np.ndarray] = field(default_factory=dict)
+    grades: dict[int, np.ndarray] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "trees": None}
@@ -207,20 +213,20 @@ class Teacher:
         trees = self.of_trees
         return "" if trees is None else trees.key
 
-    def learn(
+    def graded(
         self,
-        rows: np.ndarray,
+        used: np.ndarray,
         scores: list[np.ndarray],
         query_ptr: np.ndarray,
         store: WorkStore | None = None,
         tell: Tell = silent,
-    ) -> None:
-        """Make the grades of each row of `rows` (n, n_queries) bool from the scores (n_docs,) of its steps and of
+    ) -> list[np.ndarray]:
+        """(n_docs,) grades for each row of `used` (n, n_queries) bool, from the scores (n_docs,) of its steps and of
         its trees: their sum, each standardised within the queries."""
         trees = self.of_trees
         if trees is not None:
             try:
-                others = trees.scores(rows, store, tell)
+                others = trees.scores(used, store, tell)
             except RunDirectoryError:  # it says nothing about the trees
                 raise
             except Exception as error:  # as with a rival, it must not end the job
@@ -228,14 +234,7 @@ class Teacher:
             else:
                 each = zip(scores, others, strict=True)
                 scores = [standardised(s, query_ptr) + standardised(other, query_ptr) for s, other in each]
-        for row, own in zip(rows, scores, strict=True):
-            self.grades[row.tobytes()] = grades_of(own, query_ptr)
-
-    def labels(self, row: np.ndarray, data: RankingDataset) -> np.ndarray:
-        """(n_docs,) float64 labels from the queries of a mask: the grades, or the true labels if all grades are 0."""
-        grades = self.grades[row.tobytes()]
-        taught = grades[np.repeat(row, data.sizes)].any()
-        return grades.astype(np.float64) if taught else data.relevance
+        return [grades_of(own, query_ptr) for own in scores]
 
     @property
     def record(self) -> Mapping[str, Any]:

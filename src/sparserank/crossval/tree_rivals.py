@@ -15,7 +15,7 @@ import numpy as np
 from sparserank.crossval import trees
 from sparserank.crossval.tree_columns import TreeColumns, categories_of, columns_of_table, is_text, places
 from sparserank.crossval.tree_files import read_tree_file, refuse_objective
-from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings, check_trees
+from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings, check_trees, saved_booster
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
 from sparserank.files import StrPath
@@ -52,9 +52,9 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class TreeRivals:
-    """trees: rivals to compare; left_out: rivals that cannot be compared; notes: on a file's settings."""
+    """rival: trees to compare; left_out: trees that cannot be compared; notes: on a file's settings."""
 
-    trees: tuple[TreeRival, ...] = ()
+    rival: TreeRival | None = None
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -76,10 +76,11 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
     if given is None or word == NO or (word == AUTO and not is_installed()):
         return TreeRivals()
     own = word in (AUTO, LIGHTGBM)
-    found = TreeRivals((default_rival(data, never),)) if own else _of_file(given, data, never)
+    found = TreeRivals(default_rival(data, never)) if own else _of_file(given, data, never)
     if word == AUTO and (not here or data.is_stored):
         return _none(found, "the training data are not in the memory of one process")
-    (rival,) = found.trees
+    rival = found.rival
+    assert rival is not None
     try:
         check_trees(data, rival.settings)
     except DataError as error:
@@ -97,7 +98,8 @@ def is_installed() -> bool:
 
 
 def _none(found: TreeRivals, reason: str) -> TreeRivals:
-    return TreeRivals((), tuple(LeftOut(rival.name, reason) for rival in found.trees), found.notes)
+    assert found.rival is not None
+    return TreeRivals(None, (LeftOut(found.rival.name, reason),), found.notes)
 
 
 def _of_file(given: Any, data: RankingDataset, never: Collection[int]) -> TreeRivals:
@@ -107,7 +109,7 @@ def _of_file(given: Any, data: RankingDataset, never: Collection[int]) -> TreeRi
         )
     rival, notes = rival_of_file(given, data, never)
     refuse_objective(given, rival.settings)
-    return TreeRivals((rival,), (), notes)
+    return TreeRivals(rival, (), notes)
 
 
 def is_file(given: Any) -> bool:
@@ -194,3 +196,25 @@ def rival_of_file(
     at = np.flatnonzero([c not in absent for c in used]) if features else allowed(used, data, never)
     table = TreeColumns(tuple(used), levels, absent)
     return TreeRival(name, settings, at, table, os.fspath(path), lacks), tuple(notes)
+
+
+def scores_of_saved(path: str | os.PathLike, data: RankingDataset) -> np.ndarray:
+    """(n_docs,) scores in the order of the input, as the trees give them.
+
+    Raises
+        DataError   LightGBM is missing, or the data lack a column or have it in another form
+    """
+    rival, _ = rival_of_file(path, data)
+    if rival.lacks:
+        raise DataError(f"{path}: needs {brief(', '.join(rival.lacks))}, which the data do not have; add the columns.")
+    lists = [values for values in read_tree_file(path).categories if values != tuple(range(len(values)))]
+    if len(lists) > len([known for known in rival.table.levels.values() if known]):
+        raise DataError(f"{path}: does not say to which columns its categories belong; give its scores instead.")
+    for name, known in rival.table.levels.items():
+        held = [value for value in data.column(name).tolist() if value is not None and value == value]
+        if held and set(held).isdisjoint(known):
+            there = brief(str(known[0])) if known else "a number"
+            raise DataError(
+                f"{path}: has {there} for {brief(name)} where the data have {brief(str(held[0]))}; convert it."
+            )
+    return data.to_input_order(saved_booster(path).predict(rival.table.of(data).X))

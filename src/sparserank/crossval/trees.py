@@ -242,6 +242,8 @@ class TreeData:
                 if seen is not None:
                     rows = np.flatnonzero(np.repeat(seen, self.data.sizes))
                     held = held.subset(rows.tolist(), params=parameters).construct()
+                # Categories were decided with the bins; before version 4.6, LightGBM would decide again, and refuse.
+                held.categorical_feature = "auto"
             booster = lightgbm.train(parameters, held, self.settings.n_trees, callbacks=[after_a_tree])
         except lightgbm.basic.LightGBMError as error:
             why = SOURCE_LINE.sub("", " ".join(str(error).split())).rstrip(" .")

@@ -6,16 +6,17 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from sparserank.crossval.rivals import Rival
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.teachers import TeachingTrees
-from sparserank.crossval.tree_rivals import LeftOut, TreeRival, TreeRivals
+from sparserank.crossval.tree_rivals import LeftOut, TreeRivals
 from sparserank.crossval.trees import TooSlow, TreeData, identity_of_trees, threads_of_trees
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
@@ -26,85 +27,6 @@ from sparserank.workdir.pieces import Reader, WorkStore, checked
 from sparserank.workdir.work import Progress, Work
 
 Arrays = dict[str, np.ndarray]
-
-
-class RivalsOnFolds(Protocol):
-    """Rivals on the folds of a selection; each has scores of queries that it has not seen.
-
-    scores       {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
-                 documents, in the order of the input
-    rivals       {name: rival}, of those that finished
-    for_model    {name: the value of --for-model for it}, of those that have one
-    n_pieces     number of pieces of work
-    """
-
-    rivals: dict[str, Rival]
-    left_out: list[LeftOut]
-
-    @property
-    def scores(self) -> Mapping[str, np.ndarray]: ...
-
-    @property
-    def test_scores(self) -> Mapping[str, np.ndarray]: ...
-
-    @property
-    def for_model(self) -> dict[str, str]: ...
-
-    @property
-    def n_pieces(self) -> int: ...
-
-    def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
-        """The rivals that finished within their time; pieces in `store` are reused."""
-        ...
-
-    def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
-        """(n_queries,) metric of a rival that is trained again on some features of each fold, or None."""
-        ...
-
-
-@dataclass
-class TreesOfRival:
-    """A piece of work: train the trees of a rival without fold f, and score the queries of that fold ('scores'). If f
-    is FINAL, the trees are trained on all training queries and score each data set of `unseen`, by name. 'by_gain': the
-    columns that the trees use, by total gain. Folds with the same columns share one `TreeData`; taught: the same
-    trees, if they have taught: they are not trained again."""
-
-    data: RankingDataset
-    fold: np.ndarray
-    query_weight: np.ndarray | None
-    unseen: dict[str, RankingDataset]
-    seed: int
-    n_threads: int
-    taught: TeachingTrees | None = None
-    stopped: threading.Event = field(default_factory=threading.Event)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _held: dict[bytes, TreeData] = field(default_factory=dict)
-
-    def __call__(self, rival: TreeRival, f: int, columns: np.ndarray, seconds: float) -> Arrays:
-        """Train and score; raise TooSlow after so many seconds, or once `stopped` is set."""
-        end = time.perf_counter() + seconds
-
-        def in_time() -> bool:
-            return time.perf_counter() < end and not self.stopped.is_set()
-
-        held = self._data(rival, columns)
-        if f == FINAL:
-            trees = held.fit(in_time=in_time)
-            out = {name: trees.scores(data.X) for name, data in self.unseen.items()}
-        else:
-            trees = held.fit(self.fold != f, self.seed + f, in_time)
-            out = {"scores": trees.scores(self.data.take_queries(np.flatnonzero(self.fold == f)).X)}
-        return {**out, "by_gain": trees.by_gain(used=True)}
-
-    def _data(self, rival: TreeRival, columns: np.ndarray) -> TreeData:
-        with self._lock:
-            key = columns.tobytes()
-            if self.taught is not None and np.array_equal(columns, self.taught.rival.columns):
-                return self.taught.held
-            if key not in self._held:
-                more: dict[str, Any] = {"query_weight": self.query_weight, "n_threads": self.n_threads}
-                self._held[key] = TreeData(self.data, columns, rival.settings, self.seed, **more)
-            return self._held[key]
 
 
 @dataclass
@@ -118,10 +40,9 @@ class TreesOnFolds:
     seconds       time limit of each rival for all its folds
     teacher       trees that learn on the same folds before, or None
     required      an error ends the job, because the job is about the trees
-    scores        {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
-                  documents, in the order of the input
+    left_out      trees that are not compared, and why
     sources       the column of the table that each feature is made from
-    rivals        {name: rival}, of those that finished; by_gain: {name: {fold: columns by total gain}}
+    by_gain       {fold: columns of the trees of the rival by total gain}
     """
 
     fold: np.ndarray
@@ -137,60 +58,56 @@ class TreesOnFolds:
     teacher: TeachingTrees | None = None
     required: bool = False
     left_out: list[LeftOut] = field(default_factory=list)
-    test_scores: dict[str, np.ndarray] = field(default_factory=dict)
-    scores: dict[str, np.ndarray] = field(default_factory=dict)
-    rivals: dict[str, Rival] = field(default_factory=dict)
-    by_gain: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
+    by_gain: dict[int, np.ndarray] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.left_out.extend(self.trees.left_out)
         self.sources = self.data.sources
-        for rival in self.trees.trees:  # there is at most one
-            try:
-                table = rival.table.learned(self.data)
-                data = table.of(self.data) if self.teacher is None else self.teacher.of_table
-                judged = data if self.judged is self.data else table.of(self.judged)
-                test = None if self.test is None else table.of(self.test)
-            except DataError as error:  # some of the data lack a column
-                self._leave_out(rival, str(error).rstrip("."))
-                self.trees = TreeRivals()
-            else:
-                self.data, self.judged, self.test = data, judged, test
+        rival = self.trees.rival
+        if rival is None:
+            return
+        try:
+            table = rival.table.learned(self.data)
+            data = table.of(self.data) if self.teacher is None else self.teacher.of_table
+            judged = data if self.judged is self.data else table.of(self.judged)
+            test = None if self.test is None else table.of(self.test)
+        except DataError as error:  # some of the data lack a column
+            self._leave_out(str(error).rstrip("."))
+            self.trees = TreeRivals()
+        else:
+            self.data, self.judged, self.test = data, judged, test
 
     @property
     def folds(self) -> list[int]:
         return sorted(set(self.fold[self.fold >= 0].tolist()))
 
     @property
-    def for_model(self) -> dict[str, str]:
-        """{name of a rival: the value of --for-model for it}"""
-        return {rival.name: rival.for_model for rival in self.trees.trees}
-
-    @property
     def n_pieces(self) -> int:
-        return len(self.trees.trees) * len(self._folds)
+        return 0 if self.trees.rival is None else len(self._folds)
 
     def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
-        """The rivals that finished within their time; pieces in `store` are reused."""
-        for rival, of_fold in self._scored(
-            {rival: dict.fromkeys(self._folds, rival.columns) for rival in self.trees.trees}, store, progress
-        ):
-            if self.test is not None:
-                self.test_scores[rival.name] = self.test.to_input_order(of_fold[FINAL]["test"])
-            scores = self.scores[rival.name] = self._judged(of_fold)
-            self.by_gain[rival.name] = {f: arrays["by_gain"] for f, arrays in of_fold.items()}
-            self.rivals[rival.name] = Rival(rival.name, len(rival.columns), self._values(scores), rival.lacks)
-        return list(self.rivals.values())
+        """The rival, if there is one that finishes within its time; pieces in `store` are reused."""
+        rival = self.trees.rival
+        if rival is None:
+            return []
+        found = self._scored({rival.name: dict.fromkeys(self._folds, rival.columns)}, store, progress)
+        if not found:
+            return []
+        of_fold = found[rival.name]
+        self.by_gain = {f: arrays["by_gain"] for f, arrays in of_fold.items()}
+        scores = partial(self._scores, of_fold)
+        values = self._values(scores(False))
+        return [Rival(rival.name, len(rival.columns), values, scores, rival.lacks, rival.for_model)]
 
-    def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
-        """(n_queries,) metric of the trees of a rival on some features of each fold; None if they do not finish within
-        their time, or if the trees do not have all of these features."""
+    def on_features(self, features: Mapping[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
+        """(n_queries,) metric of the trees of the rival on some features of each fold; None if they do not finish
+        within their time, or if the trees do not have all of these features."""
         used = {self.sources[j] for own in features.values() for j in own.tolist()}
-        if not used.issubset(self.data.names):
+        if self.trees.rival is None or not used.issubset(self.data.names):
             return None
-        lists = {name: {f: self.columns_of(own) for f, own in features.items()}}
-        return self.on_lists(name, lists, store, None).get(name)
+        name = self.trees.rival.name
+        return self.on_lists({name: {f: self.columns_of(own) for f, own in features.items()}}, store, None).get(name)
 
     def columns_of(self, features: np.ndarray) -> np.ndarray:
         """The numbers of the columns of trees of which these features are made, in ascending order."""
@@ -198,17 +115,11 @@ class TreesOnFolds:
         return np.flatnonzero([name in needed for name in self.data.names])
 
     def on_lists(
-        self,
-        name: str,
-        lists: Mapping[str, Mapping[int, np.ndarray]],
-        store: WorkStore | None,
-        progress: Progress | None,
+        self, lists: Mapping[str, Mapping[int, np.ndarray]], store: WorkStore | None, progress: Progress | None
     ) -> dict[str, np.ndarray]:
-        """{list: (n_queries,) metric of the trees of a rival on its features of each fold}, of those that finish."""
-        (rival,) = (r for r in self.trees.trees if r.name == name)
-        folds = self.folds or [FINAL]
-        columns = {replace(rival, name=own): {f: features[f] for f in folds} for own, features in lists.items()}
-        return {r.name: self._values(self._judged(found)) for r, found in self._scored(columns, store, progress)}
+        """{list: (n_queries,) metric of the trees of the rival on its columns of each fold}, of those that finish."""
+        found = self._scored(lists, store, progress)
+        return {name: self._values(self._scores(of_fold, on_test=False)) for name, of_fold in found.items()}
 
     # -- training and scoring ----------------------------------------------------------------------------------------
 
@@ -219,69 +130,105 @@ class TreesOnFolds:
 
     def _scored(
         self,
-        columns: Mapping[TreeRival, Mapping[int, np.ndarray]],
+        lists: Mapping[str, Mapping[int, np.ndarray]],
         store: WorkStore | None,
         progress: Progress | None,
-    ) -> list[tuple[TreeRival, dict[int, Arrays]]]:
-        """[(rival, {fold: piece of work})], for the rivals that finish; columns: {rival: {fold: columns}}."""
-        n_workers, n_threads = threads_of_trees(self.data, self.n_threads)
+    ) -> dict[str, dict[int, Arrays]]:
+        """{list: {fold: piece of work}}, of the lists whose trees finish; lists: {list: {fold: columns}}."""
+        assert self.trees.rival is not None
+        n_workers, _ = threads_of_trees(self.data, self.n_threads)
         unseen = {"judged": self.judged} if not self.folds else {}
         if self.test is not None:
             unseen["test"] = self.test
-        names = {(r, f): self._name(r, f, own, unseen) for r, of_fold in columns.items() for f, own in of_fold.items()}
-        kinds = {name: rival.name for (rival, _), name in names.items()}
-        columns_of = {name: columns[rival][f] for (rival, f), name in names.items()}
+        # The pieces of work: the same columns on the same fold are one.
+        pieces = {(name, f): self._name(f, own, unseen) for name, of in lists.items() for f, own in of.items()}
+        columns = {piece: lists[name][f] for (name, f), piece in pieces.items()}
         n_docs = np.bincount(np.repeat(self.fold, self.data.sizes) - FINAL)  # index 0 is FINAL
-        expected = {
-            name: {
-                **({n: d.n_docs for n, d in unseen.items()} if f == FINAL else {"scores": int(n_docs[f - FINAL])}),
-                "by_gain": None,
-            }
-            for (rival, f), name in names.items()
-        }
+        of_final = {n: d.n_docs for n, d in unseen.items()}
+        sizes = {p: of_final if f == FINAL else {"scores": int(n_docs[f - FINAL])} for (_, f), p in pieces.items()}
 
-        def held(name: str, arrays: Arrays) -> Arrays:
-            known = expected[name].items()
-            checked(arrays, **{what: ("iu" if what == "by_gain" else "f", (n,)) for what, n in known})
-            if not np.isin(arrays["by_gain"], columns_of[name]).all():
+        def held(piece: str, arrays: Arrays) -> Arrays:
+            checked(arrays, by_gain=("iu", (None,)), **{what: ("f", (n,)) for what, n in sizes[piece].items()})
+            if not np.isin(arrays["by_gain"], columns[piece]).all():
                 raise ValueError("by_gain has a column that the trees do not have")
             return arrays
 
+        kinds = {piece: name for (name, _), piece in pieces.items()}
         keeper = None if store is None else Reader(store, held)
         work: Work[Arrays] = Work(kinds, keeper=keeper, n_workers=n_workers, progress=progress)
-        out = []
-        for rival, of_fold in columns.items():
-            own = {names[rival, f]: f for f in of_fold}
-            taught = self.teacher if self.teacher is not None and self.teacher.are_shared else None
-            task = TreesOfRival(self.data, self.fold, self.query_weight, unseen, self.seed, n_threads, taught)
-            share = self.seconds / math.ceil(len(own) / n_workers)
+        out = {}
+        for name, of_fold in lists.items():
+            own = {pieces[name, f]: f for f in of_fold}
+            share, stopped = self.seconds / math.ceil(len(own) / n_workers), threading.Event()
             try:
+                each = self._held([columns[piece] for piece in own if piece not in work.done])
                 work.run(
-                    task,
-                    {name: (rival, f, of_fold[f], share) for name, f in own.items()},
-                    {name: f"{rival.name} {_what(f)}" for name, f in own.items()},
+                    partial(self._trained, each, unseen, share, stopped),
+                    {piece: (columns[piece], f) for piece, f in own.items()},
+                    {piece: f"{name} {_what(f)}" for piece, f in own.items()},
                     processes=False,
                 )
             except TooSlow:
-                self._leave_out(rival, f"training took longer than {self.seconds:g} s")
+                self._leave_out(f"training took longer than {self.seconds:g} s")
             except Exception as error:  # an error in a mere comparison must not end the job
                 if self.required:
                     raise
-                self._leave_out(rival, str(error).rstrip(".") or type(error).__name__)
+                self._leave_out(str(error).rstrip(".") or type(error).__name__)
             else:
-                out.append((rival, {f: work.results[name] for name, f in own.items()}))
-            finally:  # neither the next rival nor an interrupt should wait for trees that are no longer needed
-                task.stopped.set()
+                out[name] = {f: work.results[piece] for piece, f in own.items()}
+            finally:  # neither the next list nor an interrupt should wait for trees that are no longer needed
+                stopped.set()
         return out
 
-    def _leave_out(self, rival: TreeRival, reason: str) -> None:
-        if all(left.name != rival.name for left in self.left_out):
-            self.left_out.append(LeftOut(rival.name, reason))
+    def _held(self, sets: Sequence[np.ndarray]) -> dict[bytes, TreeData]:
+        """What the trees of the rival learn from, by the columns that they use: that of the teacher, if it has trained
+        the same trees."""
+        assert self.trees.rival is not None
+        _, n_threads = threads_of_trees(self.data, self.n_threads)
+        more: dict[str, Any] = {"query_weight": self.query_weight, "n_threads": n_threads}
+        taught, out = self.teacher, {}
+        for columns in sets:
+            if taught is not None and taught.are_shared and np.array_equal(columns, taught.rival.columns):
+                out[columns.tobytes()] = taught.held
+            elif columns.tobytes() not in out:
+                settings = self.trees.rival.settings
+                out[columns.tobytes()] = TreeData(self.data, columns, settings, self.seed, **more)
+        return out
 
-    def _judged(self, of_fold: Mapping[int, Arrays]) -> np.ndarray:
-        """The scores of all documents on which candidates are evaluated, each by trees that have not seen it."""
-        if not self.folds:
-            return of_fold[FINAL]["judged"]
+    def _trained(
+        self,
+        each: Mapping[bytes, TreeData],
+        unseen: Mapping[str, RankingDataset],
+        seconds: float,
+        stopped: threading.Event,
+        columns: np.ndarray,
+        f: int,
+    ) -> Arrays:
+        """A piece of work: train trees on some columns without fold f, and score the queries of that fold ('scores').
+        If f is FINAL, they are trained on all training queries and score each data set of `unseen`, by name. 'by_gain':
+        the columns that the trees use, by total gain. Raise TooSlow after so many seconds, or once `stopped` is set."""
+        end, held = time.perf_counter() + seconds, each[columns.tobytes()]
+
+        def in_time() -> bool:
+            return time.perf_counter() < end and not stopped.is_set()
+
+        if f == FINAL:
+            trees = held.fit(in_time=in_time)
+            out = {name: trees.scores(data.X) for name, data in unseen.items()}
+        else:
+            trees = held.fit(self.fold != f, self.seed + f, in_time)
+            out = {"scores": trees.scores(self.data.take_queries(np.flatnonzero(self.fold == f)).X)}
+        return {**out, "by_gain": trees.by_gain(used=True)}
+
+    def _leave_out(self, reason: str) -> None:
+        if not self.left_out and self.trees.rival is not None:
+            self.left_out.append(LeftOut(self.trees.rival.name, reason))
+
+    def _scores(self, of_fold: Mapping[int, Arrays], on_test: bool) -> np.ndarray:
+        """The scores of all documents on which candidates are evaluated, or of the test, each by trees that have not
+        seen it."""
+        if on_test or not self.folds:
+            return of_fold[FINAL]["test" if on_test else "judged"]
         data, judged = self.data, self.judged
         sizes = data.sizes
         fold = np.repeat(self.fold, sizes)
@@ -299,7 +246,9 @@ class TreesOnFolds:
         (values,) = per_query_values(scores, self.judged, [self.metric])
         return np.asarray(values)
 
-    def _name(self, rival: TreeRival, f: int, columns: np.ndarray, unseen: dict[str, RankingDataset]) -> str:
+    def _name(self, f: int, columns: np.ndarray, unseen: Mapping[str, RankingDataset]) -> str:
+        rival = self.trees.rival
+        assert rival is not None
         depends: list[Any] = [rival.settings, columns.tolist(), rival.table.names, rival.table.levels]
         depends += [identity_of_trees(), self.seed]
         depends += [(name, data_hash(data)) for name, data in unseen.items()] if f == FINAL else []

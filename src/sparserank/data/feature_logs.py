@@ -21,7 +21,11 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.responses import (
+from sparserank.data.tables.batches import BATCH_ROWS, Table
+from sparserank.data.text_lines import readable, unzipped
+from sparserank.errors import DataFormatError
+from sparserank.files import StrPath
+from sparserank.requests.responses import (
     NO_CLAUSES,
     OF_SOLR,
     RESPONSE,
@@ -35,10 +39,6 @@ from sparserank.data.responses import (
     refuse_other,
     tell,
 )
-from sparserank.data.tables.batches import BATCH_ROWS, Table
-from sparserank.data.text_lines import readable, unzipped
-from sparserank.errors import DataFormatError
-from sparserank.files import StrPath
 from sparserank.strict_json import of_pairs
 from sparserank.text import brief, listed
 

@@ -17,7 +17,6 @@ from sparserank.data.feature_logs import LogTable, log_names
 from sparserank.data.letor.reader import TextRows
 from sparserank.data.letor.side_files import side_weights, warn_of_others
 from sparserank.data.reading import Reading
-from sparserank.data.responses import Scored
 from sparserank.data.store.opening import StoreRows, is_store
 from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import open_table
@@ -25,6 +24,7 @@ from sparserank.data.tables.reader import TableRows
 from sparserank.data.text_lines import no_such_file, unzipped
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.files import StrPath
+from sparserank.requests.responses import Scored
 
 HEAD_BYTES = 1 << 16
 TABLES = ("parquet", "arrow", "folder", "csv")

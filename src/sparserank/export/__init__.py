@@ -7,16 +7,16 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.export import boosts, elasticsearch, lucene, onnx_graph, python_code, ranklib, solr, sql, trees, vespa
 from sparserank.export.engine import Engine, Files, Options
-from sparserank.export.search_query import read_search_query
 from sparserank.export.terms import offset_of, sum_of
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import REQUEST
-from sparserank.options import option
+from sparserank.options import Choice, option
+from sparserank.options.arguments import LATER, check_arguments
 from sparserank.options.selection import REQUESTS
-from sparserank.text import brief
+from sparserank.requests.search_query import read_search_query
 
 ENGINES: dict[str, Engine] = {
     engine.name: engine
@@ -98,8 +98,10 @@ def export(
 
     Raises
     ------
+    ParameterError
+        The format is unknown or has no such option, or the value of an option cannot be used.
     DataError
-        The format is unknown, or it cannot express the model or an option; the message contains the remedy.
+        The format cannot express the model; the message contains the remedy.
 
     Notes
     -----
@@ -111,35 +113,29 @@ def export(
     with two exceptions: solr, elasticsearch, opensearch and ranklib have no intercept, and the precision is that of the
     engine (mostly float32).
     """
-    if not isinstance(to, str) or to not in ENGINES:
-        raise DataError(f"there is no export to {brief(str(to))}; known formats: {', '.join(ENGINES)}.")
-    if features is not None and not isinstance(features, Mapping):
-        raise DataError(
-            f"features must map feature names to their definitions in the engine; got {brief(str(features))}."
-        )
-    added, shifted = offset_of(model, offset), bool(offset)
+    check_arguments(export, locals(), to=Choice(tuple(ENGINES)), offset=LATER)
+    added = offset_of(model, offset)
+    shifted = bool(offset)
+    engine = ENGINES[to]
+    of_request = engine.boosts and REQUEST in model.parameters
     if shifted and sigmoid:
-        raise DataError(f"{option('offset')} and {option('sigmoid')} exclude each other; set only one of them.")
+        raise ParameterError("sigmoid", f"cannot be combined with {option('offset')}; leave one of them out.")
     if wide and to != "onnx":
-        raise DataError(f"{option('wide')} applies only to onnx; leave it out for {to}.")
-    if query is not None and not (to in REQUESTS and REQUEST in model.parameters):
-        raise DataError(
-            f"{option('query')} applies to the boosts of a request ({', '.join(REQUESTS)}) that was "
-            "given to select, too."
-        )
-    if not name or not isinstance(name, str):
-        raise DataError("name must be a non-empty string.")
-    engine, of = ENGINES[to], sum_of(model)
-    if engine.boosts and query is None and REQUEST in model.parameters:
-        raise DataError(
-            f"weights are boosts of the request that was given to select; export to {' or '.join(REQUESTS)}, and give "
-            f"it again ({option('query')})."
-        )
-    request = None if query is None else read_search_query(query)
-    if request is not None:
+        raise ParameterError("wide", f"applies only to onnx; leave it out for {to}.")
+    if query is not None and not of_request:
+        known = ", ".join(REQUESTS)
+        raise ParameterError("query", f"applies to the boosts of a request ({known}) that was given to select, too.")
+    if query is None and of_request:
+        raise ParameterError("query", "is needed: weights are boosts of the request that was given to select.")
+    if not name:
+        raise ParameterError("name", "must be a non-empty string.")
+    of = sum_of(model)
+    request = None
+    if query is not None:
+        request = read_search_query(query)
         request.check_engine(to)
-    if request is not None and _boosts(request.listed) != _boosts(model.parameters[REQUEST]):
-        raise DataError(f"{request.place}: has other clauses or boosts than the request that select had.")
+        if _boosts(request.listed) != _boosts(model.parameters[REQUEST]):
+            raise DataError(f"{request.place}: has other clauses or boosts than the request that select had.")
     options = Options(name, features, normalizers, added, sigmoid, filled, wide, shifted, request)
     engine.check(of, options)
     return engine.write(of, options)
@@ -155,7 +151,8 @@ def export_command(model: RankingModel, place: str, to: str, request: Any = None
 
     request   the file of the search request that select had
     """
-    engine, defined = ENGINES[to], " --features FILE" if to in NEED_DEFINITIONS else ""
+    engine = ENGINES[to]
+    defined = " --features FILE" if to in NEED_DEFINITIONS else ""
     file = shlex.quote(request) if isinstance(request, str) else "FILE"
     defined = f" --query {file}" if engine.boosts and REQUEST in model.parameters else defined
     try:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparserank.data.responses import REST
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.linear_weights import json_text
 from sparserank.export.terms import Sum
+from sparserank.requests.responses import REST
 from sparserank.text import brief
 from sparserank.transforms import NONE
 
 
 def boosts(of: Sum, options: Options) -> Files:
     """Write query.json, the request with new boosts; without a request, boosts.json: {clause: factor of its boost}."""
-    options.refuse(
-        "a request is a sum of its clauses", "sigmoid", "offset", "normalizers", "features", "filled", "shifted"
-    )
+    options.refuse("a request is a sum of its clauses", "sigmoid", "offset", "normalizers", "features", "filled")
     weights = {t.name: t.slope for t in of.terms}
     if odd := next((name for name, weight in weights.items() if weight < 0), None):
         raise DataError(
@@ -33,4 +31,5 @@ def boosts(of: Sum, options: Options) -> Files:
 
 
 ENGINE = Engine("elasticsearch-query", "a request", boosts, transforms=(NONE,), takes_zero=True, boosts=True)
-OPENSEARCH, SOLR = replace(ENGINE, name="opensearch-query"), replace(ENGINE, name="solr-query")
+OPENSEARCH = replace(ENGINE, name="opensearch-query")
+SOLR = replace(ENGINE, name="solr-query")

@@ -21,7 +21,8 @@ from sparserank.options import option
 from sparserank.text import brief
 from sparserank.transforms import NONE
 
-MUSTACHE, DERIVED = "mustache", "derived_expression"
+MUSTACHE = "mustache"
+DERIVED = "derived_expression"
 VARIABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # a variable of an expression: a feature name
 ONE = "1"  # the derived feature whose weight is the constant
 NORMALIZERS = {MINMAX: "minmax", L2: "l2_norm"}
@@ -44,7 +45,10 @@ def elasticsearch(of: Sum, options: Options) -> Files:
         f"the plugin's model/linear has no link function; {option('offset')} keeps scores positive", "sigmoid"
     )
     names = Names(t.name for t in of.terms)
-    given, derived, weights, norms = [], [], {}, {}
+    given = []
+    derived = []
+    weights = {}
+    norms = {}
     for t in of.terms:
         base = weighed = _base(t, names, options)
         if t.kind != NONE:
@@ -125,7 +129,8 @@ OPENSEARCH = replace(ENGINE, name="opensearch")
 def elasticsearch_fusion(formula: FusionFormula, name: str) -> Files:
     """The body of a search request, with placeholders for what is not known of each retriever. The rrf of equal weights
     is written without them, as all versions take it; as rrf needs two retrievers, one alone stands for itself."""
-    norm, children = formula.norm, [_retriever(term, formula.depth) for term in formula.terms]
+    norm = formula.norm
+    children = [_retriever(term, formula.depth) for term in formula.terms]
     plain = norm.name == RRF and equal_weights(formula)
     kind: dict[str, Any] = {"retrievers": children, "rank_window_size": formula.depth}
     if not plain:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.errors import DataError
-from sparserank.export.search_query import SearchQuery
+from sparserank.errors import DataError, ParameterError
 from sparserank.export.terms import Sum, shown
 from sparserank.model.feature import Feature
 from sparserank.options import option
 from sparserank.options.selection import TREES
+from sparserank.requests.search_query import SearchQuery
 from sparserank.text import brief
 from sparserank.transforms import KINDS, LOG, NONE
 
@@ -47,10 +47,10 @@ class Options:
     query: SearchQuery | None = None
 
     def refuse(self, why: str, *names: str) -> None:
-        """Raise DataError if one of these options is set."""
+        """Raise ParameterError if one of these options is set."""
         asked = next((n for n in names if getattr(self, n)), None)
         if asked is not None:
-            raise DataError(f"{why}: {asked} cannot be written; leave it out.")
+            raise ParameterError(asked, f"cannot be written ({why}); leave it out.")
 
 
 @dataclass(frozen=True)
@@ -132,9 +132,10 @@ class Engine:
             given = [] if term.missing is None or '"modifier' in text or '"factor' in text else MISSING.findall(text)
             wrong = next((value for value in given if np.float32(value) != np.float32(term.missing)), None)
             if wrong is not None:
-                raise DataError(
-                    f"features: the definition of {brief(term.name)} gives {wrong} for a missing value, but the model "
-                    f"takes {term.missing!r}; write {term.missing!r} there."
+                raise ParameterError(
+                    "features",
+                    f"The definition of {brief(term.name)} gives {wrong} for a missing value, but the model takes "
+                    f"{term.missing!r}; write {term.missing!r} there.",
                 )
 
     def _refuse(self, term: Feature) -> None:

@@ -67,7 +67,8 @@ class QueryExplanation:
         ]
 
     def _step(self, j: int, i: int) -> tuple[float | None, float | None] | None:
-        steps, value = self.steps.get(self.features[j]), self.values[i, j]
+        steps = self.steps.get(self.features[j])
+        value = self.values[i, j]
         return None if steps is None or isinstance(value, str) else steps.step_of(value)
 
     def _place(self, document: str) -> int:

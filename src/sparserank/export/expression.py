@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sparserank.bins import StepFunction
-from sparserank.errors import DataError
+from sparserank.errors import ParameterError
 from sparserank.export.terms import MISSING_FROM, Sum, contribution, is_fine, rise, where_missing
 from sparserank.model.feature import Feature
 from sparserank.text import brief
@@ -24,44 +23,86 @@ QUOTES = "'\"`"
 # languages differ in where quotes end. `$$` and `$name$` are quotes in PostgreSQL.
 FORBIDDEN = re.compile(r"--|/\*|;|(?<![\w$])\$\w*\$|[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
-SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 its 1
+# where log(1 + x) would lose digits, and x * x + 1 its 1
+SMALL = 1e-4
+LARGE = 1e8
 TINY = 1e-100  # whose square is a number, and which changes no x * x + 1
 
 
-def number(value: float) -> str:
-    """The shortest text that parses as this number; in brackets if negative."""
-    text = repr(float(value))
-    return f"({text})" if value < 0 else text
-
-
-@dataclass(frozen=True)
 class Dialect:
-    """The syntax of a language; each function takes and returns text.
+    """The syntax of a language: methods take and return text. Each language declares what differs.
 
-    variable   the variable of a feature name; raises DataError if the language has no such variable
-    log        (x, fine): sign(x) log(1 + |x|); fine: whether it must keep its digits near 0
-    asinh      (x, c, fine): asinh(x / c) with a constant c > 0, likewise
-    case       (condition, yes, no): yes where the condition holds, else no
-    given      (x, value, other): `value` if the feature x is not missing, else `other`, or no score if that is None
-    real       a feature as a number of double precision
-    boolean    (x, yes, no, other): likewise of a feature that was a boolean in training; None: it is a number
-    exp        e^x; number: a constant
-    equals     (x, text): the condition that a column is this text, "" for none; None: the language has no texts
-    comments   tokens that begin a comment outside quotes
+    engine         its name in messages
+    ln, size, one  the functions log x and |x|, and the constant 1
+    comments       tokens that begin a comment outside quotes
+    has_texts, has_booleans   whether columns may be texts, and truth values that are no numbers
     """
 
     engine: str
-    variable: Callable[[str], str]
-    log: Callable[[str, bool], str]
-    asinh: Callable[[str, float, bool], str]
-    case: Callable[[str, str, str], str]
-    given: Callable[[str, str, str | None], str]
-    real: Callable[[str], str] = str
-    exp: Callable[[str], str] = lambda x: f"exp({x})"
-    number: Callable[[float], str] = number
-    equals: Callable[[str, str], str] | None = None
-    boolean: Callable[[str, str, str, str | None], str] | None = None
+    ln = "log"
+    size = "abs"
+    one = "1"
     comments: tuple[str, ...] = ("#",)
+    has_texts = False
+    has_booleans = False
+
+    def variable(self, name: str) -> str:
+        """The variable of a feature; raises DataError if the language has no such variable."""
+        raise NotImplementedError
+
+    def case(self, condition: str, yes: str, no: str) -> str:
+        """yes where the condition holds, else no."""
+        raise NotImplementedError
+
+    def equals(self, x: str, text: str) -> str:
+        """The condition that a column is this text, "" for none."""
+        raise NotImplementedError
+
+    def boolean(self, x: str, yes: str, no: str, other: str | None) -> str:
+        """As `given`, of a feature that was a truth value in training."""
+        raise NotImplementedError
+
+    def given(self, x: str, value: str, other: str | None) -> str:
+        """The value if the feature x is not missing, else `other`; if that is None, NaN, as the square root of a
+        negative number."""
+        nothing = f"sqrt(-1 - {self.size}({x}))"
+        return self.case(f"{self.size}({x}) < {MISSING_FROM}", value, nothing if other is None else other)
+
+    def number(self, value: float) -> str:
+        """The shortest text that parses as this number; in brackets if negative."""
+        text = repr(float(value))
+        return f"({text})" if value < 0 else text
+
+    def real(self, x: str) -> str:
+        """A feature as a number of double precision."""
+        return x
+
+    def exp(self, x: str) -> str:
+        return f"exp({x})"
+
+    def signed(self, x: str, of_size: str) -> str:
+        """sign(x) f(|x|), from x and f(|x|)."""
+        return self.case(f"{x} < 0", f"-({of_size})", of_size)
+
+    def log(self, x: str, fine: bool) -> str:
+        """sign(x) log(1 + |x|); fine: whether it must keep its digits near 0."""
+        size = f"{self.size}({x})"
+        whole = self.signed(x, f"{self.ln}({self.one} + {size})")
+        series = f"{x} * (6 - {size} * (3 - 2 * {size})) / 6"
+        return self.case(f"{size} < {SMALL}", series, whole) if fine else whole
+
+    def asinh(self, x: str, c: float, fine: bool) -> str:
+        """asinh(x / c) with a constant c > 0, likewise."""
+        # z = x / c is computed only for small enough |x|; far from 0, asinh(z) is log(2 z), from log x and log c.
+        # PostgreSQL raises an error where a square is too small for a number: TINY is added to z before.
+        z = f"({x} / {self.number(c)})"
+        size = f"{self.size}({x})"
+        small, large = (self.number(min(c * bound, sys.float_info.max)) for bound in (SMALL, LARGE))
+        square = f"({self.size}{z} + {TINY}) * ({self.size}{z} + {TINY})"
+        near = f"{self.ln}({self.size}{z} + sqrt({square} + {self.one}))"
+        far = f"({self.ln}({size}) + {self.number(math.log(2.0) - math.log(c))})"
+        whole = self.signed(x, self.case(f"{size} < {large}", near, far))
+        return self.case(f"{size} < {small}", f"{z} * ({self.one} - {square} / 6)", whole) if fine else whole
 
 
 def expression(
@@ -93,36 +134,33 @@ def summed(lines: Sequence[str], between: str) -> str:
 def _line(term: Feature, dialect: Dialect, features: Mapping[str, Any], booleans: Collection[str]) -> str:
     """Text of the contribution of a term, without its part of the constant."""
     level = None if term.derived is None else term.derived.level
-    if term.derived is not None and term.name not in features and (level is None or dialect.equals is not None):
-        x, added, none = _value(term.source, dialect, features), dialect.number(rise(term)), dialect.number(0.0)
-        if level is None or dialect.equals is None:
+    if term.derived is not None and term.name not in features and (level is None or dialect.has_texts):
+        x = _value(term.source, dialect, features)
+        added = dialect.number(rise(term))
+        none = dialect.number(0.0)
+        if level is None:
             return dialect.given(x, none, added)
         return dialect.case(dialect.equals(x, level), added, none)
     first = 0.0 if term.heights is None else float(term.heights.values[0])  # part of the constant
-    x, other = _value(term.name, dialect, features), where_missing(term)
+    x = _value(term.name, dialect, features)
+    other = where_missing(term)
     filled = None if other is None else dialect.number(other - first)
-    if term.name in booleans and dialect.boolean is not None and term.name not in features:
+    if term.name in booleans and dialect.has_booleans and term.name not in features:
         yes, no = (dialect.number(contribution(term, value) - first) for value in (1.0, 0.0))
         return dialect.boolean(x, yes, no, filled)
-    return dialect.given(x, _weighed(term, dialect, dialect.real(x)), filled)
+    real = dialect.real(x)
+    if term.heights is not None:
+        return dialect.given(x, _risen(term.heights, dialect, real), filled)
+    return dialect.given(x, f"{dialect.number(term.slope)} * {shape(term, dialect, real)}", filled)
 
 
 def shape(term: Feature, dialect: Dialect, x: str) -> str:
     """t(x), or its steps minus the first value, in units of the weight: the term divided by its slope."""
-    return _transformed(term, dialect, x) if term.steps is None else _risen(term.steps, dialect, x)
-
-
-def _transformed(term: Feature, dialect: Dialect, x: str) -> str:
+    if term.steps is not None:
+        return _risen(term.steps, dialect, x)
     if term.kind == LOG:
         return dialect.log(x, is_fine(term))
     return dialect.asinh(x, term.constant, is_fine(term)) if term.kind == ASINH else x
-
-
-def _weighed(term: Feature, dialect: Dialect, x: str) -> str:
-    """The contribution of a known value, without its part of the constant."""
-    if term.heights is None:
-        return f"{dialect.number(term.slope)} * {_transformed(term, dialect, x)}"
-    return _risen(term.heights, dialect, x)
 
 
 def _risen(steps: StepFunction, dialect: Dialect, x: str) -> str:
@@ -135,7 +173,8 @@ def _chosen(dialect: Dialect, x: str, edges: list[float], values: list[float]) -
     if not edges:
         return dialect.number(values[0])
     m = len(edges) // 2
-    low, high = _chosen(dialect, x, edges[:m], values[: m + 1]), _chosen(dialect, x, edges[m + 1 :], values[m + 1 :])
+    low = _chosen(dialect, x, edges[:m], values[: m + 1])
+    high = _chosen(dialect, x, edges[m + 1 :], values[m + 1 :])
     return dialect.case(f"{x} <= {dialect.number(edges[m])}", low, high)
 
 
@@ -144,14 +183,17 @@ def _value(name: str, dialect: Dialect, features: Mapping[str, Any]) -> str:
         return dialect.variable(name)
     given = features[name]
     if not isinstance(given, str) or not given.strip():
-        raise DataError(
-            f"features: {brief(name)} must be an expression of {dialect.engine}, as a string; got {brief(str(given))}."
+        raise ParameterError(
+            "features",
+            f"The definition of {brief(name)} must be an expression of {dialect.engine}, as a string; got "
+            f"{brief(str(given))}.",
         )
     text = given.strip()
     if not _is_one_expression(text, dialect.comments):
-        raise DataError(
-            f"features: {brief(name)} must be one expression without comments, with all brackets and quotes "
-            f"closed; got {brief(text)}."
+        raise ParameterError(
+            "features",
+            f"The definition of {brief(name)} must be one expression without comments, with all brackets and quotes "
+            f"closed; got {brief(text)}.",
         )
     return text if SIMPLE.fullmatch(text) else f"({text})"
 
@@ -179,46 +221,3 @@ def _is_one_expression(text: str, comments: Sequence[str]) -> bool:
         elif letter in BRACKETS and (not opened or opened.pop() != BRACKETS[letter]):
             return False
     return not quote and not opened
-
-
-@dataclass(frozen=True)
-class Words:
-    """Syntax of a language for transforms; signed: sign(x) f(|x|) from (x, f(|x|)); number: a constant."""
-
-    ln: str
-    size: str
-    one: str
-    choice: Callable[[str, str, str], str]
-    signed: Callable[[str, str], str]
-    number: Callable[[float], str] = number
-
-    def log(self, x: str, fine: bool) -> str:
-        size = f"{self.size}({x})"
-        whole = self.signed(x, f"{self.ln}({self.one} + {size})")
-        series = f"{x} * (6 - {size} * (3 - 2 * {size})) / 6"
-        return self.choice(f"{size} < {SMALL}", series, whole) if fine else whole
-
-    def asinh(self, x: str, c: float, fine: bool) -> str:
-        # z = x / c is computed only for small enough |x|; far from 0, asinh(z) is log(2 z), from log x and log c.
-        # PostgreSQL raises an error where a square is too small for a number: TINY is added to z before.
-        z, size = f"({x} / {self.number(c)})", f"{self.size}({x})"
-        small, large = (self.number(min(c * bound, sys.float_info.max)) for bound in (SMALL, LARGE))
-        square = f"({self.size}{z} + {TINY}) * ({self.size}{z} + {TINY})"
-        near = f"{self.ln}({self.size}{z} + sqrt({square} + {self.one}))"
-        far = f"({self.ln}({size}) + {self.number(math.log(2.0) - math.log(c))})"
-        whole = self.signed(x, self.choice(f"{size} < {large}", near, far))
-        return self.choice(f"{size} < {small}", f"{z} * ({self.one} - {square} / 6)", whole) if fine else whole
-
-
-def by_choice(choice: Callable[[str, str, str], str]) -> Callable[[str, str], str]:
-    return lambda x, of_size: choice(f"{x} < 0", f"-({of_size})", of_size)
-
-
-def given_or_nan(choice: Callable[[str, str, str], str], size: str) -> Callable[[str, str, str | None], str]:
-    """NaN as the score of a missing value without a fill value, as the square root of a negative number."""
-
-    def given(x: str, value: str, other: str | None) -> str:
-        nothing = f"sqrt(-1 - {size}({x}))"
-        return choice(f"{size}({x}) < {MISSING_FROM}", value, nothing if other is None else other)
-
-    return given

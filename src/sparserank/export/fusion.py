@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.runs import Run, ranked
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.export import elasticsearch, fusion_libraries, python_code, sql, vespa
 from sparserank.export.engine import Files
 from sparserank.export.explanation import QueryExplanation
@@ -34,12 +34,12 @@ def export_fusion(formula: FusionFormula, to: str, name: str = "sparserank") -> 
     """{file name: text} of a formula in the format of an engine.
 
     Raises
-        DataError   the format is unknown, or it cannot express the formula; the message has the remedy
+        ParameterError   the format is unknown
+        DataError        it cannot express the formula; the message has the remedy
     """
-    if not isinstance(to, str) or to not in FUSION_ENGINES:
-        raise DataError(
-            f"there is no export of fused retrievers to {brief(str(to))}; known formats: {', '.join(FUSION_ENGINES)}."
-        )
+    if to not in FUSION_ENGINES:
+        known = ", ".join(FUSION_ENGINES)
+        raise ParameterError("to", f"must be one of {known} for fused retrievers; got {brief(to)}.")
     engine = FUSION_ENGINES[to]
     engine.check(formula)
     return engine.write(formula, name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.model.feature import Feature
 from sparserank.text import brief
 from sparserank.transforms import LOG
@@ -20,17 +20,20 @@ def definition_of(
     features: Mapping[str, Any], term: Feature, needed: str, made: Callable[[str, str | None], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
     """The definition of a feature; if none is given for one that is made from a column, that of the field and level."""
-    name, given = term.name, features.get(term.name)
+    name = term.name
+    given = features.get(term.name)
     if term.derived is not None and given is None:
         return made(_field(features, term), term.derived.level)
     if not isinstance(given, Mapping) or needed not in given:
         what = "is missing" if name not in features else f"has no {needed!r}"
-        raise DataError(
-            f"features: the definition of {brief(name)} {what}. Give an object with {needed!r} for every selected "
-            "feature."
+        raise ParameterError(
+            "features",
+            f"The definition of {brief(name)} {what}. Give an object with {needed!r} for every selected feature.",
         )
     if needed == "class" and not isinstance(given[needed], str):
-        raise DataError(f"features: the class of {brief(name)} must be a string; got {brief(str(given[needed]))}.")
+        raise ParameterError(
+            "features", f"The class of {brief(name)} must be a string; got {brief(str(given[needed]))}."
+        )
     return {key: value for key, value in given.items() if key != FIELD}
 
 
@@ -39,16 +42,17 @@ def _field(features: Mapping[str, Any], term: Feature) -> str:
     the name of the column.
 
     Raises
-        DataError   the column is defined, but not by a field
+        ParameterError   the column is defined, but not by a field
     """
     given = features.get(term.source, term.source)
     if isinstance(given, Mapping):
         params = given.get("params")
         given = given.get(FIELD) or (params.get(FIELD) if isinstance(params, Mapping) else None)
     if not isinstance(given, str):
-        raise DataError(
-            f'features: {brief(term.name)} needs the field of {brief(term.source)}: add "{FIELD}" to its definition, '
-            f"or define {brief(term.name)}."
+        raise ParameterError(
+            "features",
+            f'Feature {brief(term.name)} needs the field of {brief(term.source)}: add "{FIELD}" to its definition, or '
+            f"define {brief(term.name)}.",
         )
     return given
 

@@ -4,37 +4,31 @@ from __future__ import annotations
 
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
-from sparserank.export.expression import IDENTIFIER, Dialect, Words, by_choice, expression, given_or_nan
+from sparserank.export.expression import IDENTIFIER, Dialect, expression
 from sparserank.export.terms import Sum
 from sparserank.options import option
 from sparserank.text import brief
 
 
-def _plain(name: str, engine: str) -> str:
-    if not IDENTIFIER.fullmatch(name):
-        raise DataError(
-            f"{brief(name)} cannot be a variable of {engine}. Give its expression in {option('features')}: "
-            '{"feature name": "expression", ...}.'
-        )
-    return name
+class _Lucene(Dialect):
+    engine = "Lucene expressions"
+    ln = "ln"
+    comments = ("#", "//")
+
+    def variable(self, name: str) -> str:
+        if not IDENTIFIER.fullmatch(name):
+            raise DataError(
+                f"{brief(name)} cannot be a variable of Lucene expressions. Give its expression in "
+                f"{option('features')}: "
+                '{"feature name": "expression", ...}.'
+            )
+        return name
+
+    def case(self, condition: str, yes: str, no: str) -> str:
+        return f"({condition} ? {yes} : {no})"
 
 
-def _question(condition: str, yes: str, no: str) -> str:
-    return f"({condition} ? {yes} : {no})"
-
-
-_LUCENE = Words("ln", "abs", "1", _question, by_choice(_question))
-
-
-LUCENE = Dialect(
-    "Lucene expressions",
-    variable=lambda name: _plain(name, "Lucene expressions"),
-    log=_LUCENE.log,
-    asinh=_LUCENE.asinh,
-    case=_question,
-    given=given_or_nan(_question, "abs"),
-    comments=("#", "//"),
-)
+LUCENE = _Lucene()
 
 
 def lucene(of: Sum, options: Options) -> Files:

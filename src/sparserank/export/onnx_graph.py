@@ -17,11 +17,17 @@ from sparserank.options import option
 from sparserank.text import brief
 from sparserank.transforms import ASINH, LOG
 
-OPSET, IR_VERSION = 17, 9
+OPSET = 17
+IR_VERSION = 9
 OPSET_OF_TEXTS = 19  # the first that compares texts
 LIMIT = np.array([float(MISSING_FROM)])
-WIDE, SCORE, N_DOCS = "X", "score", "n_docs"
-SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 its 1
+ONE = np.ones(1)
+WIDE = "X"
+SCORE = "score"
+N_DOCS = "n_docs"
+# where log(1 + x) would lose digits, and x * x + 1 its 1
+SMALL = 1e-4
+LARGE = 1e8
 
 
 def onnx(of: Sum, options: Options) -> Files:
@@ -42,13 +48,14 @@ def onnx(of: Sum, options: Options) -> Files:
     except ImportError as error:
         raise DataError("ONNX needs the package onnx; install it with: pip install 'sparserank[onnx]'") from error
     made = [t for t in of.terms if t.derived is not None and not options.wide]
-    whole, of = of, replace(of, terms=tuple(t for t in of.terms if t not in made))
+    whole = of
+    of = replace(of, terms=tuple(t for t in of.terms if t not in made))
     names = list(dict.fromkeys([t.name for t in of.terms] + [t.source for t in made]))
     texts = {t.source for t in made if t.derived is not None and t.derived.level is not None}
     graph = _Graph(names)
     if options.wide:
         inputs = {WIDE: of.n_features}
-        x = graph.add("Gather", WIDE, graph.constant(np.array([t.index for t in of.terms])), axis=1)
+        x = graph.add("Gather", WIDE, np.array([t.index for t in of.terms]), axis=1)
     else:
         bad = next((name for name in names if name in ("", SCORE) or "\0" in name), None)
         if bad is not None:
@@ -62,7 +69,7 @@ def onnx(of: Sum, options: Options) -> Files:
     for source in dict.fromkeys(t.source for t in made):
         own = [t for t in made if t.source == source]
         score = graph.add("Add", score, _of_column(graph, source, own, is_text=source in texts))
-    score = graph.add("Add", score, graph.constant(np.array([whole.constant + options.offset])))
+    score = graph.add("Add", score, np.array([whole.constant + options.offset]))
     graph.add("Sigmoid" if options.sigmoid else "Identity", score, name=SCORE)
     kinds = {name: TensorProto.STRING if name in texts else TensorProto.DOUBLE for name in inputs}
     finished = helper.make_graph(
@@ -89,14 +96,14 @@ def _of_numbers(graph: _Graph, x: str, of: Sum) -> str:
     known = _filled(graph, x, of)
     x = _shaped(graph, known, of)
     weights = np.array([[0.0 if t.steps is not None else t.slope] for t in of.terms])
-    score = graph.add("MatMul", x, graph.constant(weights))
+    score = graph.add("MatMul", x, weights)
     if any(t.missing is None for t in of.terms):  # NaN even where steps would take it
-        nothing = graph.add("MatMul", graph.add("Sub", known, known), graph.constant(np.ones((len(of.terms), 1))))
+        nothing = graph.add("MatMul", graph.add("Sub", known, known), np.ones((len(of.terms), 1)))
         score = graph.add("Add", score, nothing)
     for k, term in enumerate(of.terms):
         if (steps := term.heights) is not None:
-            own = graph.add("Gather", x, graph.constant(np.array([k])), axis=1)
-            beyond = graph.add("Greater", own, graph.constant(steps.edges[None]))
+            own = graph.add("Gather", x, np.array([k]), axis=1)
+            beyond = graph.add("Greater", own, steps.edges[None])
             score = graph.add("Add", score, _sum_where(graph, beyond, np.diff(steps.values)))
     return score
 
@@ -105,9 +112,9 @@ def _of_column(graph: _Graph, source: str, terms: Sequence[Feature], *, is_text:
     """The terms of the features that are made from a column, an input, without their part of the constant."""
     if is_text:
         levels = np.array([["" if t.derived is None else t.derived.level or "" for t in terms]], dtype=object)
-        where = graph.add("Equal", source, graph.constant(levels))
+        where = graph.add("Equal", source, levels)
     else:
-        where = graph.add("Not", graph.add("Less", graph.add("Abs", source), graph.constant(LIMIT)))
+        where = graph.add("Not", graph.add("Less", graph.add("Abs", source), LIMIT))
     return _sum_where(graph, where, np.array([rise(t) for t in terms]))
 
 
@@ -116,14 +123,14 @@ def _sum_where(graph: _Graph, where: str, values: np.ndarray) -> str:
     from onnx import TensorProto
 
     number = graph.add("Cast", where, to=TensorProto.DOUBLE)
-    return graph.add("MatMul", number, graph.constant(values[:, None]))
+    return graph.add("MatMul", number, values[:, None])
 
 
 def _filled(graph: _Graph, x: str, of: Sum) -> str:
     """x with missing values replaced by the fill values of its columns; NaN where there is none."""
     fill = numbers(of.terms, "missing")[None]
-    known = graph.add("Less", graph.add("Abs", x), graph.constant(LIMIT))
-    return graph.add("Where", known, x, graph.constant(fill))
+    known = graph.add("Less", graph.add("Abs", x), LIMIT)
+    return graph.add("Where", known, x, fill)
 
 
 def _shaped(graph: _Graph, x: str, of: Sum) -> str:
@@ -139,30 +146,31 @@ def _shaped(graph: _Graph, x: str, of: Sum) -> str:
             # Not every runtime has asinh for doubles. With z = x / c, it is asinh(min(z, LARGE)) plus the growth of
             # log(2 z) beyond LARGE, which is computed from log x and log c because z may overflow.
             c = numbers(of.terms, "constant")[None]
-            z = graph.add("Div", x, graph.constant(c))
-            size, large = graph.add("Abs", z), graph.constant(np.array([LARGE]))
+            z = graph.add("Div", x, c)
+            size = graph.add("Abs", z)
+            large = graph.constant(np.array([LARGE]))
             near = graph.add("Min", size, large)
             square = graph.add("Mul", near, near)
-            root = graph.add("Sqrt", graph.add("Add", square, graph.constant(np.array([1.0]))))
+            root = graph.add("Sqrt", graph.add("Add", square, ONE))
             # asinh(z) = log1p(z + z^2 / (1 + sqrt(z^2 + 1)))
-            rise = graph.add("Div", square, graph.add("Add", root, graph.constant(np.array([1.0]))))
-            beyond = graph.add("Sub", graph.add("Log", graph.add("Abs", x)), graph.constant(np.log(c) + np.log(LARGE)))
-            far = graph.add("Where", graph.add("Greater", size, large), beyond, graph.constant(np.array([0.0])))
+            rise = graph.add("Div", square, graph.add("Add", root, ONE))
+            beyond = graph.add("Sub", graph.add("Log", graph.add("Abs", x)), np.log(c) + np.log(LARGE))
+            far = graph.add("Where", graph.add("Greater", size, large), beyond, np.array([0.0]))
             bent = graph.add(
                 "Mul", graph.add("Sign", z), graph.add("Add", _log1p(graph, graph.add("Add", near, rise)), far)
             )
-        x = graph.add("Where", graph.constant(where[None]), bent, x)
+        x = graph.add("Where", where[None], bent, x)
     return x
 
 
 def _log1p(graph: _Graph, x: str) -> str:
     """log(1 + x) for x >= 0, from its series where 1 + x would lose digits."""
     square = graph.add("Mul", x, x)
-    half = graph.add("Mul", square, graph.constant(np.array([0.5])))
-    third = graph.add("Mul", graph.add("Mul", square, x), graph.constant(np.array([1.0 / 3.0])))
+    half = graph.add("Mul", square, np.array([0.5]))
+    third = graph.add("Mul", graph.add("Mul", square, x), np.array([1.0 / 3.0]))
     series = graph.add("Add", graph.add("Sub", x, half), third)
-    whole = graph.add("Log", graph.add("Add", x, graph.constant(np.array([1.0]))))
-    return graph.add("Where", graph.add("Less", x, graph.constant(np.array([SMALL]))), series, whole)
+    whole = graph.add("Log", graph.add("Add", x, ONE))
+    return graph.add("Where", graph.add("Less", x, np.array([SMALL])), series, whole)
 
 
 class _Graph:
@@ -182,9 +190,10 @@ class _Graph:
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
         return name
 
-    def add(self, kind: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
+    def add(self, kind: str, *inputs: str | np.ndarray, name: str | None = None, **attributes: Any) -> str:
         from onnx import helper
 
+        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
         output = name or f"{self._own}n{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, list(inputs), [output], **attributes))
+        self.nodes.append(helper.make_node(kind, names, [output], **attributes))
         return output

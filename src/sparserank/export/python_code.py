@@ -135,7 +135,8 @@ def python(of: Sum, options: Options) -> Files:
 
 def _line(term: Feature) -> str:
     if term.derived is not None:
-        x, level = f"row.get({term.source!r})", term.derived.level
+        x = f"row.get({term.source!r})"
+        level = term.derived.level
         condition = f"not _is_known({x})" if level is None else f"_text({x}) == {level!r}"
         low, high = ends(term)
         return f"({high!r} if {condition} else {low!r})"

@@ -8,18 +8,19 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.export.engine import Engine, Files, Options
-from sparserank.export.expression import IDENTIFIER
+from sparserank.export.expression import IDENTIFIER, Dialect, shape
 from sparserank.export.linear_weights import Names, definition_of, json_text, single_precision
-from sparserank.export.terms import Sum, is_fine, shown
+from sparserank.export.terms import Sum, shown
 from sparserank.model.feature import Feature
 from sparserank.options import option
 from sparserank.text import brief
-from sparserank.transforms import ASINH, LOG, NONE
+from sparserank.transforms import NONE
 
 PACKAGE = "org.apache.solr.ltr.feature."
-FIELD, QUERY = "FieldValueFeature", "SolrFeature"
+FIELD = "FieldValueFeature"
+QUERY = "SolrFeature"
 SMALL = "0.01"  # below this, ln(1 + x) in single precision loses digits that the series keeps
 
 
@@ -42,9 +43,10 @@ def source_of(name: str, definition: Mapping[str, Any]) -> Source:
     """The function whose value is the feature of the store.
 
     Raises
-        DataError   its class has no such function, or a parameter is missing
+        ParameterError   its class has no such function, or a parameter is missing
     """
-    kind, params = definition["class"].removeprefix(PACKAGE), definition.get("params")
+    kind = definition["class"].removeprefix(PACKAGE)
+    params = definition.get("params")
     params = params if isinstance(params, Mapping) else {}
     default = _number(name, params.get("defaultValue", 0.0))
     if kind == FIELD:
@@ -52,14 +54,17 @@ def source_of(name: str, definition: Mapping[str, Any]) -> Source:
         plain = field if IDENTIFIER.fullmatch(field) else quoted(field)
         return Source("{!func}", f"def(field({plain}),{default})", True)
     if kind != QUERY:
-        raise DataError(
-            f"features: {brief(name)} is a {brief(kind)}, whose logarithm Solr cannot compute. Define it as a "
-            f"{FIELD} or a {QUERY}, or leave it out of the model."
+        raise ParameterError(
+            "features",
+            f"Feature {brief(name)} is a {brief(kind)}, whose logarithm Solr cannot compute. Define it as a {FIELD} "
+            f"or a {QUERY}, or leave it out of the model.",
         )
     query = _text(name, params.get("q"), "q")
     filters = params.get("fq")
     if filters and float(default):
-        raise DataError(f"features: {brief(name)} has both fq and a defaultValue. Put the filter into q.")
+        raise ParameterError(
+            "features", f"Feature {brief(name)} has both fq and a defaultValue. Put the filter into q."
+        )
     return Source(f"{{!func x={quoted(query)}}}", f"def(query($x,{default}),{default})", float(default) < 0, filters)
 
 
@@ -68,30 +73,33 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+class _Solr(Dialect):
+    """Function queries of values >= 0."""
+
+    engine = "Solr"
+
+    def case(self, condition: str, yes: str, no: str) -> str:
+        return f"if({condition},{yes},{no})"
+
+    def log(self, x: str, fine: bool) -> str:
+        whole = f"ln(sum(1,{x}))"
+        series = f"product({x},sub(1,product({x},sub(0.5,div({x},3)))))"
+        return self.case(f"lt({x},{SMALL})", series, whole) if fine else whole
+
+    def asinh(self, x: str, c: float, fine: bool) -> str:
+        z = f"div({x},{c!r})"
+        whole = f"ln(sum({z},hypot({z},1)))"
+        return self.case(f"lt({z},{SMALL})", f"product({z},sub(1,div(product({z},{z}),6)))", whole) if fine else whole
+
+
 def functions(term: Feature, source: Source) -> list[tuple[str, float]]:
     """(function, weight) of the features whose sum is the term without its constant. No function is negative: the first
     is the transform of positive values, the second that of negative values, if any are possible.
     """
     x = source.value
-    above = _transformed(term, f"max({x},0)")
-    below = _transformed(term, f"max(sub(0,{x}),0)")
+    above = shape(term, _Solr(), f"max({x},0)")
+    below = shape(term, _Solr(), f"max(sub(0,{x}),0)")
     return [(above, term.slope), *([(below, -term.slope)] if source.signed else [])]
-
-
-def _transformed(term: Feature, x: str) -> str:
-    """The transform of a function that is never negative."""
-    if term.kind == LOG:
-        whole = f"ln(sum(1,{x}))"
-        return _near_zero(x, f"product({x},sub(1,product({x},sub(0.5,div({x},3)))))", whole) if is_fine(term) else whole
-    if term.kind != ASINH:
-        return x
-    z = f"div({x},{term.constant!r})"
-    whole = f"ln(sum({z},hypot({z},1)))"
-    return _near_zero(z, f"product({z},sub(1,div(product({z},{z}),6)))", whole) if is_fine(term) else whole
-
-
-def _near_zero(x: str, series: str, whole: str) -> str:
-    return f"if(lt({x},{SMALL}),{series},{whole})"
 
 
 def _number(name: str, value: Any) -> str:
@@ -100,15 +108,19 @@ def _number(name: str, value: Any) -> str:
     except ValueError:
         found = math.nan
     if not math.isfinite(found):
-        raise DataError(f"features: the defaultValue of {brief(name)} must be a number; got {brief(str(value))}.")
+        raise ParameterError(
+            "features", f"The defaultValue of {brief(name)} must be a number; got {brief(str(value))}."
+        )
     return "0" if found == 0 else repr(found)
 
 
 def _text(name: str, value: Any, what: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise DataError(f"features: the params of {brief(name)} need {what!r} as a string; got {brief(str(value))}.")
+        raise ParameterError(
+            "features", f"The params of {brief(name)} need {what!r} as a string; got {brief(str(value))}."
+        )
     if what == "field" and "${" in value:
-        raise DataError(f"features: the field of {brief(name)} cannot contain '${{'; got {brief(value)}.")
+        raise ParameterError("features", f"The field of {brief(name)} cannot contain '${{'; got {brief(value)}.")
     return value
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 from sparserank.data.fusion.norms import L2, LEAST, LOGRANK, MINMAX, RETURNED, RRF, ZSCORE, Norm
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
-from sparserank.export.expression import TINY, Dialect, Words, expression
+from sparserank.export.expression import TINY, Dialect, expression
 from sparserank.export.fusion_engine import FusionEngine
 from sparserank.export.terms import MISSING_FROM, Sum
 from sparserank.model.fusion import FusionFormula
@@ -69,16 +68,6 @@ SPREAD = f"((score - middle) / NULLIF(high - low, 0e0) + {TINY})"
 DEVIATION = f"SQRT(AVG({SPREAD} * {SPREAD}) OVER (PARTITION BY qid, retriever))"
 
 
-def _column(name: str) -> str:
-    """A quoted name. In ClickHouse a backslash there begins an escape: before a quote it would open the quotes."""
-    return _quoted(name, '"', '\\"')
-
-
-def _column_of_spark(name: str) -> str:
-    """A quoted name. Spark replaces ${NAME} by a variable, in quotes too."""
-    return _quoted(name, "`", "${")
-
-
 def _quoted(name: str, quote: str, odd: str) -> str:
     quoted = quote + name.replace(quote, 2 * quote) + quote
     if not name or "\0" in name or odd in quoted:
@@ -103,80 +92,80 @@ def _one_column_each(of: Sum, given: Mapping[str, Any]) -> None:
             )
 
 
-def _case(condition: str, yes: str, no: str) -> str:
-    return f"CASE WHEN {condition} THEN {yes} ELSE {no} END"
+class _Sql(Dialect):
+    engine = "SQL"
+    ln = "LN"
+    size = "ABS"
+    one = "1e0"
+    has_texts = True
+    has_booleans = True
 
+    def variable(self, name: str) -> str:
+        """A quoted name. In ClickHouse a backslash there begins an escape: before a quote it would open the quotes."""
+        return _quoted(name, '"', '\\"')
 
-def approximate(value: float) -> str:
-    """A floating-point literal: databases read 1.25 as a decimal, which overflows or rounds."""
-    text = repr(float(value))
-    text = text if "e" in text else f"{text}e0"
-    return f"({text})" if value < 0 else text
+    def text(self, text: str) -> str:
+        """A text. A backslash in quotes is itself in some databases and begins an escape in others, where two of them
+        are one: in both, the first letter of the two is a backslash."""
+        if "\0" in text:
+            raise DataError(f"{brief(text)} cannot stand in an SQL query; rename the retriever.")
+        parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\\")]
+        return parts[0] if len(parts) == 1 else f"({BACKSLASH.join(parts)})"
 
+    def case(self, condition: str, yes: str, no: str) -> str:
+        return f"CASE WHEN {condition} THEN {yes} ELSE {no} END"
 
-def _real(x: str) -> str:
-    return f"CAST({x} AS DOUBLE PRECISION)"
+    def signed(self, x: str, of_size: str) -> str:
+        return f"SIGN({x}) * {of_size}"
 
+    def number(self, value: float) -> str:
+        """A floating-point literal: databases read 1.25 as a decimal, which overflows or rounds."""
+        text = repr(float(value))
+        text = text if "e" in text else f"{text}e0"
+        return f"({text})" if value < 0 else text
 
-def _real_of_spark(x: str) -> str:
-    return f"CAST({x} AS DOUBLE)"
+    def real(self, x: str) -> str:
+        return f"CAST({x} AS DOUBLE PRECISION)"
 
-
-def _known(real: Callable[[str], str]) -> Callable[[str, str, str | None], str]:
-    """The value if x is known. ClickHouse cannot cast NULL. NaN is larger than all numbers in DuckDB and PostgreSQL, so
-    the last comparison would suffice, but DuckDB decides it by a Parquet file's minimum and maximum, which ignore NaN,
-    unlike differences."""
-
-    def given(x: str, value: str, other: str | None) -> str:
-        number = real(x)
+    def given(self, x: str, value: str, other: str | None) -> str:
+        """The value if x is known. ClickHouse cannot cast NULL. NaN is larger than all numbers in DuckDB and
+        PostgreSQL, so the last comparison would suffice, but DuckDB decides it by a Parquet file's minimum and maximum,
+        which ignore NaN, unlike differences."""
+        number = self.real(x)
         known = f"{x} IS NOT NULL AND {number} - {number} = 0 AND ABS({number}) < {MISSING_FROM}"
-        return f"CASE WHEN {known} THEN {value} END" if other is None else _case(known, value, other)
+        return f"CASE WHEN {known} THEN {value} END" if other is None else self.case(known, value, other)
 
-    return given
+    def equals(self, x: str, text: str) -> str:
+        return f"{x} = {self.text(text)}" if text else f"{x} IS NULL OR {x} = ''"
 
+    def boolean(self, x: str, yes: str, no: str, other: str | None) -> str:
+        """PostgreSQL casts a boolean to whole numbers only."""
+        known = self.case(f"CAST({x} AS INTEGER) = 0", no, yes)
+        return self.case(f"{x} IS NULL", "NULL" if other is None else other, known)
 
-def _is_text(text: Callable[[str], str]) -> Callable[[str, str], str]:
-    """Whether a column is a text, "" for none."""
-    return lambda x, level: f"{x} = {text(level)}" if level else f"{x} IS NULL OR {x} = ''"
-
-
-def _boolean(x: str, yes: str, no: str, other: str | None) -> str:
-    """PostgreSQL casts a boolean to whole numbers only."""
-    known = f"CASE WHEN CAST({x} AS INTEGER) = 0 THEN {no} ELSE {yes} END"
-    return _case(f"{x} IS NULL", "NULL" if other is None else other, known)
-
-
-def _exp(x: str) -> str:
-    """e^x. PostgreSQL raises an error where it is too large or too small for a number."""
-    bounded = f"CASE WHEN {x} > 7e2 THEN 7e2 WHEN {x} < -7e2 THEN -7e2 ELSE {x} END"
-    return f"EXP({bounded})"
+    def exp(self, x: str) -> str:
+        """e^x. PostgreSQL raises an error where it is too large or too small for a number."""
+        bounded = f"CASE WHEN {x} > 7e2 THEN 7e2 WHEN {x} < -7e2 THEN -7e2 ELSE {x} END"
+        return f"EXP({bounded})"
 
 
-_SQL = Words("LN", "ABS", "1e0", _case, lambda x, of_size: f"SIGN({x}) * {of_size}", approximate)
+class _Spark(_Sql):
+    engine = "Spark SQL"
+
+    def variable(self, name: str) -> str:
+        """A quoted name: one in double quotes is a text. Spark replaces ${NAME} by a variable, in quotes too."""
+        return _quoted(name, "`", "${")
+
+    def text(self, text: str) -> str:
+        """A text with escapes: older versions join two quotes to none, and ${NAME} is replaced by a variable."""
+        escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
+        return f"'{escaped}'"
+
+    def real(self, x: str) -> str:
+        return f"CAST({x} AS DOUBLE)"
 
 
-SQL = Dialect(
-    "SQL",
-    variable=_column,
-    log=_SQL.log,
-    asinh=_SQL.asinh,
-    case=_case,
-    given=_known(_real),
-    real=_real,
-    exp=_exp,
-    number=approximate,
-    boolean=_boolean,
-    equals=_is_text(lambda level: _text(level)),
-)
-# Spark reads a name in double quotes as a text, and knows no DOUBLE PRECISION.
-SPARK = replace(
-    SQL,
-    engine="Spark SQL",
-    variable=_column_of_spark,
-    given=_known(_real_of_spark),
-    real=_real_of_spark,
-    equals=_is_text(lambda level: _text_of_spark(level)),
-)
+SQL = _Sql()
 
 
 def sql(of: Sum, options: Options) -> Files:
@@ -188,7 +177,7 @@ def sql(of: Sum, options: Options) -> Files:
 
 def spark(of: Sum, options: Options) -> Files:
     """Write score.sql for expr() of a Spark frame, or for its SQL."""
-    return _score(of, options, SPARK)
+    return _score(of, options, _Spark())
 
 
 def _score(of: Sum, options: Options, dialect: Dialect) -> Files:
@@ -205,16 +194,16 @@ def sql_fusion(formula: FusionFormula, name: str) -> Files:
     """fuse.sql."""
     value = _value(formula.norm, formula.depth)
     terms = "\n  UNION ALL\n".join(
-        f"  SELECT qid, docno, {_real(approximate(t.weight))} AS weight, {value} AS value FROM lists "
-        f"WHERE retriever = {_text(t.retriever)}"
+        f"  SELECT qid, docno, {SQL.real(SQL.number(t.weight))} AS weight, {value} AS value FROM lists "
+        f"WHERE retriever = {SQL.text(t.retriever)}"
         for t in formula.terms
     )
-    fused = FUSED.format(least=approximate(LEAST))
+    fused = FUSED.format(least=SQL.number(LEAST))
     if formula.longest is not None:
         fused = TRIMMED.format(fused=fused, longest=formula.longest)
     return {
         "fuse.sql": QUERY.format(
-            names=", ".join(map(_text, formula.retrievers)),
+            names=", ".join(map(SQL.text, formula.retrievers)),
             depth=formula.depth,
             squares=SQUARES if formula.norm.name == L2 else "1e0",
             deviation=DEVIATION if formula.norm.name == ZSCORE else "1e0",
@@ -228,23 +217,8 @@ def _value(norm: Norm, depth: int) -> str:
     if norm.name == RRF:
         return f"1e0 / ({norm.k} + place)"
     if norm.name == LOGRANK:
-        return f"{approximate(math.log1p(depth))} - LN(place)"
+        return f"{SQL.number(math.log1p(depth))} - LN(place)"
     return VALUES[norm.name]
-
-
-def _text(name: str) -> str:
-    """A text. A backslash in quotes is itself in some databases and begins an escape in others, where two of them are
-    one: in both, the first letter of the two is a backslash."""
-    if "\0" in name:
-        raise DataError(f"{brief(name)} cannot stand in an SQL query; rename the retriever.")
-    parts = ["'" + part.replace("'", "''") + "'" for part in name.split("\\")]
-    return parts[0] if len(parts) == 1 else f"({BACKSLASH.join(parts)})"
-
-
-def _text_of_spark(text: str) -> str:
-    """A text with escapes: older versions join two quotes to none, and ${NAME} is replaced by a variable."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
-    return f"'{escaped}'"
 
 
 FUSION = FusionEngine("sql", "SQL", sql_fusion)

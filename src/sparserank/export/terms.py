@@ -10,7 +10,7 @@ import numpy as np
 
 from sparserank.bins import StepFunction
 from sparserank.data.missing import HUGE
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.model.feature import Feature
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.training_record import booleans_of, lowest_score
@@ -65,7 +65,8 @@ def sum_of(model: RankingModel) -> Sum:
             "this model applies logarithms in its scaling and also has transforms or steps. Fit it with "
             f"{option('transform', 'log')} instead."
         )
-    terms, intercept = [], 0.0
+    terms = []
+    intercept = 0.0
     for feature in model.features:
         term = feature._replace(mean=0.0, scale=1.0) if model.scaling == NONE else feature
         _refuse_infinite(term.name, term.slope, term.slope * term.mean)
@@ -137,7 +138,8 @@ def offset_of(model: RankingModel, offset: float | str) -> float:
     """The given offset, or with 'auto' the smallest integer that keeps training scores at least ROOM above 0.
 
     Raises
-        DataError   not a number from -MAX_OFFSET to MAX_OFFSET; 'auto' for a model without a recorded lowest score
+        ParameterError   not a number from -MAX_OFFSET to MAX_OFFSET
+        DataError        'auto' for a model without a recorded lowest score
     """
     if isinstance(offset, str) and offset == AUTO:
         lowest = lowest_score(model)
@@ -152,5 +154,6 @@ def offset_of(model: RankingModel, offset: float | str) -> float:
     except OverflowError:
         added = math.nan
     if not abs(added) <= MAX_OFFSET:
-        raise DataError(f"offset must be a finite number or {AUTO}; got {brief(str(offset))} (usable: -1e6 to 1e6).")
+        usable = f"must be a finite number or {AUTO}; got {brief(str(offset))} (usable: -1e6 to 1e6)."
+        raise ParameterError("offset", usable)
     return added

@@ -38,7 +38,9 @@ shrinkage=1
 
 """
 END = "end of trees\n\nparameters:\n[objective: lambdarank]\nend of parameters\n\npandas_categorical:null\n"
-LIGHTGBM_LEFT, LIGHTGBM_RIGHT = 10, 8  # NaN is missing, and goes to the left or right
+# NaN is missing, and goes to the left or right
+LIGHTGBM_LEFT = 10
+LIGHTGBM_RIGHT = 8
 
 
 def lightgbm(of: Sum, options: Options) -> Files:
@@ -221,7 +223,8 @@ def _column(term: Feature) -> dict[str, Any]:
 def _splits(of: Sum, options: Options) -> list[tuple[Feature, float, bool, float, float]]:
     """(term, edge, whether a missing value is on the left, left leaf, right leaf) of each step; the first tree contains
     the constants of the model."""
-    out, constant = [], of.constant + options.offset
+    out = []
+    constant = of.constant + options.offset
     for term in of.terms:
         steps = term.heights
         assert steps is not None

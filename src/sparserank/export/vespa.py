@@ -11,9 +11,9 @@ import math
 import re
 
 from sparserank.data.fusion.norms import LOGRANK, RETURNED, RRF
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.export.engine import Engine, Files, Options
-from sparserank.export.expression import IDENTIFIER, Dialect, Words, by_choice, expression, given_or_nan
+from sparserank.export.expression import IDENTIFIER, Dialect, expression
 from sparserank.export.fusion_engine import FusionEngine
 from sparserank.export.terms import Sum
 from sparserank.model.fusion import FusionFormula
@@ -45,45 +45,30 @@ FUNCTION = """    function {function}() {{
     }}"""
 
 
-def _no_attribute(name: str) -> str:
-    raise DataError(
-        f"Vespa needs a definition of {brief(name)}. Define every selected feature in "
-        f"{option('features')}: "
-        '{"feature name": "bm25(title)", "another": "attribute(price)", ...}.'
-    )
+class _Vespa(Dialect):
+    engine = "Vespa"
+    size = "fabs"
+    has_texts = True
 
-
-def _inside_quotes(level: str) -> str:
-    if not level.isprintable() or not {'"', "\\", "{", "}"}.isdisjoint(level):
+    def variable(self, name: str) -> str:
         raise DataError(
-            f"the level {brief(level)} cannot be written in a Vespa expression. Define its feature, 0 or 1, in "
-            f"{option('features')}."
+            f"Vespa needs a definition of {brief(name)}. Define every selected feature in "
+            f"{option('features')}: "
+            '{"feature name": "bm25(title)", "another": "attribute(price)", ...}.'
         )
-    return level
 
+    def case(self, condition: str, yes: str, no: str) -> str:
+        return f"if ({condition}, {yes}, {no})"
 
-def _equals(x: str, level: str) -> str:
-    """A level that is a whole number may be in an attribute of numbers too; the number of a text is its hash."""
-    of_text = f'{x} == "{_inside_quotes(level)}"'
-    return f"{of_text} || {x} == {level}" if WHOLE.fullmatch(level) else of_text
-
-
-def _if(condition: str, yes: str, no: str) -> str:
-    return f"if ({condition}, {yes}, {no})"
-
-
-_VESPA = Words("log", "fabs", "1", _if, by_choice(_if))
-
-
-VESPA = Dialect(
-    "Vespa",
-    variable=_no_attribute,
-    log=_VESPA.log,
-    asinh=_VESPA.asinh,
-    case=_if,
-    given=given_or_nan(_if, "fabs"),
-    equals=_equals,
-)
+    def equals(self, x: str, text: str) -> str:
+        """A level that is a whole number may be in an attribute of numbers too; the number of a text is its hash."""
+        if not text.isprintable() or not {'"', "\\", "{", "}"}.isdisjoint(text):
+            raise DataError(
+                f"the level {brief(text)} cannot be written in a Vespa expression. Define its feature, 0 or 1, in "
+                f"{option('features')}."
+            )
+        of_text = f'{x} == "{text}"'
+        return f"{of_text} || {x} == {text}" if WHOLE.fullmatch(text) else of_text
 
 
 def vespa(of: Sum, options: Options) -> Files:
@@ -93,7 +78,7 @@ def vespa(of: Sum, options: Options) -> Files:
     options.refuse("the scaling is folded into the expression", "normalizers")
     name = options.name
     require_profile_name(name)
-    body = expression(of, VESPA, options.features, options.offset, options.sigmoid).strip()
+    body = expression(of, _Vespa(), options.features, options.offset, options.sigmoid).strip()
     inner = "\n".join(f"            {line}" for line in body.splitlines())
     text = (
         f"rank-profile {name} inherits default {{\n    second-phase {{\n        expression {{\n{inner}\n"
@@ -103,11 +88,12 @@ def vespa(of: Sum, options: Options) -> Files:
 
 
 def require_profile_name(name: str) -> None:
-    """Raise DataError for a name that a rank profile cannot have."""
+    """Raise ParameterError for a name that a rank profile cannot have."""
     if not IDENTIFIER.fullmatch(name) or name in ("default", "unranked"):
-        raise DataError(
-            f"{option('name')} must consist of letters, digits and _, and must not be default or unranked, which are "
-            f"built into Vespa; got {brief(name)}."
+        raise ParameterError(
+            "name",
+            "must consist of letters, digits and _, and must not be default or unranked, which are built into Vespa; "
+            f"got {brief(name)}.",
         )
 
 

@@ -78,7 +78,8 @@ def loss_identity(loss: PairwiseLoss) -> str:
     True
     """
     check_arguments(loss_identity, locals())
-    name, cls = loss_name(loss), type(loss)
+    name = loss_name(loss)
+    cls = type(loss)
     if name in LOSSES:
         return name
     try:

@@ -51,7 +51,8 @@ class QuadraticDual:
         if slope is None:
             s = min(limit, linear / (2.0 * self.square)) if self.square > 0 else limit
             return s if np.isfinite(s) and s > 0 else 0.0
-        low, high = 0.0, min(1.0, limit)
+        low = 0.0
+        high = min(1.0, limit)
         while high < min(limit, LARGEST_BRACKET) and linear - 2.0 * high * self.square - slope(high) > 0:
             high *= 2.0
         high = min(high, limit)

@@ -66,11 +66,13 @@ def relevance_levels(
             raise DataError(f"with grade_pair_weights, relevance must be integers in 0..{len(table) - 1}.")
         n_levels = np.where(np.diff(query_ptr) > 0, len(table), 0).astype(np.int64)
         return RelevanceLevels(_narrow(levels, table), n_levels, _padded(np.tril(table, -1)))
-    levels, n_levels = np.empty(len(relevance), dtype=np.int32), np.zeros(n_queries, dtype=np.int64)
+    levels = np.empty(len(relevance), dtype=np.int32)
+    n_levels = np.zeros(n_queries, dtype=np.int64)
     chunk_of = query_ptr[:-1] // CHUNK
     cuts = [0, *(np.flatnonzero(np.diff(chunk_of)) + 1).tolist(), n_queries]
     for first, last in itertools.pairwise(cuts):
-        lo, hi = query_ptr[first], query_ptr[last]
+        lo = query_ptr[first]
+        hi = query_ptr[last]
         levels[lo:hi], n_levels[first:last] = _ranks(relevance[lo:hi], query_ptr[first : last + 1] - lo)
     most = int(np.max(n_levels, initial=1))
     table = _padded(np.tril(np.ones((most, most)), -1)) if most <= MAX_TABLE_LEVELS else np.zeros((0, 0))

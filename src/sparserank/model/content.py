@@ -1,24 +1,117 @@
-"""Content of a model file, and the valid range of its values."""
+"""The content of a model file: tables of the fields of a model and of its features, by which it is written and read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from sparserank.bins import StepFunction
+from sparserank.data.derived import Derived
 from sparserank.errors import DataError
-from sparserank.model.feature import version_of, written
+from sparserank.model.feature import Feature
+from sparserank.number_checks import as_real
 from sparserank.options.paths import SCALINGS
-from sparserank.strict_json import MAX_DEPTH, check_text, plain
+from sparserank.strict_json import INTEGER, LIST, MAX_DEPTH, NUMBER, OBJECT, TEXT, Kind, check_text, part, plain
 from sparserank.text import brief
+from sparserank.transforms import KINDS, REMOVED, removed
 
 if TYPE_CHECKING:
     from sparserank.model.ranking_model import RankingModel
 
-
 FORMAT, FORMAT_OF_SIZES = "sparserank-model", "sparserank-models"
-INDEX_BASE, DERIVED = "index_base", "derived"
-SINCE = {INDEX_BASE: 7, DERIVED: 9}  # present only if it is 0, and if features are made from columns of tables
 FORMAT_VERSION = 9
+
+
+class Field(NamedTuple):
+    """A field of the file: its type, the first version that has it, and what is wrong with a value ("": nothing)."""
+
+    kind: Kind
+    since: int
+    problem: Callable[[Any], str] = lambda value: ""
+
+
+def _not_finite(value: float) -> str:
+    return "" if math.isfinite(value) else f"must be a finite number; got {value}"
+
+
+def _not_positive(value: float) -> str:
+    return "" if math.isfinite(value) and value > 0 else f"must be a finite number > 0; got {value}"
+
+
+def _no_transform(kind: str) -> str:
+    if kind in REMOVED:
+        raise ValueError(removed(kind).rstrip("."))
+    return "" if kind in KINDS else f"must be one of {', '.join(KINDS)}; got {brief(kind)}"
+
+
+def _no_steps(steps: dict[str, Any]) -> str:
+    """Refuse steps that no fit produces: no edge, edges that do not rise, numbers that are not finite, or not one value
+    more than edges."""
+    edges = part(steps, "edges", LIST)
+    values = part(steps, "values", LIST)
+    if not all(type(v) in (int, float) and math.isfinite(as_real(v)) for v in (*edges, *values)):
+        return "must contain only finite numbers"
+    if len(edges) < 1 or len(values) != len(edges) + 1:
+        return f"need at least one edge and one value more than edges; got {len(edges)} edges and {len(values)} values"
+    if not all(float(a) < float(b) for a, b in pairwise(edges)) or not math.isfinite(edges[-1] - edges[0]):
+        return "must have edges that increase by finite steps"
+    return "" if math.isfinite(float(max(values)) - float(min(values))) else "must have values that are less far apart"
+
+
+FIELDS = {  # of a feature: a file has all fields of one version, or none; those of version 1 always
+    "index": Field(INTEGER, 1),
+    "name": Field(TEXT, 1),
+    "coef": Field(NUMBER, 1, _not_finite),
+    "mean": Field(NUMBER, 1, _not_finite),
+    "scale": Field(NUMBER, 1, _not_positive),
+    "transform": Field(TEXT, 2, _no_transform),
+    "constant": Field(NUMBER, 2, _not_positive),
+    "steps": Field(OBJECT, 8, _no_steps),
+    "missing": Field(NUMBER, 4, _not_finite),
+    "median": Field(NUMBER, 5, _not_finite),
+}
+
+
+def _wrong_names(names: list[Any]) -> str:
+    seen = set()
+    for name in names:
+        if not isinstance(name, str):
+            return f"must be strings; got {brief(name)}"
+        check_text(name)
+        if name in seen:
+            return f"must differ; two are {brief(name)}"
+        seen.add(name)
+    return ""
+
+
+def _no_scaling(method: Any) -> str:
+    return "" if method in SCALINGS else f"must be one of {', '.join(SCALINGS)}; got {brief(method)}"
+
+
+def _no_intercept(value: float) -> str:
+    return f"must be 0; got {brief(value)}" if value else ""
+
+
+def _no_base(base: int) -> str:
+    return "" if base in (0, 1) else f"must be 0 or 1; got {brief(base)}"
+
+
+MODEL = {  # fields of a model
+    "n_features_in": Field(INTEGER, 1),
+    "scaling": Field(TEXT, 1, _no_scaling),
+    "intercept": Field(NUMBER, 1, _no_intercept),
+    "index_base": Field(INTEGER, 7, _no_base),
+    "derived": Field(OBJECT, 9),
+    "features": Field(LIST, 1),
+    "feature_names_in": Field(LIST, 1, _wrong_names),
+    "parameters": Field(OBJECT, 1),
+    "metadata": Field(OBJECT, 1),
+}
+DEFAULTS = {"intercept": 0.0, "index_base": 1, "derived": {}}  # of what is not written
 
 
 def content_of(model: RankingModel) -> dict[str, Any]:
@@ -28,40 +121,121 @@ def content_of(model: RankingModel) -> dict[str, Any]:
         DataError   weights, means or scales are not finite, names are not strings or not unique, or the scaling is
                     unknown
     """
-    try:
-        check_names(model.feature_names)
-        check_scaling(model.scaling)
-        features = list(map(written, model.features))
-    except ValueError as error:
-        raise DataError(f"the model cannot be saved: {error}.") from error
-    more: dict[str, Any] = {} if model.index_base == 1 else {INDEX_BASE: model.index_base}
-    if model.derived:
-        more[DERIVED] = {name: {"column": d.source, "level": d.level} for name, d in model.derived.items()}
-    return {
-        "format": FORMAT,
-        "version": max([1, *map(version_of, features), *map(SINCE.__getitem__, more)]),
+    content = {
         "n_features_in": model.n_features,
         "scaling": model.scaling,
         "intercept": 0.0,
-        **more,
-        "features": features,
-        "feature_names_in": [str(n) for n in model.feature_names],
+        "index_base": model.index_base,
+        "derived": {name: {"column": d.source, "level": d.level} for name, d in model.derived.items()},
+        "features": model.features,
+        "feature_names_in": list(model.feature_names),
         "parameters": plain(model.parameters, MAX_DEPTH - 1),
         "metadata": plain(model.metadata, MAX_DEPTH - 1),
     }
+    try:
+        checked(MODEL, content)
+        content["features"] = list(map(written, model.features))
+    except ValueError as error:
+        raise DataError(f"the model cannot be saved: {error}.") from error
+    kept = {name: v for name, v in content.items() if name == "intercept" or v != DEFAULTS.get(name)}
+    versions = [MODEL[name].since for name in kept]
+    versions += [FIELDS[name].since for feature in content["features"] for name in feature]
+    return {"format": FORMAT, "version": max(versions), **kept}
 
 
-def check_names(names: Sequence[Any]) -> None:
-    seen = set()
-    for name in names:
-        if not isinstance(name, str):
-            raise ValueError(f"feature names must be strings; got {brief(name)}")
-        check_text(name)
-        if name in seen:
-            raise ValueError(f"two features have the name {brief(name)}")
-        seen.add(name)
+def fields_of(content: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of the model that the content of a file describes.
+
+    Raises
+        ValueError   as `checked`; or it has what its version does not support, or what is no longer supported
+    """
+    version = content["version"]
+    found = {}
+    for name, field in MODEL.items():
+        if name in content or name not in DEFAULTS:
+            found[name] = part(content, name, field.kind)
+            if field.since > version:
+                raise ValueError(f"it has {name!r}, which version {version} does not support")
+    checked(MODEL, found)
+    names = found["feature_names_in"]
+    if found["n_features_in"] != len(names):
+        raise ValueError(f"n_features_in is {brief(found['n_features_in'])}, but there are {len(names)} names")
+    derived = {}
+    known = set(names)
+    for name, given in found.get("derived", {}).items():
+        if name not in known or not isinstance(given, dict):
+            raise ValueError(f"derived must have an object for names of features; got {brief(name)}: {brief(given)}")
+        level = None if given.get("level") is None else part(given, "level", TEXT)
+        derived[name] = Derived(part(given, "column", TEXT), level)
+    return {
+        "features": tuple(read(given, version) for given in found["features"]),
+        "feature_names": tuple(names),
+        "scaling": found["scaling"],
+        "parameters": found["parameters"],
+        "metadata": found["metadata"],
+        "index_base": found.get("index_base", 1),
+        "derived": derived,
+    }
 
 
-def check_scaling(method: Any) -> None:
-    if method not in SCALINGS:
-        raise ValueError(f"scaling must be one of {', '.join(SCALINGS)}; got {brief(method)}")
+def _together(names: Iterable[str]) -> dict[str, Field]:
+    """The fields of a file that has these: with one, all of its version."""
+    used = {FIELDS[name].since for name in names if name in FIELDS} | {1}
+    return {name: field for name, field in FIELDS.items() if field.since in used}
+
+
+def written(feature: Feature) -> dict[str, Any]:
+    """The content of the file for a feature; the median only if it would replace a missing value.
+
+    Raises
+        ValueError   as `checked`, or the weight is too large for the scale
+    """
+    values = feature._asdict()
+    if feature.steps is not None:
+        values["steps"] = {"edges": feature.steps.edges.tolist(), "values": feature.steps.values.tolist()}
+    if feature.missing is not None:
+        values["median"] = None
+    told = [name for name in FIELDS if values[name] != Feature._field_defaults.get(name)]
+    return _checked({name: values[name] for name in _together(told)})
+
+
+def read(given: Any, version: int) -> Feature:
+    """The feature of what a file of this version has for it.
+
+    Raises
+        ValueError   as `checked`; or it has what its version does not support, or what is no longer supported
+    """
+    if not isinstance(given, dict):
+        raise ValueError(f"each of the features must be an object; got {brief(given)}")
+    name = brief(part(given, "name", TEXT))
+    if "curve" in given:
+        raise ValueError(
+            f"feature {name} has a curve, and models of curves were removed (sparserank 0.3.0 is the last with them)"
+        )
+    fields = _together(given)
+    early = next((key for key, field in fields.items() if field.since > version), None)
+    if early is not None:
+        raise ValueError(f"feature {name} has {early!r}, which version {version} does not support")
+    values = _checked({key: part(given, key, field.kind) for key, field in fields.items()})
+    values |= {key: float(value) for key, value in values.items() if fields[key].kind == NUMBER}
+    if "steps" in values:
+        edges, heights = (np.array(values["steps"][key], dtype=np.float64) for key in ("edges", "values"))
+        values["steps"] = StepFunction(edges, heights)
+    return Feature(**values)
+
+
+def _checked(content: dict[str, Any]) -> dict[str, Any]:
+    """The content for a feature, if a fit can produce it."""
+    feature = f"feature {brief(content['name'])}: "
+    checked(FIELDS, content, feature)
+    if not math.isfinite(content["coef"] / content["scale"]):
+        raise ValueError(f"{feature}the weight {content['coef']} is too large for its scale {content['scale']}")
+    return content
+
+
+def checked(fields: dict[str, Field], content: dict[str, Any], place: str = "") -> None:
+    """Raise ValueError for a value that no fit produces."""
+    for name, value in content.items():
+        problem = fields[name].problem(value)
+        if problem:
+            raise ValueError(f"{place}{name} {problem}")

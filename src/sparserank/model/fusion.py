@@ -20,7 +20,9 @@ from sparserank.options.arguments import check_arguments
 from sparserank.text import brief
 
 KEY = "fusion"  # key in the parameters of a model that `fuse` made
-NEGATIVE, MERGED = "negative", "merged"  # keys of optional facts about scores
+# keys of optional facts about scores
+NEGATIVE = "negative"
+MERGED = "merged"
 MIN_MERGED = 0.01  # smallest share that is recorded
 
 
@@ -140,13 +142,15 @@ class FusionFormula:
                 f"the formula needs a run called {brief(missing)}; got {brief(', '.join(named))}. "
                 f"Rename the file, or pass {missing}=FILE."
             )
-        queries, documents = AnyIds(), Ids()
+        queries = AnyIds()
+        documents = Ids()
         lists = {
             name: read_lists(source, name, queries, documents, least=0).cut(self.depth)
             for name, source in named.items()
             if name in self.retrievers
         }
-        query_ids, names = list(queries), list(documents)
+        query_ids = list(queries)
+        names = list(documents)
         out = []
         rules = rules_of(self.engine)
         for term in self.terms:
@@ -183,12 +187,10 @@ def formula_of(model: RankingModel) -> FusionFormula:
     try:
         names = [f.name.rpartition(":") for f in model.features]
         (norm,) = {parse_norm(norm) for _, _, norm in names}
-        depth, engine, negative, merged = (
-            facts["depth"],
-            facts["engine"],
-            facts.get(NEGATIVE, ()),
-            facts.get(MERGED, {}),
-        )
+        depth = facts["depth"]
+        engine = facts["engine"]
+        negative = facts.get(NEGATIVE, ())
+        merged = facts.get(MERGED, {})
         if not (isinstance(depth, int) and depth >= 1 and (engine is None or isinstance(engine, str))):
             raise ValueError(f"depth {depth!r}, engine {engine!r}")
         with np.errstate(all="ignore"):

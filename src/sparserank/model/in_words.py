@@ -61,7 +61,8 @@ def in_words(model: RankingModel) -> dict[str, str]:
 
 def _of_source(model: RankingModel, name: str, features: Sequence[Feature]) -> str:
     """The sentence of a column: a number, which may have a flag where it is missing, or the levels of a category."""
-    first, made = features[0], [f for f in features if f.derived is not None]
+    first = features[0]
+    made = [f for f in features if f.derived is not None]
     if first.derived is None:
         low, high = _known_range(model, first)
         only_missing = first.missing is not None and not low <= first.missing <= high
@@ -83,7 +84,8 @@ def _where_missing(model: RankingModel, feature: Feature, rise: float) -> str:
 
 
 def _any_of(levels: Sequence[str]) -> str:
-    shown, more = [*levels[:MAX_LEVELS]], len(levels) - MAX_LEVELS
+    shown = [*levels[:MAX_LEVELS]]
+    more = len(levels) - MAX_LEVELS
     shown += [f"one of {more} others"] if more > 1 else levels[MAX_LEVELS:]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
 
@@ -126,7 +128,8 @@ def parts_of(at: np.ndarray, heights: np.ndarray) -> list[Part]:
     out = []
     for a, b in _between_turns(heights, SMALL * float(np.ptp(heights))):
         done = (heights[a : b + 1] - heights[a]) / (heights[b] - heights[a])
-        first, last = a + int(np.argmax(done > EDGE)), a + int(np.argmax(done >= 1.0 - EDGE))
+        first = a + int(np.argmax(done > EDGE))
+        last = a + int(np.argmax(done >= 1.0 - EDGE))
         out.append(Part(bool(heights[b] > heights[a]), float(at[first]), float(at[last])))
     return out
 
@@ -136,7 +139,8 @@ def _between_turns(heights: np.ndarray, least: float) -> list[tuple[int, int]]:
     parts: list[tuple[int, int]] = []
     low = high = 0  # the extremes since the last turn
     for i, height in enumerate(heights.tolist()):
-        low, high = (i if height < heights[low] else low), (i if height > heights[high] else high)
+        low = i if height < heights[low] else low
+        high = i if height > heights[high] else high
         rises = not parts or heights[parts[-1][1]] < heights[parts[-1][0]]
         falls = not parts or not rises
         if rises and height - heights[low] > least:

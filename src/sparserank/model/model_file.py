@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from sparserank.data.derived import Derived
 from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import ModelFormatError
 from sparserank.files import StrPath, open_regular
-from sparserank.model.content import (
-    DERIVED,
-    FORMAT,
-    FORMAT_OF_SIZES,
-    FORMAT_VERSION,
-    INDEX_BASE,
-    SINCE,
-    check_names,
-    check_scaling,
-)
-from sparserank.model.feature import read
+from sparserank.model.content import FORMAT, FORMAT_OF_SIZES, FORMAT_VERSION, fields_of
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
-from sparserank.strict_json import INTEGER, LIST, NUMBER, OBJECT, TEXT, part, read_own_json
+from sparserank.strict_json import read_own_json
 from sparserank.text import brief
 
 
@@ -35,7 +23,7 @@ def read_model(path: StrPath, *, links: bool = True) -> RankingModel:
     """
     content = read_content(path, FORMAT, FORMAT_VERSION, "JSON that 'sparserank select' or 'fit' writes", links=links)
     try:
-        return model_of_content(content)
+        return RankingModel(**fields_of(content))
     except ValueError as error:
         why = str(error).rstrip(".")
         raise ModelFormatError(f"{path}: damaged model file: {why}; restore it or train again.") from error
@@ -74,54 +62,6 @@ def read_content(path: StrPath, form: str, newest: int, expected: str, *, links:
             "If a newer sparserank wrote the file, upgrade sparserank."
         )
     return content
-
-
-def model_of_content(content: dict[str, Any]) -> RankingModel:
-    """The model that the JSON describes; a ValueError explains what is wrong with it."""
-    names = part(content, "feature_names_in", LIST)
-    check_names(names)
-    d = part(content, "n_features_in", INTEGER)
-    if d != len(names):  # before anything of that size is made
-        raise ValueError(f"n_features_in is {brief(d)}, but there are {len(names)} names")
-    method = part(content, "scaling", TEXT)
-    check_scaling(method)
-    if "intercept" in content and part(content, "intercept", NUMBER) != 0:
-        raise ValueError(f"intercept must be 0; got {brief(content['intercept'])}")
-    version = content["version"]
-    early = next((key for key in SINCE if key in content and version < SINCE[key]), None)
-    if early is not None:
-        raise ValueError(f"it has {early!r}, which version {version} does not support")
-    features = [read(given, version) for given in part(content, "features", LIST)]
-    return RankingModel(
-        tuple(features),
-        tuple(names),
-        method,
-        part(content, "parameters", OBJECT),
-        part(content, "metadata", OBJECT),
-        _index_base(content),
-        _derived(content, names),
-    )
-
-
-def _derived(content: dict[str, Any], names: Sequence[str]) -> dict[str, Derived]:
-    """The features that are made from columns of tables."""
-    out, known = {}, set(names)
-    for name, given in (part(content, DERIVED, OBJECT) if DERIVED in content else {}).items():
-        if name not in known or not isinstance(given, dict):
-            raise ValueError(f"{DERIVED} must have an object for names of features; got {brief(name)}: {brief(given)}")
-        level = None if given.get("level") is None else part(given, "level", TEXT)
-        out[name] = Derived(part(given, "column", TEXT), level)
-    return out
-
-
-def _index_base(content: dict[str, Any]) -> int:
-    """Number of the first feature in ranking text."""
-    if INDEX_BASE not in content:
-        return 1
-    base = int(part(content, INDEX_BASE, INTEGER))
-    if base not in (0, 1):
-        raise ValueError(f"{INDEX_BASE} must be 0 or 1; got {brief(base)}")
-    return base
 
 
 def _is_lightgbm(path: StrPath) -> bool:

@@ -29,7 +29,7 @@ from sparserank.data.tables.frames import (
     query_ids,
     without_qid,
 )
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.files import atomic_write
 from sparserank.model.content import content_of
 from sparserank.model.feature import Feature, Shaping, numbers
@@ -94,7 +94,8 @@ class RankingModel:
     def __post_init__(self) -> None:
         anything = Typed(Mapping)  # values that a model file cannot contain are written as text
         check_arguments(RankingModel, vars(self), parameters=anything, metadata=anything, derived=anything)
-        names, places = tuple(self.feature_names), set()
+        names = tuple(self.feature_names)
+        places = set()
         for f in self.features:
             if not 0 <= f.index < len(names):
                 raise DataError(f"feature index {brief(f.index)} is outside 0..{len(names) - 1}, by the feature names.")
@@ -290,15 +291,18 @@ class RankingModel:
 
         Raises
         ------
+        ParameterError
+            The value is not one of these.
         DataError
-            The value is not one of these, or the model has no median of a feature that it uses.
+            The model has no median of a feature that it uses.
         """
         if missing is None or (isinstance(missing, str) and missing == ERROR):
             return self
         if not isinstance(missing, str) or missing != OF_MODEL:
-            raise DataError(
-                f"missing must be {OF_MODEL!r} (the training medians) or {ERROR!r} for a model; got {brief(missing)}. "
-                "To fill in other values, replace them in the data first."
+            raise ParameterError(
+                "missing",
+                f"must be {OF_MODEL!r} (the training medians) or {ERROR!r} for a model; got {brief(missing)}. To fill "
+                "in other values, replace them in the data first.",
             )
         features = [f._replace(missing=f.median if f.missing is None else f.missing) for f in self.features]
         lacking = next((f.name for f in features if f.missing is None), None)
@@ -345,7 +349,8 @@ class RankingModel:
             return self.with_missing(missing).predict(X, qid)
         X = collected(X)
         if self._finds_by_name(X):
-            columns, qid = self._named(X), query_ids(X, qid)
+            columns = self._named(X)
+            qid = query_ids(X, qid)
         else:
             X, qid = without_qid(X, qid)
             columns = self._selected(X)
@@ -392,7 +397,8 @@ class RankingModel:
     def explained(self, data: RankingDataset) -> dict[str, tuple[list[float | str], np.ndarray]]:
         """{selected feature, by the name of its column: (its values, its contributions (n_docs,) to the scores)}, in
         the row order of the data set; the value of a category is its level, 'other' for levels without a weight."""
-        columns, parts = self.selected_values(data), self.contributions(data)
+        columns = self.selected_values(data)
+        parts = self.contributions(data)
         out: dict[str, tuple[list[float | str], np.ndarray]] = {}
         for name, own in self.sources.items():
             places = np.searchsorted(self.support, [f.index for f in own])
@@ -464,7 +470,8 @@ class RankingModel:
 
     def _column(self, frame: Any, feature: Feature, known: KnownLevels) -> np.ndarray:
         """(n_docs,) the feature, which may be made from another column of the frame."""
-        derived, held = feature.derived, column_names(frame)
+        derived = feature.derived
+        held = column_names(frame)
         if derived is None or derived.source not in held:
             return numbers_in(frame, feature.name if feature.name in held else feature.source)
         if derived.level is None:
@@ -496,7 +503,8 @@ class RankingModel:
                 f"{option('missing', 'median')}."
             )
         with np.errstate(all="ignore"):
-            scaled, weights = self._shaping(columns, query_ptr), self.coef[self.support]
+            scaled = self._shaping(columns, query_ptr)
+            weights = self.coef[self.support]
             of_clauses = OF_CLAUSES in self.parameters
             scores = clause_sums(scaled, weights) if of_clauses else np.asarray(scaled @ weights)
             finite = np.isfinite(scores)
@@ -551,7 +559,7 @@ class RankingModel:
         Raises
         ------
         DataError
-            The format cannot express the model or an option; the message contains the remedy.
+            As `export`; the message contains the remedy.
         """
         from sparserank.export import export
 
@@ -581,7 +589,8 @@ class RankingModel:
 def step_model(bins: Bins, jumps: np.ndarray, names: tuple[str, ...], **more: Any) -> RankingModel:
     """The model with jumps (n_features * BINS - 1,) at the edges of these bins. The weight of a feature is half the
     range of its steps, negative if these are lower at their end than at their beginning."""
-    steps, weights = bins.functions(jumps.reshape(len(names), -1)), np.zeros(len(names))
+    steps = bins.functions(jumps.reshape(len(names), -1))
+    weights = np.zeros(len(names))
     for j, f in steps.items():
         size = 0.5 * float(np.ptp(f.values))
         weights[j] = -size if f.values[-1] < f.values[0] else size

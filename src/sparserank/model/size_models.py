@@ -12,14 +12,16 @@ from sparserank.errors import ModelFormatError
 from sparserank.files import StrPath, atomic_write
 from sparserank.model.content import FORMAT_OF_SIZES as FORMAT
 from sparserank.model.content import FORMAT_VERSION as MODEL_VERSION
-from sparserank.model.model_file import model_of_content, read_content, read_model
+from sparserank.model.content import fields_of
+from sparserank.model.model_file import read_content, read_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import Count, option
 from sparserank.options.arguments import check_arguments
 from sparserank.strict_json import LIST, part
 from sparserank.text import brief
 
-FILE, FORMAT_VERSION = "models.json", 1
+FILE = "models.json"
+FORMAT_VERSION = 1
 NAMES = "feature_names_in"  # of all models; stored once
 
 
@@ -69,7 +71,7 @@ def load_size_model(path: StrPath, k: int) -> RankingModel:
     )
     try:
         entries = [_entry(e) for e in part(content, "models", LIST)]
-        models = [model_of_content({**e, NAMES: part(content, NAMES, LIST)}) for e in entries]
+        models = [RankingModel(**fields_of({**e, NAMES: part(content, NAMES, LIST)})) for e in entries]
         sizes = [len(m.columns) for m in models]
         if not entries:
             raise ValueError("it contains no model")
@@ -128,7 +130,8 @@ def load_model(path: str | os.PathLike, *, k: int | None = None) -> RankingModel
     check_arguments(load_model, locals())
     if k is not None:
         return load_size_model(path, k)
-    inside, trees = Path(path).is_dir(), Path(path) / "trees.txt"
+    inside = Path(path).is_dir()
+    trees = Path(path) / "trees.txt"
     if inside and trees.exists():
         raise ModelFormatError(
             f"{path}: is the run of {option('for_model')}, which has no model of ours; load its trees with "

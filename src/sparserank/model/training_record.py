@@ -25,11 +25,15 @@ from sparserank.model.table_columns import with_columns_of
 from sparserank.options.arguments import check_arguments
 
 # In the metadata of a model; the last has the share of the metric that is lost without each feature.
-LOWEST, VALUES, LOST = "lowest_score", "training_values", "lost_without"
+LOWEST = "lowest_score"
+VALUES = "training_values"
+LOST = "lost_without"
 BOOLEANS = "booleans"  # in the metadata too: the features that were boolean columns of a table
 ROWS_AT_ONCE = 1 << 16
 SHARES = np.linspace(0.0, 1.0, 21)  # the recorded quantiles
-SAMPLE_VALUES, SAMPLE_QUERIES = 4_000_000, 20_000  # with more, those of evenly spaced queries are recorded
+# with more, those of evenly spaced queries are recorded
+SAMPLE_VALUES = 4_000_000
+SAMPLE_QUERIES = 20_000
 SAME = 1e-6  # relative: values in single and in double precision
 # Drift: the share of missing values rises by so much; or that of values which training did not have; or the
 # distributions are so far apart; and each of them by more than noise.
@@ -49,7 +53,10 @@ def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -
     step = max(-(-data.n_docs * len(used) // SAMPLE_VALUES), -(-data.n_queries // SAMPLE_QUERIES), 1)
     of_query = data.sizes
     taken = np.repeat(np.arange(data.n_queries) % step == 0, of_query)
-    lows, highs, kept, at = [], [], [], 0
+    lows = []
+    highs = []
+    kept = []
+    at = 0
     for block in _blocks(data.X):
         for i in list(lowest):
             try:
@@ -65,7 +72,8 @@ def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -
         highs.append(np.fmax.reduce(x))
         kept.append(x[taken[rows]])
         at += len(x)
-    sample, lengths = np.concatenate(kept), of_query[::step]
+    sample = np.concatenate(kept)
+    lengths = of_query[::step]
     kept.clear()  # the sample is as large
     ends = np.column_stack([np.fmin.reduce(lows), np.fmax.reduce(highs)])
     knows_missing = data.filled is not None or data.fill_values is None
@@ -106,7 +114,8 @@ def _blocks(X: Any) -> Iterator[Any]:
 def of_whole_columns(model: RankingModel) -> RankingModel:
     """A model that reads all levels and flags of the columns that this one uses."""
     at = {name: j for j, name in enumerate(model.feature_names)}
-    used, selected = model.sources, set(model.support.tolist())
+    used = model.sources
+    selected = set(model.support.tolist())
     made = [Feature(at[name], name, 1.0) for name, d in model.derived.items() if d.source in used]
     return replace(model, features=(*model.features, *(f for f in made if f.index not in selected)))
 
@@ -119,7 +128,8 @@ def _table(whole: RankingModel, features: Sequence[np.ndarray]) -> dict[str, np.
     out = {}
     for name, own in whole.sources.items():
         parts = {None if f.derived is None else f.derived.level or "": values[f.index] for f in own}
-        number, flag = parts.pop(None, None), parts.pop("", None)
+        number = parts.pop(None, None)
+        flag = parts.pop("", None)
         x = np.full(n_docs, np.inf if parts else 0.0) if number is None else number.copy()
         for level, has in enumerate(parts.values()):
             x[has > 0] = level
@@ -157,7 +167,8 @@ class _Sample:
         # One kind after the other: as numbers, all of them take eight times the memory.
         each = [np.add.reduceat(kind & counted, starts, dtype=np.float64) for kind in kinds.T]
         found = np.column_stack(each)
-        n, n_queries = float(of_query.sum()), len(lengths)
+        n = float(of_query.sum())
+        n_queries = len(lengths)
         shares = found.sum(axis=0) / max(n, 1.0)
         clumps = float(((of_query / max(n, 1.0)) ** 2).sum())
         # The variance of the shares, relative to that of independent values, is 1 + r (n clumps - 1).
@@ -201,7 +212,8 @@ class _Sample:
 
 def _samples(x: np.ndarray, points: np.ndarray, lengths: np.ndarray) -> dict[str, _Sample]:
     """{rule: missing values; of the others those outside of the points; and those up to each point}"""
-    known, everywhere = ~np.isnan(x), np.ones(len(x), dtype=bool)
+    known = ~np.isnan(x)
+    everywhere = np.ones(len(x), dtype=bool)
     slack = SAME * np.abs(points)
     outside = (x < points[0] - slack[0]) | (x > points[-1] + slack[-1])
     up_to = x[:, None] <= points + slack
@@ -323,7 +335,8 @@ def drift(model: RankingModel, data: Any, *, qid: str | None = None) -> list[dic
     for name in model.weights:
         before = records[name]
         x = tables[before["missing"] is not None][name]
-        new, finite = _samples(x, before["points"], lengths), x[np.isfinite(x)]
+        new = _samples(x, before["points"], lengths)
+        finite = x[np.isfinite(x)]
         # Held at one value, whichever, a column adds the same to all documents of a query.
         without = scores - parts[:, np.isin(model.support, model.columns[name])].sum(axis=1)
         moved = np.logical_or.reduceat(top != rank_lists(without, *lists).first(TOP), data.query_ptr[:-1])

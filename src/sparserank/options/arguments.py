@@ -128,7 +128,8 @@ def _typed(function: Any) -> dict[str, HasProblem]:
 
 
 def _fits(hint: Any, value: Any) -> bool:
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    inner = typing.get_args(hint)
     if hint is Any or origin in (typing.Unpack, typing.ClassVar):
         return True
     if origin in (typing.Union, types.UnionType):
@@ -184,7 +185,8 @@ def _in_range(number: Any) -> bool:
 
 
 def _described(hint: Any) -> str:
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    inner = typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         words = list(dict.fromkeys(_described(one) for one in inner if one is not str or os.PathLike not in inner))
         return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, TypeVar, cast
 
@@ -90,21 +90,28 @@ ABSENT = {  # options that users ask for: what is said
 }
 
 
+def refuse_unknown(owner: str, known: Collection[str], given: Iterable[str], *, of: str = "") -> None:
+    """Raise ParameterError for the first name that is not known; of: the ranker that messages name."""
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            said = f"is not an option of {owner}; it takes {', '.join(known)}."
+            if name in ABSENT:
+                said = ABSENT[name]
+            elif FORMER.get(name) in known:
+                said = f"is now called {FORMER[name]}."
+            elif close:
+                said = f"is not an option of {owner}; did you mean {close[0]}?"
+            raise ParameterError(name, said, owner=of)
+
+
 def asked(owner: str, options: Mapping[str, Option], given: Options) -> Options:
     """All options of a call, typed as they were given; those that are not passed have their defaults.
 
     Raises
         ParameterError   for an unknown option, or for the first with an invalid value
     """
-    for name in given:
-        if name not in options:
-            if name in ABSENT:
-                raise ParameterError(name, ABSENT[name])
-            if FORMER.get(name) in options:
-                raise ParameterError(name, f"is now called {FORMER[name]}.")
-            close = difflib.get_close_matches(name, options, 1)
-            meant = f"; did you mean {close[0]}?" if close else f"; it takes {', '.join(options)}."
-            raise ParameterError(name, f"is not an option of {owner}{meant}")
+    refuse_unknown(owner, options, given)
     check_given(options, given)
     values = {name: o.kind.plain(given[name]) if name in given else o.default for name, o in options.items()}
     return cast(Options, values)

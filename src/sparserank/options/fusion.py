@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from sparserank.penalties import Penalty
 
 ENGINES = ("elasticsearch", "opensearch", "vespa", "qdrant", "ranx", "pyterrier", "python", "sql")
-PANEL, JUDGED, CHOICE = "Runs", "Judgments", of_selection.CHOICE
+PANEL = "Runs"
+JUDGED = "Judgments"
+CHOICE = of_selection.CHOICE
 
 
 class FuseOptions(of_selection.Stable, total=False):

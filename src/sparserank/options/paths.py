@@ -142,4 +142,5 @@ class PathOptions(TypedDict, total=False):
     ]
 
 
-JOB_PATHS, FIT_PATH = options_of(JobPaths), options_of(PathOptions)
+JOB_PATHS = options_of(JobPaths)
+FIT_PATH = options_of(PathOptions)

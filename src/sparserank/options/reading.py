@@ -88,7 +88,7 @@ class RowOptions(TypedDict, total=False):
     missing: Annotated[
         "str | float | Mapping[Any, str | float] | None",
         Option(
-            Parsed("data.missing:MissingPolicy.parse", refused=("nothing", b"zero", (1, 2))),
+            Parsed("data.missing:MissingPolicy.parse"),
             None,
             "Replacement for missing values (NULL, nan, inf and 1.797e308). error; zero; min or median (of the "
             "training values, stored in the model); query-min; a number; or one per feature, such as "
@@ -171,7 +171,7 @@ class RowOptions(TypedDict, total=False):
     dtype: Annotated[
         Any | None,
         Option(
-            Or(None, Parsed("data.matrices:float_type", refused=("nothing", "FLOAT32x", "int32", 3.5))),
+            Or(None, Parsed("data.matrices:float_type")),
             None,
             "Data type of the features: float32 or float64.",
             PANEL,

@@ -21,13 +21,18 @@ if TYPE_CHECKING:
     from sparserank.penalties import Penalty
     from sparserank.workdir.work import Progress
 
-MODEL, CHOICE, TREE_PANEL = of_paths.PANEL, "Choice", "Trees"
+MODEL = of_paths.PANEL
+CHOICE = "Choice"
+TREE_PANEL = "Trees"
 PROTOCOLS = ("cv", "holdout")
 REQUESTS = ("elasticsearch-query", "opensearch-query", "solr-query")  # boosts of the clauses of a search request
 SEARCH = ("solr", "elasticsearch", "opensearch", *REQUESTS, "vespa", "lucene", "ranklib")
 ENGINES = (*SEARCH, "onnx", "python", "sql", "spark")
 LINEAR = ("l1", "mcp")  # the penalties tried by default
-MIN_QUERIES_OF_STEPS, MIN_DOCS_OF_STEPS, MAX_FEATURES_OF_STEPS = 50, 2_000, 2_000  # limits of steps by default
+# limits of steps by default
+MIN_QUERIES_OF_STEPS = 50
+MIN_DOCS_OF_STEPS = 2_000
+MAX_FEATURES_OF_STEPS = 2_000
 TREES = ("lightgbm", "xgboost", "xgboost-dump", "solr-trees")  # formats of trees, for models of steps
 DEFAULT_MARGIN = 0.01  # largest acceptable estimated loss, relative to the best mean
 DEFAULT_CONFIDENCE = 0.95
@@ -279,7 +284,7 @@ class Lists(of_data.RowOptions, total=False):
     sizes: Annotated[
         "Sequence[int] | None",
         Option(
-            Or(None, Parsed(lengths_of, refused=(0, "three", (0,), (2.5,), (True,), ()))),
+            Or(None, Parsed(lengths_of)),
             None,
             "Lengths of the feature lists to try with {for_model}.",
             TREE_PANEL,
@@ -485,6 +490,7 @@ class FitOptions(FeatureOptions, of_data.RowOptions, total=False):
     client: Client
 
 
-SELECT, FIT = options_of(AllSelectOptions), options_of(FitOptions)
+SELECT = options_of(AllSelectOptions)
+FIT = options_of(FitOptions)
 NOT_OF_TREES = ("monotone", "penalties")
 FOR_MODEL = {name: option for name, option in options_of(ForModelOptions).items() if name not in NOT_OF_TREES}

@@ -63,7 +63,8 @@ def rendered(text: str, flags: Mapping[str, str] | None) -> str:
     """A text with {name} and {name=value} replaced by options, for Python (flags None) or for the command line."""
 
     def one(found: re.Match[str]) -> str:
-        name, value = found[1], found[2]
+        name = found[1]
+        value = found[2]
         if flags is None:
             return name if value is None else f"{name}={value}"
         flag = flag_of(name, flags)

@@ -72,10 +72,12 @@ def single_feature_metric(
 
     ascending=False tries descending order only.
     """
-    X, parsed = _dense(data), parse_metrics([metric], convention)
+    X = _dense(data)
+    parsed = parse_metrics([metric], convention)
     if not parsed[0].higher_is_better:
         raise DataError(f"importance must be a metric for which higher is better; got {metric!r}.")
-    best, sign = np.zeros(data.n_features), np.ones(data.n_features)
+    best = np.zeros(data.n_features)
+    sign = np.ones(data.n_features)
     for j in range(data.n_features):
         best[j] = mean_of(per_query_values(X[:, j].astype(np.float64), data, parsed)[0])
         if ascending:
@@ -159,7 +161,8 @@ def concordance(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
     Pairs are visited in blocks of about a million values, never stored.
     """
     d = X.shape[1]
-    total, n_queries = np.zeros((d, d)), 0
+    total = np.zeros((d, d))
+    n_queries = 0
     for lo, hi in pairwise(query_ptr):
         m = hi - lo
         if m < 2:

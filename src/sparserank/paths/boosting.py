@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sparserank.errors import DataError, ParameterError
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import PathPlan
-from sparserank.paths.makers import OnColumns, SizedMaker, l1_seconds
+from sparserank.paths.makers import OnColumns, SizedMaker
 from sparserank.paths.result import PathResult, Point
 from sparserank.penalties.rules import RULES
 from sparserank.solvers.lockstep import BinSums, Evaluate, Seconds, Steps
@@ -90,12 +90,6 @@ class BoostedSteps(SizedMaker):
     def n_points(self, plan: PathPlan) -> int:
         largest = max(LARGEST, len(self.keep))
         return len(_ladder(min(largest, len(plan.feature_names) or largest), plan.k))
-
-    def effort(self, n_docs: int, n_features: int) -> float:
-        """Seconds of rounds on all and on at most LARGEST features, over those of an l1 path, as measured on one
-        core."""
-        per_document = 8.8e-5 + 1.5e-7 * n_features + 2.5e-6 * min(n_features, LARGEST)
-        return (0.11 + min(SHARE * n_docs, MOST_DOCS) * per_document) / l1_seconds(n_docs, n_features)
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         boosting = _Boosting(self, objective)

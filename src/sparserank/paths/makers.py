@@ -15,11 +15,6 @@ from sparserank.penalties.rules import SIZE
 from sparserank.solvers.lockstep import Steps
 
 
-def l1_seconds(n_docs: int, n_features: int) -> float:
-    """Seconds of an l1 path on one core, as measured: the unit of effort."""
-    return 1.8e-5 * float(n_docs * n_features) ** 0.65
-
-
 class PathMaker(Protocol):
     """A picklable value whose `path` yields requests, so that several paths advance in lockstep. It calls plan.tell
     after every point."""
@@ -53,10 +48,6 @@ class RuledMaker(PathMaker, Protocol):
         """The object shown in results, with its rules: a penalty, or the maker itself."""
         ...
 
-    def effort(self, n_docs: int, n_features: int) -> float:
-        """Expected time of a path, relative to one of l1 on the same data; for the time left."""
-        ...
-
 
 class OnColumns:
     """Base of makers that are given the columns of each model, whatever the transform, and use no sparsity penalty."""
@@ -65,9 +56,6 @@ class OnColumns:
     shrinks: ClassVar[bool] = False
     starts_from: ClassVar[None] = None
     rules: ClassVar[Ridge] = Ridge()
-
-    def effort(self, n_docs: int, n_features: int) -> float:
-        return 0.5
 
 
 @dataclass(frozen=True)
@@ -92,9 +80,6 @@ class PenaltyPath:
     @property
     def shrinks(self) -> bool:
         return self.selects
-
-    def effort(self, n_docs: int, n_features: int) -> float:
-        return (1.0 if self.penalty.is_convex else 1.5) if self.selects else 0.3
 
     @property
     def starts_from(self) -> PenaltyPath | None:
@@ -141,6 +126,3 @@ class SizedMaker(FeatureRules):
 
     def n_points(self, plan: PathPlan) -> int:
         raise NotImplementedError
-
-    def effort(self, n_docs: int, n_features: int) -> float:
-        return 3.0

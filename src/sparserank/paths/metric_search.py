@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import PathPlan
-from sparserank.paths.makers import SizedMaker, l1_seconds
+from sparserank.paths.makers import SizedMaker
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.sizes import points_by_size
 from sparserank.paths.starts import PathStarts
@@ -45,11 +45,6 @@ class MetricSearch(SizedMaker):
 
     def n_points(self, plan: PathPlan) -> int:
         return MAX_SIZE
-
-    def effort(self, n_docs: int, n_features: int) -> float:
-        """Seconds of three rounds on each size, over those of an l1 path, as measured on one core."""
-        n_models = len(FACTORS) * sum(range(1, min(n_features, MAX_SIZE) + 1))
-        return 3 * n_models * 5e-8 * n_docs / l1_seconds(n_docs, n_features)
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         source = plan.starts

@@ -39,14 +39,15 @@ class Penalty(FeatureRules):
     Notes
     -----
     Instances are immutable values: `parse_penalty(repr(p)) == p`. Subclasses define `_value`, `_slope`,
-    `_second_derivative` and a scalar prox (`_scalar_prox.py`), nothing else. A penalty that ties columns together
-    overrides the methods under "what solvers ask", and has separable = False.
+    `_second_derivative` and a scalar prox (`_scalar_prox.py`), and what is true of them, nothing else. A penalty that
+    ties columns together overrides the methods under "what solvers ask", and has separable = False.
     """
 
     kind: ClassVar[int]
     is_convex: ClassVar[bool] = False
     separable: ClassVar[bool] = True  # a sum over coordinates, as solvers that change one coordinate at a time require
     blockwise: ClassVar[bool] = False  # a sum over blocks of columns that compiled descent supports
+    takes_groups: ClassVar[bool] = False  # on the norms of groups too: the slope at 0 is finite
     smooth_at_zero: ClassVar[bool] = False  # True when p'(0) = 0: no feature is ever exactly 0 at a solution
     kkt_is_vacuous_at_zero: ClassVar[bool] = False
 
@@ -77,7 +78,8 @@ class Penalty(FeatureRules):
 
     def value(self, w: np.ndarray) -> float:
         """Value of the penalty at w; inf if a sign is wrong or a never-use feature is used."""
-        alphas, monotone = self.feature_alphas(len(w)), self.feature_signs(len(w))
+        alphas = self.feature_alphas(len(w))
+        monotone = self.feature_signs(len(w))
         if (w * monotone < 0).any() or (np.isinf(alphas) & (w != 0)).any():
             return float("inf")
         used = w != 0
@@ -124,10 +126,12 @@ class Penalty(FeatureRules):
 
         An unpenalised feature has no finite conjugate: it is bounded to KEEP_BOX max(1, |w_j|).
         """
-        alphas, abs_gradient = self.feature_alphas(len(w)), self._abs_gradient(gradient)
+        alphas = self.feature_alphas(len(w))
+        abs_gradient = self._abs_gradient(gradient)
         finite = np.isfinite(alphas)
         if self.quadratic > 0:
-            a, p = alphas[finite], abs_gradient[finite]
+            a = alphas[finite]
+            p = abs_gradient[finite]
 
             def convex(s: float) -> tuple[float, float]:
                 over = np.maximum(s * p - a, 0.0)
@@ -193,7 +197,8 @@ class Penalty(FeatureRules):
 
     def alpha_max(self, grad_at_zero: np.ndarray) -> float:
         """Smallest strength from which w = 0 is stationary (except always-keep features)."""
-        beta, abs_gradient = self.feature_weights(len(grad_at_zero)), self._abs_gradient(grad_at_zero)
+        beta = self.feature_weights(len(grad_at_zero))
+        abs_gradient = self._abs_gradient(grad_at_zero)
         limited = (beta > 0) & np.isfinite(beta)
         slope = self._unit_slope_at_zero()
         if slope == 0 or not limited.any():

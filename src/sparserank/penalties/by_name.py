@@ -40,7 +40,8 @@ def checked_pairs(owner: str, rule: str, given: Any) -> Pairs:
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str) or pair[0] in out:
             raise refused(f"must map each feature name once to its value; got {brief(pair)}.")
-        name, value = str(pair[0]), pair[1]
+        name = str(pair[0])
+        value = pair[1]
         if rule == "feature_groups":
             if isinstance(value, bool) or not isinstance(value, str | int | np.integer):
                 raise refused(f"must map {brief(name)} to a name or a number; got {brief(value)}.")

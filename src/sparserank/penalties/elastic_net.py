@@ -43,6 +43,7 @@ class ElasticNet(Penalty):
 
     name = "elastic_net"
     kind = ELASTIC
+    takes_groups = True  # without the quadratic part
     is_convex = True
 
     def _check(self) -> None:

@@ -10,15 +10,8 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.penalties.base import KEEP_BOX, Penalty
 from sparserank.penalties.l1 import L1
-from sparserank.penalties.log import Log
-from sparserank.penalties.mcp import MCP
 from sparserank.penalties.parts import BlockPart, Conjugate
 from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, FeatureRules
-from sparserank.penalties.scad import SCAD
-
-# Penalties that support groups: their slope at 0 is finite, and they have no quadratic part.
-OF_NORMS: tuple[type[Penalty], ...] = (L1, MCP, SCAD, Log)
-GROUPING = [cls.name for cls in OF_NORMS]
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,7 +36,7 @@ class Grouped(Penalty):
 
     def _check(self) -> None:
         if not supports_groups(self.of):
-            raise DataError(f"groups support the penalties {', '.join(GROUPING)}; got {self.of.name}.")
+            raise DataError(f"groups do not support the penalty {self.of.name}; use one such as l1 or mcp.")
 
     @property
     def _shown(self) -> str:
@@ -115,7 +108,8 @@ class Grouped(Penalty):
 
     def _slopes(self, w: np.ndarray) -> np.ndarray:
         """(n_groups,) derivatives of p by the norm of each group; inf where use is not allowed."""
-        norms, price = self._norms(w), self._prices(len(w))
+        norms = self._norms(w)
+        price = self._prices(len(w))
         slope = np.full(len(norms), np.inf)
         finite = np.isfinite(price)
         slope[finite] = self.of._slope(norms[finite], price[finite])
@@ -124,7 +118,8 @@ class Grouped(Penalty):
     # -- the contract -------------------------------------------------------------------------------------------------
 
     def value(self, w: np.ndarray) -> float:
-        norms, prices = self._norms(w), self._prices(len(w))
+        norms = self._norms(w)
+        prices = self._prices(len(w))
         if (w * self.feature_signs(len(w)) < 0).any() or ((w != 0) & ~self.usable(len(w))).any():
             return float("inf")
         used = norms > 0  # 0 times an infinite price is undefined
@@ -143,7 +138,8 @@ class Grouped(Penalty):
         section 7, KKT)."""
         n = len(w)
         group, _ = self._groups(n)
-        norms, slopes = self._norms(w), self._slopes(w)
+        norms = self._norms(w)
+        slopes = self._slopes(w)
         slopes = np.where(np.isfinite(slopes), slopes, 0.0)
         # Groups that are not 0: subtract the gradient of the norm, slope * u / |u|.
         along = np.where(norms > 0, slopes / np.where(norms > 0, norms, 1.0), 0.0)[group]
@@ -267,8 +263,7 @@ def like_l1(penalty: FeatureRules) -> Penalty:
 
 def supports_groups(of: FeatureRules) -> bool:
     """Whether groups can have this penalty."""
-    known = {cls.kind for cls in OF_NORMS}
-    return isinstance(of, Penalty) and of.kind in known and not (of.smooth_at_zero or of.quadratic)
+    return isinstance(of, Penalty) and of.takes_groups and not (of.smooth_at_zero or of.quadratic)
 
 
 def grouped(of: Penalty) -> Grouped:

@@ -42,6 +42,7 @@ class L1(Penalty):
     name = "l1"
     kind = ELASTIC
     is_convex = True
+    takes_groups = True
 
     def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return alphas * t

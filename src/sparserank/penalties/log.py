@@ -46,6 +46,7 @@ class Log(Penalty):
 
     name = "log"
     kind = LOG
+    takes_groups = True
 
     def _check(self) -> None:
         if not self.eps > 0:

@@ -59,6 +59,7 @@ class MCP(Penalty):
 
     name = "mcp"
     kind = _scalar_prox.MCP
+    takes_groups = True
 
     def _check(self) -> None:
         if not self.gamma > 0:

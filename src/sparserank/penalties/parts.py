@@ -84,7 +84,8 @@ class BlockPart:
 
     def expansion(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(gradient (n,), Hessian (n, n)) of the penalty at u, where it does not vanish."""
-        gradient, hessian = np.zeros(len(u)), np.zeros((len(u), len(u)))
+        gradient = np.zeros(len(u))
+        hessian = np.zeros((len(u), len(u)))
         for at, price in zip(self.blocks, self.prices.tolist(), strict=True):
             v = u[at]
             size = float(np.linalg.norm(v))

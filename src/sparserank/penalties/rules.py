@@ -12,8 +12,11 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.penalties._checks import feature_numbers, plain_numbers, real_number
 from sparserank.penalties.by_name import checked_features, checked_pairs, is_named, numbered_rules
 
-FREE, NONNEGATIVE, NONPOSITIVE = 0, 1, -1
-ALPHA, SIZE = "alpha", "size"
+FREE = 0
+NONNEGATIVE = 1
+NONPOSITIVE = -1
+ALPHA = "alpha"
+SIZE = "size"
 RULES = ("weights", "monotone", "keep", "drop", "feature_groups")
 
 

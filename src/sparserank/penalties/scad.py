@@ -59,6 +59,7 @@ class SCAD(Penalty):
 
     name = "scad"
     kind = _scalar_prox.SCAD
+    takes_groups = True
 
     def _check(self) -> None:
         if not self.a > 2:
@@ -75,17 +76,20 @@ class SCAD(Penalty):
         return self.a, self.threshold_scale
 
     def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-        first, last = self.threshold_scale * alphas, self.a * self.threshold_scale * alphas
+        first = self.threshold_scale * alphas
+        last = self.a * self.threshold_scale * alphas
         width = (self.a - 1.0) * self.threshold_scale
         middle = alphas * first + (t - first) * ((2.0 * last - first - t) / (2.0 * width))
         flat = alphas * first + (last - first) * ((last - first) / (2.0 * width))
         return np.where(t <= first, alphas * t, np.where(t <= last, middle, flat))
 
     def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-        first, last = self.threshold_scale * alphas, self.a * self.threshold_scale * alphas
+        first = self.threshold_scale * alphas
+        last = self.a * self.threshold_scale * alphas
         falling = np.maximum(last - t, 0.0) / ((self.a - 1.0) * self.threshold_scale)
         return np.where(t <= first, alphas, falling)
 
     def _second_derivative(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-        first, last = self.threshold_scale * alphas, self.a * self.threshold_scale * alphas
+        first = self.threshold_scale * alphas
+        last = self.a * self.threshold_scale * alphas
         return np.where((t > first) & (t < last), -1.0 / ((self.a - 1.0) * self.threshold_scale), 0.0)

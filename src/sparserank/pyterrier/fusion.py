@@ -59,7 +59,8 @@ class SparseFusion(pt.Estimator):
         from sparserank.selection.fuse import fuse
 
         if topics_va is not None and qrels_va is not None:
-            topics, qrels = pd.concat([topics, topics_va]), pd.concat([qrels, qrels_va])
+            topics = pd.concat([topics, topics_va])
+            qrels = pd.concat([qrels, qrels_va])
         judged = qrels[qrels["qid"].isin(set(topics["qid"]))].drop_duplicates(["qid", "docno"])
         if not len(judged):
             raise DataError("SparseFusion.fit: qrels judges none of the topics; the query ids must be the same text.")

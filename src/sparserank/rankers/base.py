@@ -26,17 +26,21 @@ from sparserank.losses import PairwiseLoss, loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.objective import PairwiseObjective
 from sparserank.options.arguments import check_arguments
+from sparserank.options.declared import refuse_unknown
 from sparserank.options.kinds import Kind
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.reading import READING
-from sparserank.rankers.inputs import evaluation_sets, feature_names, features_to_score, training_data
-from sparserank.rankers.validation import (
+from sparserank.rankers.inputs import (
     checked_metric,
     checked_missing,
     checked_query_weight,
+    evaluation_sets,
+    feature_names,
+    features_to_score,
     query_weights,
     refuse_foreign,
     require_variation,
+    training_data,
     weighted_mean,
 )
 from sparserank.shards.dask import placed
@@ -64,6 +68,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     _kinds: ClassVar[Mapping[str, Kind]] = {}  # allowed values of the constructor's parameters
     _takes_client = False  # whether it reads the data only as sums over shards
     _takes_doc_weight = False  # whether every pair of the ranker's loss can carry the weight of its preferred document
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Refuse parameters that the constructor does not have in a sentence, with their present name."""
+        refuse_unknown(cls.__name__, cls._get_param_names(), given, of=cls.__name__)
+        return super().__new__(cls)
 
     def fit(
         self,
@@ -119,7 +128,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         refuse_foreign(type(self).__name__, others)
         self.check_parameters()
         data = self._fit_dataset(X, y, qid, group, doc_weight, query_weight)
-        sets = self._evaluation_sets(eval_set, eval_qid, eval_group, data)
+        sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data)
         one_list = qid is None and group is None and QID not in column_names(X)
         return self._fit(TrainingSet(data, query_weight, client, sets, one_list))
 
@@ -150,9 +159,9 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         """
         check_arguments(LinearRanker.fit_dataset, locals())
         self.check_parameters()
-        if data.doc_weight is not None and not self._takes_doc_weight:
-            raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
-        self.n_features_in_, self.n_queries_in_ = data.n_features, data.n_queries
+        self._require_doc_weight(data.doc_weight)
+        self.n_features_in_ = data.n_features
+        self.n_queries_in_ = data.n_queries
         names = data.names
         if not numbered(names, data.index_base):
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -162,7 +171,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     def _fit(self, given: TrainingSet) -> Self:
         data = given.data
-        self._index_base, self._derived = first_index(data), data.derived or {}
+        self._index_base = first_index(data)
+        self._derived = data.derived or {}
         self._groups = groups_of_columns(data.names, data.sources) if self._derived else None
         ready = self._prepared(data)
         if given.client is not None:
@@ -183,7 +193,9 @@ class LinearRanker(SelectorMixin, BaseEstimator):
                 "the features so that their values are near 1, or use larger regularisation strengths."
             ) from error
         self._keep_weights(self.coef_, data.X.dtype)
-        self.medians_ = training_medians(data.X, self.support_, _counted_rows(data, weight))
+        # of the rows of queries with a positive weight
+        counted = None if weight is None or (weight > 0).all() else np.repeat(weight > 0, data.sizes)
+        self.medians_ = training_medians(data.X, self.support_, counted)
         if self._steps is not None or not self._is_linear:
             del self.coef_
         elif self._fitted_transform is not None:
@@ -212,24 +224,24 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return None if found is None or found.is_identity else found
 
     def __getattr__(self, name: str) -> Any:
-        if name == "coef_" and self._steps is not None:
-            raise AttributeError(
-                f"{type(self).__name__} fits steps, so features have no weights. Use steps_ for each feature's "
-                "contribution to the score, scaled_coef_ for the size of each contribution, and to_model() for the "
-                "whole model."
+        owner = type(self).__name__
+        why = ""
+        instead = "scaled_coef_ for the weights of the scaled features"
+        if name != "coef_":
+            pass
+        elif self._steps is not None:
+            why = "fits steps, so features have no weights"
+            instead = (
+                "steps_ for each feature's contribution to the score, scaled_coef_ for the size of each contribution"
             )
-        if name == "coef_" and "scaled_coef_" in self.__dict__ and not self._is_linear:
-            raise AttributeError(
-                f"{type(self).__name__} scales by {self.scaling}, so there is no coef_ in units of X. Use scaled_coef_ "
-                "for the weights of the scaled features, and to_model() for the whole model."
-            )
-        if name == "coef_" and self._fitted_transform is not None:
-            raise AttributeError(
-                f"{type(self).__name__} weights transformed features, so there is no coef_ in units of X. Use "
-                "shaped_coef_ for the weights of transform_(X), scaled_coef_ for the weights of the scaled "
-                "features, and to_model() for the whole model."
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        elif self._fitted_transform is not None:
+            why = "weights transformed features, so there is no coef_ in units of X"
+            instead = f"shaped_coef_ for the weights of transform_(X), {instead}"
+        elif "scaled_coef_" in self.__dict__ and not self._is_linear:
+            why = f"scales by {self.scaling}, so there is no coef_ in units of X"
+        if not why:
+            raise AttributeError(f"{owner!r} object has no attribute {name!r}")
+        raise AttributeError(f"{owner} {why}. Use {instead}, and to_model() for the whole model.")
 
     @property
     def _selecting(self) -> np.ndarray:
@@ -248,6 +260,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         checked_missing(type(self).__name__, self._missing)
         self._check_parameters()
 
+    def _require_doc_weight(self, doc_weight: Any) -> None:
+        """Refuse weights of documents if the ranker takes none."""
+        if doc_weight is not None and not self._takes_doc_weight:
+            raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
+
     @property
     def _missing(self) -> Any:
         """Rule for missing values; the rankers of the papers have none."""
@@ -262,28 +279,12 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     def _fit_dataset(self, X: Any, y: Any, qid: Any, group: Any, doc_weight: Any, query_weight: Any) -> RankingDataset:
         """Make the training data, and set n_features_in_, feature_names_in_ and n_queries_in_."""
-        if doc_weight is not None and not self._takes_doc_weight:
-            raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
+        self._require_doc_weight(doc_weight)
         policy = checked_missing(type(self).__name__, self._missing)
         data = training_data(self, X, y, qid, group, doc_weight, query_weight, policy)
         self.n_queries_in_ = data.n_queries
         self._rows_without_ids = data.n_docs if qid is None and group is None and data.n_queries == 1 else 0
         return data
-
-    def _evaluation_sets(
-        self, eval_set: Any, eval_qid: Any, eval_group: Any, data: RankingDataset
-    ) -> list[RankingDataset]:
-        """The evaluation sets that were passed with the training data."""
-        return evaluation_sets(
-            type(self).__name__,
-            eval_set,
-            eval_qid,
-            eval_group,
-            n_features=self.n_features_in_,
-            n_queries=data.n_queries,
-            names=getattr(self, "feature_names_in_", None),
-            fill_values=data.fill_values,
-        )
 
     def _objective(
         self,
@@ -419,6 +420,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         """Return the fitted ranker as a model, which can be saved and exported."""
         check_is_fitted(self)
         d = self.n_features_in_
+        size = self._selecting
         names = tuple(feature_names(self, d))
         scale = getattr(self, "scale_", None)
         scaling = FeatureScaling(
@@ -428,23 +430,18 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         )
         parameters = {k: _parameter(v) for k, v in self.get_params(deep=False).items()}
         return RankingModel.from_arrays(
-            self._selecting.astype(np.float64),
+            size.astype(np.float64),
             names,
             scaling,
             parameters,
             {"estimator": type(self).__name__},
             self._fitted_transform,
-            self._unit_steps(),
+            {j: replace(f, values=f.values / size[j]) for j, f in (self._steps or {}).items()},
             self.__dict__.get("fill_values_"),
             self.__dict__.get("medians_"),
             index_base=self.__dict__.get("_index_base", 1),
             derived=self.__dict__.get("_derived", {}),
         )
-
-    def _unit_steps(self) -> dict[int, StepFunction]:
-        """The steps of a model whose weights are the sizes of the features."""
-        steps, size = self._steps or {}, self._selecting
-        return {j: replace(f, values=f.values / size[j]) for j, f in steps.items()}
 
     def save(self, path: str | os.PathLike) -> Self:
         """Write the model file (JSON); `sparserank.load_model` reads it."""
@@ -459,11 +456,6 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self._missing not in (ERROR, None)
         return tags
-
-
-def _counted_rows(data: RankingDataset, weight: np.ndarray | None) -> np.ndarray | None:
-    """(n_docs,) bool: the rows of queries with a positive weight; None: all."""
-    return None if weight is None or (weight > 0).all() else np.repeat(weight > 0, data.sizes)
 
 
 def _parameter(value: Any) -> Any:

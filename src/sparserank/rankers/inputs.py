@@ -1,10 +1,9 @@
-"""Input of fit and predict: checked as scikit-learn requires, grouped by query,
-missing values filled."""
+"""Input of fit, predict and score: checked as scikit-learn requires, grouped by query, missing values filled."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,11 +17,41 @@ from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.query_ids import MANY_GRADED_ROWS, MANY_ROWS, as_query_ids, ids_of_rows, query_codes
 from sparserank.data.read_files import is_dask
 from sparserank.data.tables.frames import names_of, without_qid
-from sparserank.errors import DataError, DataWarning
-from sparserank.number_checks import usable_weights
+from sparserank.data.varying import nothing_varies
+from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.metrics import Metric, parse_metric
+from sparserank.number_checks import checked_weights, usable_weights
+from sparserank.objective import PairwiseObjective
+from sparserank.options import Count, parse_option
 from sparserank.text import brief
 
 FORMS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+
+
+HARMLESS = ("verbose",)  # nothing is printed anyway
+OURS = {
+    "sample_weight": (
+        "pass one weight per query as query_weight= (SparseRanker also takes one per document, doc_weight=)"
+    ),
+    **dict.fromkeys(("group_id", "subgroup_id"), "pass the query id of each row as qid="),
+    "group_weight": "pass one weight per query as query_weight=",
+    "eval_at": "set the metric and its cutoff in the constructor, metric='ndcg@10'",
+    "eval_metric": "set the metric in the constructor, metric='ndcg@10'",
+    "callbacks": (
+        "fitting has no rounds, so callbacks are never called; fit a whole path with sr.fit_path, or monitor a "
+        "selection with sr.select(progress=)"
+    ),
+    "early_stopping_rounds": "there are no rounds; SparseRankerCV chooses the strength on eval_set",
+    "feature_weights": "pass a penalty with weights, sr.penalties.L1(weights=...)",
+    "feature_name": "pass X as a data frame; its column names are used",
+    **dict.fromkeys(
+        ("cat_features", "categorical_feature"), "features must be numbers; use fit_dataset(sr.read(table))"
+    ),
+    **dict.fromkeys(
+        ("init_score", "baseline", "base_margin"),
+        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty",
+    ),
+}
 
 
 def training_data(
@@ -42,7 +71,9 @@ def training_data(
     with np.errstate(invalid="ignore"), _naming_missing(ranker):  # infinities are found by a sum, which may overflow
         X, y = validate_data(ranker, X, y, y_numeric=True, ensure_all_finite=policy is None, **FORMS)
     names = getattr(ranker, "feature_names_in_", None)
-    ids, fill_values, filled = ids_of_rows(qid, group, X.shape[0]), None, None
+    ids = ids_of_rows(qid, group, X.shape[0])
+    fill_values = None
+    filled = None
     if policy is not None:
         query = np.zeros(X.shape[0], dtype=np.int64) if ids is None else query_codes(as_query_ids(ids, X.shape[0]))
         filled = missing_cells(X)
@@ -132,15 +163,7 @@ def _counted(query: np.ndarray, query_weight: Any) -> np.ndarray | None:
 
 
 def evaluation_sets(
-    owner: str,
-    eval_set: Any,
-    eval_qid: Any,
-    eval_group: Any,
-    *,
-    n_features: int,
-    n_queries: int,
-    names: Sequence[str] | None,
-    fill_values: np.ndarray | None,
+    ranker: Any, eval_set: Any, eval_qid: Any, eval_group: Any, data: RankingDataset
 ) -> list[RankingDataset]:
     """Check and group the sets; features must be those of the training data in the same order, and missing values get
     its fill values.
@@ -148,14 +171,15 @@ def evaluation_sets(
     Parameters
         eval_set               (X, y), or a list of such pairs; None: no set
         eval_qid, eval_group   the query of each row, or sizes of consecutive queries; for a list of sets, a list
-        n_queries              number of training queries
-        names                  names of the training features, if they have names
+        data                   the training data
     Raises
         DataError   a set has another form, shape or order of features
     """
-    if eval_set is None and (eval_qid is not None or eval_group is not None):
-        raise DataError(f"{owner}: eval_qid and eval_group need eval_set, which is missing.")
+    owner = type(ranker).__name__
+    names = getattr(ranker, "feature_names_in_", None)
     if eval_set is None:
+        if eval_qid is not None or eval_group is not None:
+            raise DataError(f"{owner}: eval_qid and eval_group need eval_set, which is missing.")
         return []
     several = isinstance(eval_set, list)
     pairs = eval_set if several else [eval_set]
@@ -173,20 +197,20 @@ def evaluation_sets(
                 f"{owner}: the columns of eval_set differ from those of the training data ({how}); pass the same "
                 "columns in the same order."
             )
-        if len(_shape(X)) != 2 or _shape(X)[1] != n_features:
+        if len(_shape(X)) != 2 or _shape(X)[1] != data.n_features:
             raise DataError(
-                f"{owner}: eval_set must have the {n_features} features of the training data; got X of shape "
+                f"{owner}: eval_set must have the {data.n_features} features of the training data; got X of shape "
                 f"{_shape(X)}."
             )
-        if qid is None and group is None and n_queries > 1:
+        if qid is None and group is None and data.n_queries > 1:
             raise DataError(
                 f"{owner}: eval_set needs eval_qid (or eval_group, or a frame with a column qid). The training data "
-                f"have {n_queries} queries, but without ids all rows of eval_set would form one query."
+                f"have {data.n_queries} queries, but without ids all rows of eval_set would form one query."
             )
         if len(pair[1]) == 0:
             raise DataError(f"{owner}: eval_set has no rows.")
         ids_of = ids_of_rows(qid, group, len(pair[1]))
-        found.append(RankingDataset(X, pair[1], ids_of, feature_names=names, fill_values=fill_values))
+        found.append(RankingDataset(X, pair[1], ids_of, feature_names=names, fill_values=data.fill_values))
     return found
 
 
@@ -209,3 +233,105 @@ def _shape(given: Any) -> tuple[int, ...]:
         return tuple(np.shape(given))
     except ValueError:
         return ()
+
+
+def refuse_foreign(owner: str, given: Mapping[str, Any]) -> None:
+    """Accept keywords without effect; refuse all others, with the alternative.
+
+    Raises
+        DataError   a keyword of another library's rankers is not None
+        TypeError   no ranker has this keyword
+    """
+    for name, value in given.items():
+        if name in OURS and value is not None:
+            raise DataError(f"{owner}.fit takes no {name}: {OURS[name]}.")
+        if name not in OURS and name not in HARMLESS:
+            raise TypeError(f"{owner}.fit() got an unexpected keyword argument {name!r}")
+
+
+def checked_metric(owner: str, name: str, value: Any) -> Metric:
+    """The metric that `value` names; higher must be better."""
+    if not isinstance(value, str | Metric):
+        raise ParameterError(name, f"must be a name; got {brief(value)}.", owner=owner)
+    try:
+        metric = parse_metric(value)
+    except DataError as error:
+        unknown = f"{brief(value)} is unknown ({str(error).rstrip('.')})."
+        raise ParameterError(name, unknown, owner=owner) from error
+    if not metric.higher_is_better:
+        raise ParameterError(name, f"must be a metric where higher is better; got {brief(value)}.", owner=owner)
+    return metric
+
+
+def checked_missing(owner: str, value: Any) -> MissingPolicy | None:
+    """The policy that `value` names; it must fill in values without query ids."""
+    policy = parse_option("missing", MissingPolicy.parse, value, owner)
+    if policy is not None and policy.by_query:
+        raise DataError(
+            f"{owner}: missing='query-min' needs the query of every row, also in predict. Fill in values beforehand, "
+            "or use 'min'."
+        )
+    return policy
+
+
+def random_generator(owner: str, value: Any) -> np.random.Generator:
+    """The generator of a seed; `value` is None, an integer >= 0, or a Generator."""
+    if isinstance(value, np.random.Generator):
+        return value
+    if value is not None and (problem := Count(0, 2**128 - 1).problem(value)):
+        raise ParameterError("random_state", problem, owner=owner)
+    return np.random.default_rng(value)
+
+
+def require_variation(owner: str, objective: PairwiseObjective) -> None:
+    """Raise DataError when every feature is constant within every query."""
+    if not objective.varying.any():
+        raise DataError(f"{owner}: {nothing_varies(objective.n_docs)}")
+
+
+def checked_query_weight(data: RankingDataset, query_weight: Any) -> np.ndarray | None:
+    """query_weight (n_queries,) as float64, or None."""
+    expected = f"one finite weight >= 0 per query ({data.n_queries}), in order of first appearance"
+    return None if query_weight is None else checked_weights("query_weight", query_weight, data.n_queries, expected)
+
+
+def query_weights(owner: str, sample_weight: Any, data: RankingDataset) -> np.ndarray:
+    """(n_queries,) from sample_weight (n_docs,), one weight per input row of the data set.
+
+    Raises
+        DataError   not one finite number >= 0 per row; weights differ within a query
+    """
+    weights = usable_weights(sample_weight, data.n_docs)
+    if weights is None:
+        raise DataError(
+            f"{owner}: sample_weight must contain one finite weight >= 0 per row ({data.n_docs}); got "
+            f"{brief(sample_weight)}."
+        )
+    rows = data.from_input_order(weights)
+    of_query = rows[data.query_ptr[:-1]]
+    differs = rows != np.repeat(of_query, data.sizes)
+    if differs.any():
+        row = int(np.argmax(differs))
+        q = int(np.searchsorted(data.query_ptr, row, side="right")) - 1
+        raise DataError(
+            f"{owner}: sample_weight is the weight of the query, so it must be the same for all rows of a query; the "
+            f"first row of query {brief(data.query_ids.tolist()[q])} has {of_query[q]:g}, row {data.row_index[row]} "
+            f"has {rows[row]:g}."
+        )
+    return of_query
+
+
+def weighted_mean(values: np.ndarray, weights: np.ndarray) -> float:
+    """Weighted mean over the queries that have a value; NaN if none has.
+
+    Raises
+        DataError   no query with a value has a positive weight
+    """
+    known = np.isfinite(values)
+    if not known.any():
+        return float("nan")
+    largest = float(weights[known].max())
+    if largest == 0:
+        raise DataError("sample_weight must be positive for at least one query with a metric value; all are 0.")
+    shares = weights[known] / largest  # divided, so that their sum is finite
+    return float(np.average(values[known], weights=shares))

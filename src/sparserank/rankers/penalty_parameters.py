@@ -13,14 +13,14 @@ from sparserank.crossval.feature_transforms import FeatureTransform, feature_tra
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.model.ranking_model import step_model
-from sparserank.options import option
+from sparserank.objective import PairwiseObjective
+from sparserank.options import option, parse_option
 from sparserank.options.kinds import Kind
 from sparserank.options.paths import FIT_PATH, LINEAR_SCALINGS
 from sparserank.options.selection import FIT, SELECT
-from sparserank.paths import SizedMaker, parse_maker
+from sparserank.paths import BestK, BoostedSteps, SizedMaker, on_groups, parse_maker, resolved
 from sparserank.penalties import FeatureRules, Penalty
 from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
-from sparserank.rankers.validation import checked_penalty
 from sparserank.transforms import NONE, STEPS
 
 PREFIX = "penalty__"
@@ -109,7 +109,8 @@ class PenalizedRanker(LinearRanker):
         Raises
             ParameterError   it is not known, or does not support the transform; the scaling excludes transforms
         """
-        name, transform = type(self).__name__, self.feature_transform
+        name = type(self).__name__
+        transform = self.feature_transform
         penalty = checked_penalty(name, self._named_penalty)
         if transform != NONE and penalty.on_steps:
             raise ParameterError("feature_transform", f"must be {NONE} with {penalty.name}.", owner=name)
@@ -152,3 +153,28 @@ class PenalizedRanker(LinearRanker):
         model = step_model(bins, self.scaled_coef_, names)
         self.scaled_coef_ = model.coef.copy()
         self.steps_ = {f.index: f.steps.times(f.coef) for f in model.features if f.steps is not None}
+
+
+def checked_penalty(owner: str, value: Any) -> Penalty | SizedMaker:
+    """The penalty that `value` names, best_k or steps."""
+    found = parse_option("penalty", parse_maker, value, owner)
+    if not isinstance(found, Penalty | BestK | BoostedSteps):
+        works = f"must be a penalty, best_k or steps; {found.name} works only with `select` and `fit_path`."
+        raise ParameterError("penalty", works, owner=owner)
+    return found
+
+
+def usable_penalty(owner: str, penalty: Penalty | SizedMaker, objective: PairwiseObjective) -> Penalty:
+    """The penalty with every parameter on the mean-loss scale.
+
+    Raises
+        DataError   the penalty forbids every feature that varies
+    """
+    assert isinstance(penalty, Penalty)  # rankers that support models by size handle them before
+    on_scale = resolved(penalty, objective)
+    if not (objective.varying & on_groups(on_scale, objective).usable(objective.n_features)).any():
+        raise DataError(
+            f"{owner}: the penalty excludes every feature that varies (by drop, or by weights of inf); allow at least "
+            "one."
+        )
+    return on_scale

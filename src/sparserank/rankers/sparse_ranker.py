@@ -34,8 +34,7 @@ from sparserank.paths import (
 from sparserank.penalties import Penalty
 from sparserank.penalties.groups import Grouped, like_l1
 from sparserank.rankers.base import TrainingSet
-from sparserank.rankers.penalty_parameters import KINDS, PenalizedRanker
-from sparserank.rankers.validation import usable_penalty
+from sparserank.rankers.penalty_parameters import KINDS, PenalizedRanker, usable_penalty
 from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.scaling import prepared
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
@@ -175,7 +174,8 @@ class SparseRanker(PenalizedRanker):
     _takes_doc_weight = _takes_client = True
 
     def _check_parameters(self) -> None:
-        name, penalty = type(self).__name__, self._checked_penalty()
+        name = type(self).__name__
+        penalty = self._checked_penalty()
         if isinstance(penalty, SizedMaker) and self.k is None:
             raise ParameterError(
                 "penalty", f"{penalty.name} searches over the number of features; set {option('k')}.", owner=name
@@ -196,7 +196,9 @@ class SparseRanker(PenalizedRanker):
         return prepared(data, self.scaling)
 
     def _learn(self, given: TrainingSet) -> None:
-        data, query_weight, client = given.data, given.query_weight, given.client
+        data = given.data
+        query_weight = given.query_weight
+        client = given.client
         penalty = self._completed_penalty(data)
         transform = self._learned_transform(given, penalty)
         penalty = transform.limited(penalty)
@@ -229,7 +231,8 @@ class SparseRanker(PenalizedRanker):
             assert isinstance(penalty, Penalty)  # paths by size need one
             alpha = self.alpha if self.alpha is not None else self.alpha_ratio * path_start(objective, penalty)
             penalty = penalty.with_alpha(alpha)
-            one, alphas = self._solve(objective, on_groups(penalty, objective)), np.array([penalty.alpha])
+            one = self._solve(objective, on_groups(penalty, objective))
+            alphas = np.array([penalty.alpha])
             # One solution is a path of one point; its signs are those of w, because a path does not store -0.0.
             path = PathResult.of([Point.of(one, 0.0)], penalty, alphas, self.alpha_max_, self.alpha_max_, objective)
             self._keep(np.copysign(path.scaled_coef(0), one.w), path, 0, one.n_iter)
@@ -298,7 +301,9 @@ class SparseRanker(PenalizedRanker):
         self.loss_, self.objective_ = float(path.losses[best]), float(path.objectives[best])
         self.kkt_violation_ = float(path.kkt_violations[best])
         self.duality_gap_ = None if np.isnan(path.gaps[best]) else float(path.gaps[best])
-        self.n_iter_, self.status_, self.n_pairs_ = n_iter, path.statuses[best], path.n_pairs
+        self.n_iter_ = n_iter
+        self.status_ = path.statuses[best]
+        self.n_pairs_ = path.n_pairs
         self.certificate_ = path.certificate_at(best)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from sparserank.crossval.choice import Rule, choose
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.folds import query_folds
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.losses import PairwiseLoss, parse_loss
@@ -24,19 +25,17 @@ from sparserank.options.selection import SEARCHED, SELECT
 from sparserank.paths import PathPlan, PenaltyPath, SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.rankers.base import TrainingSet
-from sparserank.rankers.penalty_parameters import KINDS, PenalizedRanker
-from sparserank.rankers.validation import (
-    check_splits,
-    checked_metric,
-    require_variation,
-    split_queries,
-    usable_penalty,
-)
+from sparserank.rankers.inputs import checked_metric, require_variation
+from sparserank.rankers.penalty_parameters import KINDS, PenalizedRanker, usable_penalty
+from sparserank.text import brief
 
 PATH = "path"
 RULES = ("smallest", "best")
 MAX_ALPHAS = 100_000
 NO_FOLD = -2  # for queries of weight 0, and for all queries with an eval_set
+
+
+EXPECTED = "a number of folds >= 2, a scikit-learn splitter, or a list of pairs (train rows, test rows)"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -161,7 +160,8 @@ class SparseRankerCV(PenalizedRanker):
     _takes_doc_weight = _takes_client = True
 
     def _learn(self, given: TrainingSet) -> None:
-        data, weight = given.data, given.query_weight
+        data = given.data
+        weight = given.query_weight
         metric = checked_metric(type(self).__name__, "metric", self.metric)
         counted = np.arange(data.n_queries) if weight is None else np.flatnonzero(weight)
         if len(counted) == 0:
@@ -226,7 +226,8 @@ class SparseRankerCV(PenalizedRanker):
         self.n_iter_ = int(self.path_.n_iters.max(initial=1))
 
     def _check_parameters(self) -> None:
-        name, penalty = type(self).__name__, self._checked_penalty()
+        name = type(self).__name__
+        penalty = self._checked_penalty()
         if isinstance(penalty, SizedMaker):
             searches = (
                 f"{penalty.name} searches over the number of features; use `select` (penalties={penalty.name!r})."
@@ -248,8 +249,10 @@ class SparseRankerCV(PenalizedRanker):
         choice = choose(candidates, rule=rule, confidence=self.confidence, seed=self.random_state)
         best = choice.best
         chosen = choice.chosen if self.k is not None or self.rule == "smallest" else best
-        self.best_index_, self.chosen_index_ = best.index, chosen.index
-        self.bound_, self.resolution_ = choice.bound(chosen), choice.bounds.resolution
+        self.best_index_ = best.index
+        self.chosen_index_ = chosen.index
+        self.bound_ = choice.bound(chosen)
+        self.resolution_ = choice.bounds.resolution
         self.values_ = np.array([c.values for c in choice.candidates])
         self.curve_ = []
         for c in choice.candidates:
@@ -259,3 +262,86 @@ class SparseRankerCV(PenalizedRanker):
         self.alphas_, self.best_score_ = self.path_.alphas, max(row["mean"] for row in self.curve_)
         names = {"alpha": "param_alpha", "mean": "mean_test_score"}
         self.cv_results_ = {names.get(n, n): np.array([row[n] for row in self.curve_]) for n in self.curve_[0]}
+
+
+def check_splits(owner: str, cv: Any) -> None:
+    """Raise DataError unless `cv` is one of EXPECTED; its splits are checked later."""
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        return
+    again = isinstance(cv, Iterable) and not isinstance(cv, Iterator)  # a generator could be used for only one fit
+    if isinstance(cv, bool | str) or not (isinstance(cv, int | np.integer) or again):
+        raise ParameterError("cv", f"must be {EXPECTED}; got {brief(cv)}.", owner=owner)
+    if isinstance(cv, int | np.integer) and (problem := Count(2).problem(cv)):
+        raise ParameterError("cv", problem, owner=owner)
+
+
+def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray, random_state: int) -> np.ndarray:
+    """(n_counted,) the fold in which each of the counted queries is held out.
+
+    A splitter splits the queries: each query is one sample and one group. Row numbers refer to the rows of fit, and
+    must form whole queries.
+
+    Raises
+        DataError   a query is never held out, held out twice or in part, or used for training while held out
+    """
+    n = len(counted)
+    if isinstance(cv, int | np.integer):
+        return query_folds(n, min(int(cv), n), random_state)
+    if hasattr(cv, "split"):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # from splitters that ignore groups
+                parts = [(np.asarray(a), np.asarray(b)) for a, b in cv.split(np.zeros((n, 1)), None, np.arange(n))]
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{owner}: cv cannot split {n} queries: {brief(str(error))}.") from error
+    else:
+        code = data.to_input_order(np.repeat(np.arange(data.n_queries), data.sizes))
+        parts = [tuple(_whole(owner, rows, code, counted) for rows in pair) for pair in _pairs(owner, cv)]  # type: ignore[misc]
+    fold = np.full(n, -1)
+    for number, (train, test) in enumerate(parts):
+        if any(
+            part.dtype.kind not in "iu" or (part < 0).any() or (part >= n).any() for part in (train, test) if len(part)
+        ):
+            raise DataError(f"{owner}: cv must yield indices of the {n} queries.")
+        if len(test) == 0 or len(train) == 0 or len(np.intersect1d(train, test)):
+            raise DataError(f"{owner}: each split of cv must train on some queries and hold out others.")
+        if len(train) + len(test) != n or (fold[test] >= 0).any():
+            raise DataError(
+                f"{owner}: cv must hold out every query once and train on all other queries; use GroupKFold or KFold."
+            )
+        fold[test] = number
+    if (fold < 0).any():
+        raise DataError(
+            f"{owner}: cv must hold out every query once; {int((fold < 0).sum())} of {n} are never held out."
+        )
+    return fold
+
+
+def _pairs(owner: str, cv: Any) -> list[tuple[Any, Any]]:
+    pairs = [] if getattr(cv, "ndim", 1) == 0 else list(cv)
+    if not pairs or any(not isinstance(p, tuple | list) or len(p) != 2 for p in pairs):
+        raise DataError(f"{owner}: cv must be {EXPECTED}; got {brief(cv)}.")
+    return [(a, b) for a, b in pairs]
+
+
+def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.ndarray:
+    """The positions, among the counted queries, of the queries of these rows."""
+    try:
+        rows = np.asarray(rows)
+    except ValueError:  # rows of unequal length
+        rows = np.empty(0)
+    if rows.dtype == bool and rows.shape == code.shape:
+        rows = np.flatnonzero(rows)
+    if (
+        rows.dtype.kind not in "iu"
+        or rows.ndim != 1
+        or (len(rows) and not -len(code) <= rows.min() <= rows.max() < len(code))
+    ):
+        raise DataError(f"{owner}: cv must contain indices of the {len(code)} rows; got {brief(rows)}.")
+    held = np.bincount(code[np.unique(rows % len(code))], minlength=int(code.max()) + 1)
+    size = np.bincount(code)
+    if ((held > 0) & (held < size)).any():
+        raise DataError(
+            f"{owner}: cv splits the rows of a query; pass rows of whole queries (GroupKFold with groups=qid)."
+        )
+    return np.flatnonzero(held[counted] > 0)

@@ -16,9 +16,9 @@ from sparserank.crossval.rivals import Rival
 from sparserank.report.html import rendered
 from sparserank.report.size_picture import size_picture
 from sparserank.report.tables import evenly
+from sparserank.selection.claims import counted, queries
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
-from sparserank.selection.statements import counted, queries
 from sparserank.text import figure, percent, relative, visible
 
 MAX_SIZES, MAX_FEATURES = 40, 60  # on the slider; rows of the matrix

@@ -8,12 +8,11 @@ from sparserank import __version__
 from sparserank.crossval.choice import Candidate
 from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
-from sparserank.report.claims import heading
 from sparserank.report.document import Column, Picture, Section, Table
 from sparserank.report.html import to_html
 from sparserank.report.svg import INK, PAGE_SIZE, SERIES, keep_within, legend_below, new_axes, ring, to_svg
-from sparserank.report.tables import columns_of_sizes, comparison_table, evenly, on_test, sizes_against
-from sparserank.selection.statements import counted, estimated, share
+from sparserank.report.tables import columns_of_sizes, comparison_table, evenly, sizes_against
+from sparserank.selection.claims import counted, estimated, heading, on_test, share
 from sparserank.selection.trees_selection import ALL, TreesSelection
 from sparserank.text import change, figure
 

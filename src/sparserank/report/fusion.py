@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from sparserank.crossval.choice import Candidate
 from sparserank.data.fusion.norms import MINMAX
 from sparserank.evaluation.statistics import as_percent
 from sparserank.export.fusion import fusion_command
-from sparserank.model.feature import Feature
 from sparserank.model.fusion import formula_of
 from sparserank.model.ranking_model import RankingModel
 from sparserank.report.document import Column, Fact, Section, Table
@@ -26,19 +23,10 @@ from sparserank.report.screen import (
     aligned,
     first_of,
     more_in,
-    shortened,
 )
-from sparserank.selection.fusion import TITLES, FusionResult, shown_weight
-from sparserank.selection.queries import Added, QueryDifference
-from sparserank.selection.result import SelectionResult
+from sparserank.selection.fusion import MAX_RETRIEVER, TITLES, FusionResult, shown_weight
 from sparserank.selection.rivals import ComparedRival
-from sparserank.selection.statements import all_equal, coarse, needed, queries
-from sparserank.text import figure, interval, relative, signed
-from sparserank.transforms import NONE
-
-MAX_NAMED = 4  # retrievers in the first line
-MAX_RETRIEVER = 28  # characters of a name
-FINE = 0.01  # loss for which the number of queries to rule it out is shown, relative to the best
+from sparserank.text import figure, interval, relative, shortened, signed
 
 
 def fusion_lines(
@@ -46,8 +34,8 @@ def fusion_lines(
 ) -> list[str]:
     """The lines on the screen; folder: directory of the run, for the next commands."""
     more = more_in(folder, "result.selection.notes")
-    screen = FusionScreen(result.selection, max(MIN_WIDTH, min(width, MAX_WIDTH)), more, result)
-    return screen.lines(folder, most, True)
+    width = max(MIN_WIDTH, min(width, MAX_WIDTH))
+    return FusionScreen(result.selection, result.claims, width, more, result).lines(folder, most, True)
 
 
 @dataclass(frozen=True)
@@ -55,27 +43,6 @@ class FusionScreen(Screen):
     """The screen of a fusion; its features are retrievers."""
 
     fusion: FusionResult
-    star_note = "'at most': one-sided; 'if switched off': each pair alone"
-
-    def named(self) -> str:
-        """Whether the queries can tell, and the first kept retrievers with their weights."""
-        doubt = f"; {self.fusion.doubt}" if self.fusion.doubt else ""
-        if self.result.chosen is self.result.choice.named:
-            return doubt
-        weights = list(self.fusion.weights.items())
-        said = [f"{shortened(name, MAX_RETRIEVER)} {shown_weight(weight, 2)}" for name, weight in weights[:MAX_NAMED]]
-        return f"{doubt}: {', '.join(said)}{', ...' if len(weights) > MAX_NAMED else ''}"
-
-    def opening(self, kept: str) -> Iterator[str]:
-        """What is kept; fewer retrievers that may be as good; the queries."""
-        yield kept
-        yield f"{self.fusion.fewer}." if self.fusion.fewer else ""
-        yield f"{self.judged()}."
-
-    def judged(self) -> str:
-        """The number of queries, the depth and the norm."""
-        cut = f"lists cut at rank {self.fusion.facts.depth}, norm {self.fusion.formula.norm}"
-        return f"{queries(self.result.n_queries)}, each scored by weights not learned from it; {cut}"
 
     def shown(self, name: str, c: Candidate) -> str:
         """The name of a candidate's row, with its norm."""
@@ -92,12 +59,12 @@ class FusionScreen(Screen):
 
     def rivals(self) -> Sequence[ComparedRival]:
         """The formulas of all retrievers, and the best single retriever, unless it has a row."""
-        compared, shown = self.result.rivals.compared, (self.result.chosen.formula, self.result.dense.formula)
-        single = max((r for r in compared if r.n_features == 1), key=lambda r: r.mean, default=None)
-        named = [replace(r, name=self._with_norm(r.name)) for r in compared if r.n_features != 1]
-        if single is None or single.name in shown:
-            return named
-        return [*named, replace(single, name=f"{ALONE}{single.name.removesuffix(' alone')}")]
+        of_all = [r for r in self.result.rivals.compared if r.n_features != 1]
+        named = [replace(r, name=self._with_norm(r.name)) for r in of_all]
+        single = self.fusion.best_alone
+        return (
+            named if single is None else [*named, replace(single, name=f"{ALONE}{single.name.removesuffix(' alone')}")]
+        )
 
     def _with_norm(self, name: str) -> str:
         norm = next((norm for norm, title in TITLES.items() if title == name), None)
@@ -105,15 +72,6 @@ class FusionScreen(Screen):
 
     def alone(self) -> list[Row]:
         return []
-
-    def sentences(self) -> Iterator[str]:
-        """Also the number of queries that would show a small difference."""
-        yield from super().sentences()
-        choice = self.result.choice
-        if any(rival.name.startswith(ALONE) for rival in self.rivals()):
-            yield f"{ALONE.strip()} chosen on these queries: expect less on others."
-        if self.has_intervals and not all_equal(choice) and not coarse(choice) and choice.resolution > FINE:
-            yield f"To rule out a loss of {FINE:.0%}, you would need {needed(choice, FINE)} queries."
 
     def worth(self, room: int) -> list[str]:
         """The kept retrievers, and the change if each is switched off."""
@@ -144,7 +102,7 @@ class FusionScreen(Screen):
         """{kept retriever: '97 of 100'}, the number of half-samples on which any of its norms was selected."""
         if self.result.stability is None:
             return {}
-        n, rows = self.result.stability.n_samples, of_retrievers(self.fusion).facts["features"]
+        n, rows = self.result.stability.n_samples, self.fusion.by_retriever.facts["features"]
         return {row["feature"]: f"{round(row['selection_frequency'] * n)} of {n}" for row in rows}
 
     def unused(self, n_pairs: int) -> str:
@@ -177,64 +135,8 @@ def render_fusion(result: FusionResult, place: str | None = None) -> str:
         return fusion_command(formula_of(model), at)
 
     commands = commands_of_sizes(result.selection, place, export, "result.formula", "result.selection")
-    said = [f"{text[0].upper()}{text[1:]}." for text in (result.doubt, result.fewer) if text]
-    section = Section("Retrievers", " ".join([*said, _formula(result)]), [retriever_table(result)])
-    return render_page(of_retrievers(result), section, commands)
-
-
-def of_retrievers(result: FusionResult) -> SelectionResult:
-    """The selection with retrievers as features, instead of one column per retriever and norm."""
-    found, names = result.selection, result.facts.retrievers
-    n_norms = found.model.n_features // len(names)
-
-    def named(feature: str) -> str:
-        return feature.rpartition(":")[0]
-
-    def model(m: RankingModel) -> RankingModel:
-        features = [Feature(f.index // n_norms, named(f.name), f.coef) for f in m.features]  # a formula has one norm
-        return RankingModel(tuple(features), names, NONE, m.parameters, m.metadata)
-
-    chosen, worth, stability = model(found.model), found.worth, found.stability
-    if stability is not None:
-        kept = np.asarray(stability.kept.reshape(len(stability.kept), len(names), n_norms).any(axis=2))
-        stability = replace(stability, kept=kept, chosen=chosen.support, n_varying=len(names))
-    constant = list(map(named, found.constant_features))
-    exchanges = [replace(s, feature=named(s.feature), other=named(s.other)) for s in worth.substitutes]
-    lost, won = (tuple(_of_retrievers(q, named) for q in own) for own in (found.queries.lost, found.queries.won))
-    left = [replace(r, feature=named(r.feature), selected=named(r.selected)) for r in found.redundant.left]
-    apart = {r.feature: r for r in reversed(left) if r.feature not in result.weights}
-    return replace(
-        found,
-        model=chosen,
-        models=[model(m) for m in found.models],
-        size_costs=[of and {named(feature): cost for feature, cost in of.items()} for of in found.size_costs],
-        worth=replace(
-            worth,
-            features=[{**row, "feature": named(row["feature"])} for row in worth.features],
-            substitutes=tuple(s for s in exchanges if s.feature != s.other),
-        ),
-        stability=stability,
-        redundant=replace(found.redundant, left=tuple(apart.values())),
-        queries=replace(found.queries, lost=lost, won=won),
-        paths={label: replace(p, feature_names=tuple(map(named, p.feature_names))) for label, p in found.paths.items()},
-        constant_features=tuple(name for name in names if constant.count(name) == n_norms),
-    )
-
-
-def _of_retrievers(q: QueryDifference, named: Callable[[str], str]) -> QueryDifference:
-    """A query whose pair of documents is explained by retrievers. If the two rankers use a retriever under different
-    norms, its value under the norm of the chosen formula is shown."""
-    if q.pair is None:
-        return q
-    merged: dict[str, Added] = {}
-    for row in q.pair.features:
-        first = merged.get(named(row.feature))
-        if first is None:
-            merged[named(row.feature)] = replace(row, feature=named(row.feature))
-        else:
-            rivals = [r.rival for r in (first, row) if r.rival is not None]
-            merged[first.feature] = replace(first, rival=sum(rivals) if rivals else None)
-    return replace(q, pair=replace(q.pair, features=tuple(merged.values())))
+    section = Section("Retrievers", _formula(result), [retriever_table(result)])
+    return render_page(result.by_retriever, section, commands, claims=result.claims)
 
 
 def retriever_table(result: FusionResult) -> Table:

@@ -10,7 +10,6 @@ from sparserank import __version__
 from sparserank.crossval.choice import Candidate
 from sparserank.export import export_command
 from sparserank.model.ranking_model import RankingModel
-from sparserank.report.claims import heading, how_sure, lead
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.explorer import explorer
 from sparserank.report.figures import steps_picture, worth_of_features
@@ -32,8 +31,8 @@ from sparserank.report.tables import (
     words_table,
     zeroed_table,
 )
-from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import stability_sentence
+from sparserank.selection.claims import EXPECTED, FIRST, KEEP, QUALITY, STABILITY, Claim, heading
+from sparserank.selection.result import Result, SelectionResult
 from sparserank.text import listed, signed
 
 COSTS_ARE = (
@@ -60,7 +59,11 @@ COMPARED_ON = {
 
 
 def render_page(
-    result: SelectionResult, selected: Section | None = None, commands: Sequence[str] = (), place: str | None = None
+    result: SelectionResult,
+    selected: Section | None = None,
+    commands: Sequence[str] = (),
+    place: str | None = None,
+    claims: Sequence[Claim] = (),
 ) -> str:
     """One HTML document: no network, pictures inline; its script moves the size at the top.
 
@@ -68,18 +71,33 @@ def render_page(
         selected   the section about the selected features; by default a table of features
         commands   the commands that return or export the model of each size; by default those of a selection
         place      the directory of the run, for the commands; None: there is none
+        claims     by default those of the selection
     """
+    claims = claims or result.claims
     constant, better = ", ".join(result.constant_features), result.rivals.better
     never = f"Features that are never used, because they are constant within every query: {constant}."
     return to_html(
         heading(result.choice, result.n_all, result.noun, "" if better is None else better.name),
-        " ".join(lead(result)),
+        " ".join(lead(claims)),
         list(_sections(result, selected or Section("Selected features", COSTS_ARE, [feature_table(result)]))),
         notes=result.notes,
         closing=[*([never] if constant else []), f"sparserank {__version__}"],
         top=explorer(result, commands or commands_of_sizes(result, place)),
-        sure=how_sure(result),
+        sure=how_sure(claims),
     )
+
+
+def lead(claims: Sequence[Claim]) -> list[str]:
+    """The sentences under the heading: the quality of the chosen model, what to expect, and the claims that come
+    first."""
+    quality = [c.text for key in (QUALITY, EXPECTED) for c in claims if c.key == key]
+    return [*quality, *(c.text for c in claims if c.rank == FIRST and c.key != KEEP)]
+
+
+def how_sure(claims: Sequence[Claim]) -> Table:
+    """The claims that have a figure, with its meaning."""
+    rows = [[c.key, c.figure, c.meaning] for c in claims if c.figure]
+    return Table("How sure", ["claim", "figure", "what it means"], rows, words=(2,), folded=True)
 
 
 def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
@@ -110,7 +128,8 @@ def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
         )
         yield Section(f"Redundant {noun}s", text, [family_table(result)])
     if result.stability is not None:
-        yield Section("Stability", stability_sentence(result.stability, noun), [stability_table(result)])
+        said = next(c.text for c in result.claims if c.key.startswith(STABILITY))
+        yield Section("Stability", said, [stability_table(result)])
     if found.lost or found.won:
         text = (
             f"Compared with the {found.rival}, on {found.wins + found.losses + found.ties} {COMPARED_ON[found.on]}: "
@@ -156,11 +175,11 @@ def _quality(result: SelectionResult) -> str:
     )
 
 
-def selection_fragment(result: SelectionResult, selected: Table | None = None) -> str:
-    """The view for a notebook cell: the choice, the sentences, the table `selected` (default: of the features), every
-    size, and the picture if matplotlib is installed."""
-    pictures = [size_picture(result)] if importlib.util.find_spec("matplotlib") else []
-    section = Section("", "", [selected or feature_table(result), size_table(result)], pictures)
+def selection_fragment(result: Result, selected: Table) -> str:
+    """The view for a notebook cell: the choice, the sentences, the table `selected`, every size, and the picture if
+    matplotlib is installed."""
+    pictures = [size_picture(result.selected)] if importlib.util.find_spec("matplotlib") else []
+    section = Section("", "", [selected, size_table(result.selected)], pictures)
     return to_fragment(result.headline, result.sentences, section, f"n{id(result):x}")
 
 

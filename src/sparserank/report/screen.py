@@ -6,44 +6,26 @@ from __future__ import annotations
 import math
 import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sparserank.crossval.choice import Candidate, reference_name
-from sparserank.crossval.current_model import LABEL
 from sparserank.crossval.tree_rivals import AS_IN, BEYOND, WITHOUT
-from sparserank.evaluation.statistics import as_percent
 from sparserank.export import ENGINES, export_command
 from sparserank.options import option
 from sparserank.report.document import Fact
-from sparserank.report.tables import on_test, sizes_against
+from sparserank.report.tables import sizes_against
+from sparserank.requests.selection import BOOSTS, LOST
+from sparserank.selection.claims import BELOW, FIRST, NOT_COMPARED, Claim, counted
 from sparserank.selection.for_engine import other_fills
-from sparserank.selection.requests import BOOSTS, LOST
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
-from sparserank.selection.statements import (
-    all_equal,
-    all_equal_sentence,
-    answers,
-    coarse,
-    coarse_sentence,
-    counted,
-    defence_sentence,
-    enough,
-    estimated,
-    few_sentence,
-    preference_sentence,
-    queries,
-    rare_sentences,
-    share,
-    smallest,
-)
-from sparserank.text import change, figure, percent, visible
+from sparserank.text import MIN_NAME, change, figure, percent, shortened, visible
 
 MAX_LINES, MAX_WIDTH, MIN_WIDTH = 30, 100, 80
-MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 34, 20, 12  # characters of a name in a row of figures; the report has it in full
+MAX_NAME, MAX_NAME_NARROW = 34, 20  # characters of a name in a row of figures; the report has it in full
 FIGURES = 38  # characters of a feature's line without its name and its substitute
 BARE = 30  # those without bars and half-samples
 VERBOSE = "--verbose"
@@ -65,7 +47,7 @@ def screen_lines(
 ) -> list[str]:
     """The lines on the screen; folder: directory of the run, for the next commands; k: whether one of these may set
     another size."""
-    return Screen(result, max(MIN_WIDTH, min(width, MAX_WIDTH)), more_in(folder)).lines(folder, most, k)
+    return Screen(result, result.claims, max(MIN_WIDTH, min(width, MAX_WIDTH)), more_in(folder)).lines(folder, most, k)
 
 
 def more_in(folder: str | None, notes: str = "result.notes") -> str:
@@ -78,6 +60,7 @@ class Screen:
     """The screen of a selection; more: where all notes are."""
 
     result: SelectionResult
+    claims: Sequence[Claim]
     width: int
     more: str
 
@@ -96,7 +79,7 @@ class Screen:
         """All lines but the commands, with at most `room` lines on features; short: with one line for all notes, no
         names of redundant features, and no size 1, which is among the sizes."""
         notes = self.notes()
-        first = [*self.wrapped(*self.first()), "", *self.table(), *self.wrapped(*self.sentences()), ""]
+        first = [*self.said(FIRST), "", *self.table(), *self.said(BELOW), ""]
         if short:
             first = [line for line in first if not line.startswith(ALONE)]
             notes = notes if len(notes) < 2 else self.notes(short=True)
@@ -109,52 +92,6 @@ class Screen:
         return [*rows, *self.wrapped(self.result.smaller)]
 
     # -- how good, on which queries ------------------------------------------------------------------------------------
-
-    def first(self) -> Iterator[str | None]:
-        """The choice, a suspicion about the data, the limits of the queries, and rankers above the chosen model."""
-        result, choice = self.result, self.result.choice
-        yield result.origin.start if result.origin else None
-        costed = choice.by_cost or result.plan.costs is not None
-        cost = f" at a {choice.rule.cost} of {choice.chosen.cost:g}" if costed else ""
-        kept = f"{self.all} " if choice.chosen is choice.named else f"{answers(choice)} of "
-        yield from self.opening(f"Keep {kept}{counted(result.n_all, result.noun)}{cost}{self.named()}.")
-        yield preference_sentence(choice, result.metric)
-        yield result.suspicion
-        if not self.has_intervals:
-            yield few_sentence(choice)
-        elif coarse(choice):
-            yield coarse_sentence(choice, result.noun)
-        yield f"{self.above()}." if self.above() else ""
-        yield result.rivals.handicap
-        if result.change is not None and result.change.difference < 0:
-            is_shown = result.change.high < 0
-            shown = "is shown to be better: do not switch" if is_shown else "has the higher mean, perhaps by chance"
-            yield f"Today's ranker {shown}."
-        elif result.change is not None and result.change.low < 0 < result.change.difference:
-            yield "These queries do not show that it ranks better than today's ranker."
-
-    def opening(self, kept: str) -> Iterator[str]:
-        """What is kept, and on which queries."""
-        yield f"{kept}  {self.judged()}."
-
-    def above(self) -> str:
-        """A rival with a higher mean than the chosen model; '' if there is none."""
-        return self.result.rivals.headline()
-
-    def named(self) -> str:
-        """What is kept, for the first line, after the number; '' if it is not shown there."""
-        return f": {self.result.chosen.formula}" if self.result.chosen.formula else ""
-
-    def judged(self) -> str:
-        """The number of queries, and how they were held out."""
-        out_of_fold = self.result.plan.protocol == "cv"
-        parts = {} if self.result.origin is None else {p.part: p for p in self.result.origin.data}
-        used = [parts[name] for name in (("train", "validation") if out_of_fold else ("validation",)) if name in parts]
-        documents = f" ({sum(p.documents for p in used):,} documents)" if used else ""
-        how = "each scored by models not trained on it" if out_of_fold else "held out for validation"
-        which = " of train and valid" if out_of_fold and "validation" in parts else documents
-        today = "" if self.result.change is None else "; today's ranker may have been trained on them"
-        return f"{queries(self.result.n_queries)}{which}, {how}{today}"
 
     def table(self) -> list[str]:
         """The rankers: their means, the change from one reference, and the chosen model compared with each."""
@@ -215,42 +152,6 @@ class Screen:
             if c.n_features == 1 and c is not self.result.chosen and not self.result.choice.by_cost:
                 return [(f"{ALONE}{used[0]}", 1, c.mean, "")]
         return []
-
-    def sentences(self) -> Iterator[str]:
-        """The test result, the expected quality, the reason for this size, and the meaning of the stars."""
-        result, choice = self.result, self.result.choice
-        if result.test is not None:
-            others, name = (("dense", self.all), self.all) if result.change is None else ((LABEL,), "today")
-            yield on_test(result.test, result.metric, result.plan.confidence, others, name)
-        yield result.expected
-        yield self.rule()
-        if self.has_intervals and not all_equal(choice):
-            rivals = ", and for all rivals" if self.rivals() else ""
-            star = f"* {as_percent(result.plan.confidence)}, for all sizes at once{rivals} ({self.star_note})."
-            yield " ".join([star, *rare_sentences(choice)])
-
-    def rule(self) -> str:
-        """The reason for this size."""
-        choice, rule = self.result.choice, self.result.choice.rule
-        if all_equal(choice):
-            return all_equal_sentence(choice)
-        if choice.chosen is choice.named and rule.limit is None:
-            return defence_sentence(choice, self.result.n_all, self.result.noun)
-        best = "" if choice.best is choice.chosen else f" ({counted(choice.best.n_features, self.result.noun)})"
-        at_most = f", at most {share(choice.bound(choice.chosen), choice)}*" if self.has_intervals else ""
-        lost = f"{estimated(choice.chosen, choice)}{at_most}"
-        against = f"against the best of {len(choice.candidates)} models{best}: {lost}"
-        if rule.limit is not None:
-            why = f"the best model{rule.whose} with {rule.limit}. Its estimated loss {against}"
-        elif not choice.within_margin(choice.chosen):
-            why = f"no sparse model{rule.whose} {enough(rule, verb=True)}; the best of them is chosen. Loss {against}"
-        else:
-            why = f"{smallest(choice.by_cost)} model{rule.whose} {enough(rule)} {against}"
-        metric = self.result.plan.metric
-        gain = f" Gain of {metric!r}: {metric.convention.shown_gain}." if metric.uses_gain else ""
-        return f"Rule: {why}.{gain}"
-
-    star_note = "'at most': one-sided"
 
     @property
     def has_intervals(self) -> bool:
@@ -359,11 +260,9 @@ class Screen:
         return f"{features} not used{': ' if said else ''}{'; '.join(said)}"
 
     def all_notes(self) -> list[str]:
-        by_reason: dict[str, list[str]] = {}
-        for r in self.result.rivals.left_out:
-            by_reason.setdefault(r.reason, []).append(r.name)
-        said = [f"{', '.join(names)}: not compared, {reason}." for reason, names in by_reason.items()]
+        """The rivals that were not compared, and the notes that the first lines do not contain."""
         above = self.result.suspicion or ""
+        said = [c.text for c in self.claims if c.key == NOT_COMPARED]
         return [*said, *(n for n in self.result.notes if n.removesuffix(".") not in above)]
 
     def notes(self, *, short: bool = False) -> list[str]:
@@ -416,6 +315,10 @@ class Screen:
                 lines.append(f"{'      ' if lines else 'Next: '}{one}")
         return lines
 
+    def said(self, rank: int) -> list[str]:
+        """The claims of a rank."""
+        return self.wrapped(*(claim.text for claim in self.claims if claim.rank == rank))
+
     def wrapped(self, *texts: str | None) -> list[str]:
         options: dict[str, Any] = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
         return [line for text in texts if text for line in textwrap.wrap(text, self.width, **options)]
@@ -452,12 +355,6 @@ def _by_loss(row: Fact) -> float:
 def _left_out(row: Fact) -> str:
     """The change if a feature or a group is left out."""
     return "-" if row["loss"] is None else percent(-row["loss"] / 100.0)
-
-
-def shortened(name: str, most: int) -> str:
-    """A name for display, cut at the end to at most `most` characters."""
-    name, most = visible(name), max(most, MIN_NAME)
-    return name if len(name) <= most else f"{name[: most - 3]}..."
 
 
 def _row_name(name: str, most: int) -> str:

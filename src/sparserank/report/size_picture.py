@@ -28,9 +28,9 @@ from sparserank.report.svg import (
     ring,
     to_svg,
 )
+from sparserank.selection.claims import counted
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
-from sparserank.selection.statements import counted
 from sparserank.text import listed, percent, relative
 
 MAIN = 10.0  # percent below the highest value shown: the range of the main panel

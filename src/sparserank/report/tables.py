@@ -11,13 +11,13 @@ from sparserank.evaluation.statistics import as_percent
 from sparserank.model.in_words import in_words
 from sparserank.model.ranking_model import RankingModel
 from sparserank.report.document import Column, Fact, Table
+from sparserank.selection.claims import enough, share, smallest
 from sparserank.selection.facts import model_row
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Pair, QueryDifference
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import enough, queries, share, smallest
-from sparserank.text import change, figure, interval, listed, p_text, relative, signed
+from sparserank.text import change, figure, interval, listed, p_text, signed
 
 MAX_LEFT = 50  # features left out that a page lists
 MAX_OWN, MAX_RIVAL = 12, 5  # features shown for a pair of documents: of the chosen model, only of the rival
@@ -322,23 +322,6 @@ def comparison_table(test: Comparison, confidence: float) -> Table:
     title = f"Test queries: means; differences from the chosen model with {between}s, paired t test, Holm-corrected p"
     head = ["system", "metric", "mean", between, "difference", between, "p (Holm)"]
     return Table(title, head, rows, screen=(0, 1, 2, 4, 5, 6))
-
-
-def on_test(test: Comparison, metric: str, confidence: float, others: tuple[str, ...], name: str) -> str:
-    """The chosen model on the test queries, compared with the system whose name begins with one of `others`."""
-    rows = [r for r in test.rows(confidence) if r["metric"] == metric]
-    chosen = next(r for r in rows if r["system"] == test.baseline)
-    n = len(test.values[test.baseline][metric])
-    text = f"Your {queries(n, 'test ')}: chosen {figure(chosen['mean'])}"
-    other = next((r for r in rows if r["system"].startswith(others) and r is not chosen), None)
-    if other is not None:
-        low, high = -other["difference_high"], -other["difference_low"]
-        against = relative(-other["difference"], low, high, other["mean"], shown=False)
-        text += f", {name} {figure(other['mean'])}, {against}"
-        if math.isfinite(high - low):
-            shown = ": chosen is better" if low > 0 else f": {name} better" if high < 0 else ""
-            text = f"{text.removesuffix(')')}, this pair alone){shown}"
-    return f"{text}."
 
 
 def bounds(row: Fact) -> str:

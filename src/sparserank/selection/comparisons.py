@@ -16,7 +16,7 @@ from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.rivals import Rival, RivalDifference, Rivals
 from sparserank.crossval.tasks import FINAL
-from sparserank.crossval.trees_on_folds import RivalsOnFolds
+from sparserank.crossval.trees_on_folds import TreesOnFolds
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import Comparison, compare_systems, mean_of
 from sparserank.lazy import cached_property
@@ -25,7 +25,6 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, Ranker, compare_queries
 from sparserank.selection.rivals import ComparedRival, RivalReport, report_of
 from sparserank.workdir.pieces import WorkStore
-from sparserank.workdir.work import Progress
 
 MAX_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
 
@@ -92,11 +91,12 @@ def best_single_feature(plan: SelectionPlan, work: FoldedPaths, notes: list[str]
 
 @dataclass(frozen=True)
 class Comparisons:
-    """judged: queries on which candidates are evaluated; test: test queries or None; current: ranker in use or None."""
+    """trees: rivals trained on the folds; judged: queries on which candidates are evaluated; test: test queries or
+    None; current: ranker in use or None."""
 
     plan: SelectionPlan
     cv: CrossValidation
-    on_folds: RivalsOnFolds
+    trees: TreesOnFolds
     judged: RankingDataset
     test: RankingDataset | None
     current: InUse | None
@@ -119,23 +119,17 @@ class Comparisons:
         return Rival(LABEL, len(self.current.features), values)
 
     def with_rivals(
-        self,
-        candidate_set: CandidateSet,
-        choice: Choice,
-        store: WorkStore | None,
-        progress: Progress | None,
+        self, candidate_set: CandidateSet, choice: Choice, rivals: Sequence[Rival], store: WorkStore | None
     ) -> RivalReport:
-        """Compare with the rivals that finished in time; trees shown to be better are also run on the chosen
-        features."""
-        fitted = self.on_folds.fit(store, progress)
-        rivals = Rivals(choice, fitted) if fitted else None
-        left_out, straight = self.on_folds.left_out, not self.cv.tries_steps
-        first = report_of(rivals, self.on_folds.for_model, left_out, straight, choice.chosen, choice.by_size)
-        if first.better is None:
+        """Compare with rivals; trees shown to be better are also run on the chosen features."""
+        compared = Rivals(choice, rivals) if rivals else None
+        left_out, straight = self.trees.left_out, not self.cv.tries_steps
+        first = report_of(compared, left_out, straight, choice.chosen, choice.by_size)
+        if first.better is None or not first.better.for_model:
             return first
         name, chosen = first.better.name, choice.chosen
         features = {f: candidate_set.features(chosen, f) for f in self.cv.folds or [FINAL]}
-        values = self.on_folds.on_features(name, features, store)
+        values = self.trees.on_features(features, store)
         return first if values is None else first.with_chosen_features(name, mean_of(values), chosen.mean)
 
     def with_today(self, choice: Choice, model: RankingModel) -> Change | None:
@@ -145,23 +139,27 @@ class Comparisons:
         return change(choice, Rivals(choice, [self.held]), self.current, model, self.query_ids)
 
     def on_test(
-        self, candidate_set: CandidateSet, model: RankingModel, dense: Candidate, notes: list[str]
+        self,
+        candidate_set: CandidateSet,
+        model: RankingModel,
+        dense: Candidate,
+        rivals: Sequence[Rival],
+        notes: list[str],
     ) -> Comparison | None:
-        """Compare the final model with the final dense model, the ranker in use and trees, on the test queries."""
+        """Compare the final model with the final dense model, the ranker in use and rivals, on the test queries."""
         if self.test is None:
             return None
         full = self._dense_in_use(candidate_set, dense)
         assert full.model is not None
         scores = {} if self.current is None else {self.current.name: self.current.system(self.test)}
-        others = {**scores, **self.on_folds.test_scores}
+        others = {**scores, **{r.name: self.test.to_input_order(r.scores(True)) for r in rivals if r.scores}}
         work = None if dense.formula else self.cv.first
         return compare_on_test(self.plan, self.test, work, model, {full.name: full.model}, others, notes)
 
-    def references(self, dense: Candidate, found: RivalReport) -> tuple[Rival, ...]:
+    def references(self, dense: Candidate, strongest: Rival | None) -> tuple[Rival, ...]:
         """The rankers that models of every size are compared with query by query: all features, the strongest rival,
         the ranker in use."""
         full = Rival(reference_name(dense), dense.n_features, dense.values)
-        strongest = None if found.strongest is None else self.on_folds.rivals[found.strongest.name]
         return tuple(r for r in (full, strongest, self.held) if r is not None)
 
     def by_query(
@@ -170,7 +168,7 @@ class Comparisons:
         chosen: Candidate,
         model: RankingModel,
         dense: Candidate,
-        found: RivalReport,
+        strongest: Rival | None,
         test: Comparison | None,
     ) -> Queries:
         """Compare the chosen model query by query with the ranker in use, or else the dense model: on the test queries,
@@ -194,12 +192,9 @@ class Comparisons:
         ]
         data = self.judged if test is None else self.test
         assert data is not None
-        if found.strongest is not None:
-            name = found.strongest.name
-            scores = (
-                self.on_folds.scores[name] if test is None else data.from_input_order(self.on_folds.test_scores[name])
-            )
-            rankers.append(Ranker(name, lambda q, _: scores[data.query_ptr[q] : data.query_ptr[q + 1]]))
+        if strongest is not None and strongest.scores is not None:
+            scores = strongest.scores(test is not None)
+            rankers.append(Ranker(strongest.name, lambda q, _: scores[data.query_ptr[q] : data.query_ptr[q + 1]]))
         if (current := self.current) is not None:
             rankers.append(Ranker(LABEL, lambda _, own: current.scores(own)))
         on = "test" if test is not None else "out of fold" if cv.folds else "validation"

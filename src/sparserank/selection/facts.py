@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from sparserank import __version__
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.data.derived import sources_of
 from sparserank.metrics import Metric
@@ -14,7 +13,6 @@ from sparserank.transforms import NONE
 
 if TYPE_CHECKING:
     from sparserank.selection.result import SelectionResult
-    from sparserank.selection.trees_selection import TreesSelection
 
 Row = dict[str, Any]
 
@@ -90,12 +88,6 @@ def _stability(result: SelectionResult) -> list[Row]:
         often.setdefault(names[j], float(share[j]))
     chosen = result.model.columns
     return [{"feature": f, "selection_frequency": own, "in_model": f in chosen} for f, own in often.items()]
-
-
-def opening(result: SelectionResult | TreesSelection, kind: str, version: int) -> Row:
-    """The first entries of result.json: the format, and the result in words."""
-    said = {"headline": result.headline, "sentence": result.sentence, "sentences": result.sentences}
-    return {"format": kind, "version": version, "sparserank": __version__, **said}
 
 
 def without(rows: Sequence[Row], *columns: str) -> list[Row]:

@@ -4,13 +4,14 @@ from the gain of the trees; the candidates are trees on each list, evaluated out
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparserank.crossval.choice import Candidate
+from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.tree_files import refuse_objective
@@ -48,7 +49,6 @@ from sparserank.workdir.work import Progress
 
 GAIN = "trees on own gain"
 N_SIZES = 8  # default lengths of lists, at most; each is a multiple of the one before
-Lists = dict[int, dict[int, np.ndarray]]  # {length: {fold: features}}
 
 
 def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> TreesSelection:
@@ -79,11 +79,38 @@ def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> Trees
     ignored = {columns.index(name) for name in chosen["ignore_columns"] if name in columns}
     may = np.setdiff1d(allowed(columns, data, plan.penalties[0].drop), list(ignored))
     rival = replace(rival, name=ALL, columns=np.intersect1d(may, usable_by_trees(rival.table.of(data))))
-    job = ForModel(plan, data, test, rival, _sizes(plan, len(rival.columns), chosen["sizes"]), chosen["n_threads"])
+    sizes, n_threads = _sizes(plan, len(rival.columns), chosen["sizes"]), chosen["n_threads"] or available_cores()
+    fold = query_folds(data.n_queries, min(plan.cv, data.n_queries), plan.random_state)
+    trees = TreesOnFolds(
+        fold=fold,
+        data=data,
+        judged=data,
+        test=None,
+        trees=TreeRivals(rival),
+        metric=plan.metric,
+        query_weight=None,
+        seed=plan.random_state,
+        n_threads=n_threads,
+        seconds=math.inf,
+        required=True,
+    )
     place = {"restart": chosen["restart"], "kind": "for_model", "results": LIST_FILES}
     with work_store_in(chosen["out"], plan.identity(data, None), **place) as store:
         with one_blas_thread():
-            result = replace(job.execute(store, chosen["progress"]), notes=notes)
+            found = _chosen(plan, rival, trees, sizes, store, chosen["progress"])
+        unseen = None if test is None else rival.table.of(test)
+        result = TreesSelection(
+            plan,
+            rival.settings,
+            found.choice,
+            found.everything,
+            found.trees,
+            rival.table.names,
+            data.n_queries,
+            None if unseen is None else _on_test(plan, unseen, found.trees, found.full),
+            _filled_values(data, rival.table.names),
+            notes,
+        )
         if store is not None:
             write_lists(result, store.path)
     return result
@@ -150,138 +177,84 @@ def _sizes(plan: SelectionPlan, usable: int, asked: Sequence[int] | None) -> tup
     return possible
 
 
-class ForModel:
-    """A checked job. Trees read missing values as they are.
+class Found(NamedTuple):
+    """The choice among lists, the candidate of all features, and the trees on the chosen list and on all features, both
+    fitted to all queries."""
 
-    plan    the rule of choice, and the rules about features
-    rival   the trees, on all features that they may use
-    sizes   lengths of lists
-    """
+    choice: Choice
+    everything: Candidate
+    trees: Trees
+    full: Trees
 
-    def __init__(
-        self,
-        plan: SelectionPlan,
-        data: RankingDataset,
-        test: RankingDataset | None,
-        rival: TreeRival,
-        sizes: tuple[int, ...],
-        n_threads: int | None,
-    ) -> None:
-        self.plan, self.data, self.rival, self.sizes = plan, data, rival, sizes
-        self.test = None if test is None else rival.table.of(test)
-        self.n_threads = n_threads or available_cores()
-        self.on_folds = TreesOnFolds(
-            fold=query_folds(data.n_queries, min(plan.cv, data.n_queries), plan.random_state),
-            data=data,
-            judged=data,
-            test=None,
-            trees=TreeRivals((rival,)),
-            metric=plan.metric,
-            query_weight=None,
-            seed=plan.random_state,
-            n_threads=self.n_threads,
-            seconds=math.inf,
-            required=True,
+
+def _chosen(
+    plan: SelectionPlan,
+    rival: TreeRival,
+    on_folds: TreesOnFolds,
+    sizes: Sequence[int],
+    store: WorkStore | None,
+    progress: Progress | None,
+) -> Found:
+    """Evaluate lists, choose one, and fit trees on it to all queries. Finished pieces are kept in `store`."""
+    n_folds, began = len(on_folds.folds), time.perf_counter()
+    n = n_folds * (1 + len(sizes))
+
+    def tell(before: int, done: int, what: str) -> None:
+        """Report both parts as one."""
+        done += before
+        if progress is not None:
+            progress(done, n, what, (time.perf_counter() - began) / done * (n - done) if done else None)
+
+    tell(0, 0, f"at most {n + 2} trainings of LightGBM: {1 + len(sizes)} in each of {n_folds} folds")
+    # The trees on all features, without each fold and on all queries.
+    (all_features,) = on_folds.fit(store, lambda done, _, what, left: tell(0, done, what))
+    usable, names = rival.columns, rival.table.names
+    full = fit_trees(on_folds.data, usable, rival.settings, plan.random_state, n_threads=on_folds.n_threads)
+    if not len(full.by_gain(used=True)):
+        raise DataError(
+            f"trees with these settings ({option('for_model')}) never split on these data; allow smaller leaves "
+            "(min_data_in_leaf)."
         )
-        groups = plan.feature_groups or each_alone(data.names, plan.costs)
-        self.groups = groups.by_column(self.on_folds.sources, rival.table.names)
+    # The lists of every fold and of all queries (FINAL): the features with the largest gain, after those that are
+    # always kept, with their whole groups.
+    groups = plan.feature_groups or each_alone(on_folds.sources, plan.costs)
+    groups = groups.by_column(on_folds.sources, names)
+    front = np.intersect1d(on_folds.columns_of(np.array(plan.penalties[0].keep, dtype=np.int64)), usable)
+    by_gain = {**on_folds.by_gain, FINAL: full.by_gain(used=True)}
+    orders = {f: np.concatenate([front, own[~np.isin(own, front)]]) for f, own in by_gain.items()}
+    lists = {k: {f: groups.whole(own[:k], usable) for f, own in orders.items()} for k in sizes}
+    lists = lists if all(map(len, orders.values())) else {}
+    # Trees on lists, each evaluated on the queries that its list has not seen.
+    of_name = {f"{GAIN}, {k}": {f: own[f] for f in on_folds.folds} for k, own in lists.items()}
+    values = on_folds.on_lists(of_name, store, lambda done, _, what, left: tell(n_folds, done, what))
 
-    def execute(self, store: WorkStore | None, progress: Progress | None) -> TreesSelection:
-        """Evaluate lists, choose one, and fit trees on it to all queries. Finished pieces are kept in `store`."""
-        plan, of_trees, usable, settings = self.plan, self.on_folds.data, self.rival.columns, self.rival.settings
-        # The trees on all features, without each fold and on all queries.
-        report = TwoParts(progress, len(self.on_folds.folds), len(self.sizes))
-        (all_features,) = self.on_folds.fit(store, report.on_all_features)
-        full = fit_trees(of_trees, usable, settings, plan.random_state, n_threads=self.n_threads)
-        if not len(full.by_gain(used=True)):
+    def candidate(of: str, k: int, features: np.ndarray, values: np.ndarray) -> Candidate:
+        return Candidate(of, k, 0.0, -1, len(features), groups.cost(features), values)
+
+    finals = {candidate(GAIN, k, own[FINAL], values[f"{GAIN}, {k}"]): own[FINAL] for k, own in lists.items()}
+    everything = candidate(ALL, len(usable), usable, all_features.values)
+    # The choice, and the trees on the chosen list.
+    _refuse_too_large(plan, [*finals, everything])
+    choice = plan.choose([*finals, everything])
+    kept = {**finals, everything: usable}[choice.chosen]
+    settings, seed = rival.settings, plan.random_state
+    trees = fit_trees(on_folds.data, kept, settings, seed, names, n_threads=on_folds.n_threads)
+    levels = rival.table.levels
+    coded = [levels[name] for name in (names[j] for j in kept.tolist()) if name in levels]
+    trees.booster.pandas_categorical = [list(values) for values in coded]
+    tell(n, 0, "done")
+    return Found(choice, everything, trees, full)
+
+
+def _refuse_too_large(plan: SelectionPlan, lists: list[Candidate]) -> None:
+    """Raise DataError if no list is within the budget, or none of whole groups within k features."""
+    for limit, size, what in (("budget", "cost", "cost"), ("k", "n_features", "length")):
+        most, least = getattr(plan, limit), min(getattr(c, size) for c in lists)
+        if most is not None and least > most:
             raise DataError(
-                f"trees with these settings ({option('for_model')}) never split on these data; allow smaller leaves "
-                "(min_data_in_leaf)."
+                f"no list tried has a {what} within {option(limit, most)}, the least is {least:g}; allow more, "
+                f"or try shorter lists with {option('sizes')}."
             )
-        # Trees on lists, each evaluated on the queries that its list has not seen.
-        lists = self._lists(full)
-        of_name = {f"{GAIN}, {k}": of_fold for k, of_fold in lists.items()}
-        values = self.on_folds.on_lists(ALL, of_name, store, report.on_lists)
-        finals = {self._candidate(GAIN, k, lists[k][FINAL], values[f"{GAIN}, {k}"]): lists[k][FINAL] for k in lists}
-        everything = self._candidate(ALL, len(usable), usable, all_features.values)
-        # The choice, and the trees on the chosen list.
-        self._refuse_too_large([*finals, everything])
-        choice = plan.choose([*finals, everything])
-        chosen, named = choice.chosen, self.rival.table.names
-        kept = {**finals, everything: usable}[chosen]
-        trees_on_it = fit_trees(of_trees, kept, settings, plan.random_state, named, n_threads=self.n_threads)
-        levels = self.rival.table.levels
-        coded = [levels[name] for name in (named[j] for j in kept.tolist()) if name in levels]
-        trees_on_it.booster.pandas_categorical = [list(values) for values in coded]
-        report.done()
-        return TreesSelection(
-            plan,
-            settings,
-            choice,
-            everything,
-            trees_on_it,
-            named,
-            self.data.n_queries,
-            None if self.test is None else _on_test(plan, self.test, trees_on_it, full),
-            _filled_values(self.data, self.rival.table.names),
-        )
-
-    def _lists(self, full: Trees) -> Lists:
-        """The lists of every fold and of all queries (FINAL): the features with the largest gain, after those that are
-        always kept, with their whole groups."""
-        usable, kept = self.rival.columns, np.array(self.plan.penalties[0].keep, dtype=np.int64)
-        by_gain = {**self.on_folds.by_gain[ALL], FINAL: full.by_gain(used=True)}
-        front = np.intersect1d(self.on_folds.columns_of(kept), usable)
-        orders = {f: np.concatenate([front, own[~np.isin(own, front)]]) for f, own in by_gain.items()}
-        if not all(len(own) for own in orders.values()):
-            return {}
-        of = self.groups.of_feature
-        return {k: {f: _whole_groups(own[:k], usable, of) for f, own in orders.items()} for k in self.sizes}
-
-    def _candidate(self, of: str, k: int, features: np.ndarray, values: np.ndarray) -> Candidate:
-        return Candidate(of, k, 0.0, -1, len(features), self.groups.cost(features), values)
-
-    def _refuse_too_large(self, lists: list[Candidate]) -> None:
-        """Raise DataError if no list is within the budget, or none of whole groups within k features."""
-        for limit, size, what in (("budget", "cost", "cost"), ("k", "n_features", "length")):
-            most, least = getattr(self.plan, limit), min(getattr(c, size) for c in lists)
-            if most is not None and least > most:
-                raise DataError(
-                    f"no list tried has a {what} within {option(limit, most)}, the least is {least:g}; allow more, "
-                    f"or try shorter lists with {option('sizes')}."
-                )
-
-
-class TwoParts:
-    """Progress over both parts: trees on all features, then trees on lists, whose time is first estimated from the
-    former."""
-
-    def __init__(self, progress: Progress | None, n_folds: int, n_lists: int) -> None:
-        self._progress, self._n_folds = progress, n_folds
-        self._n = n_folds * (1 + n_lists)
-        self._rate: float | None = None  # seconds of a training
-        self._tell(0, f"at most {self._n + 2} trainings of LightGBM: {1 + n_lists} in each of {n_folds} folds", None)
-
-    def on_all_features(self, done: int, n: int, what: str, left: float | None) -> None:
-        if left:
-            self._rate = left / (n - done)
-        self._tell(done, what, None if self._rate is None else self._rate * (self._n - done))
-
-    def on_lists(self, done: int, n: int, what: str, left: float | None) -> None:
-        self._tell(self._n_folds + done, what, left)
-
-    def done(self) -> None:
-        self._tell(self._n, "done", 0.0)
-
-    def _tell(self, done: int, what: str, left: float | None) -> None:
-        if self._progress is not None:
-            self._progress(done, self._n, what, left)
-
-
-def _whole_groups(features: np.ndarray, usable: np.ndarray, of_feature: tuple[int, ...]) -> np.ndarray:
-    """Some features and all usable features of their groups, ascending; of_feature (n_features,): the groups."""
-    of = np.array(of_feature)
-    return usable[np.isin(of[usable], of[features])]
 
 
 def _filled_values(data: RankingDataset, columns: Sequence[str]) -> np.ndarray | None:

@@ -9,7 +9,7 @@ from typing import Any, Unpack, cast
 
 import numpy as np
 
-from sparserank.crossval.rivals import Formulas
+from sparserank.crossval.rivals import formulas_as_rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.fusion_table import FusionTable, fusion_table
 from sparserank.data.fusion.judged_runs import JudgedRuns, judged_columns, read_judged_runs
@@ -23,7 +23,7 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.execution import return_freed_memory
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.metrics import Metric, parse_metric
-from sparserank.model.fusion import facts_of
+from sparserank.model.fusion import facts_of, formula_of
 from sparserank.options import Given, asked, option
 from sparserank.options.arguments import check_arguments
 from sparserank.options.fusion import FUSE, AllFuseOptions, FuseOptions
@@ -41,7 +41,7 @@ from sparserank.selection.inputs import check_queries, check_relevant
 from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.notes import facts, notes_of_judged, notes_of_runs
 from sparserank.selection.origin import origin_of
-from sparserank.selection.result_files import RESULT_FILES, write_results
+from sparserank.selection.result_files import RESULT_FILES, notes_of_files, write_results
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
 from sparserank.workdir.pieces import work_store_in
@@ -127,11 +127,15 @@ def fuse(
     check_arguments(fuse, {"out": out, "progress": progress, "qrels": qrels}, qrels=Given(path=True))
     given: dict[str, Any] = {"metric": metric, "margin": margin, "k": k, "budget": budget, "engine": engine, "out": out}
     given |= {"n_threads": n_threads, "progress": progress, **options}
-    return _fuse(runs, qrels, asked("fuse", FUSE, cast(AllFuseOptions, given)))
+    chosen = asked("fuse", FUSE, cast(AllFuseOptions, given))
+    refuse_unusable(chosen["out"], "fuse")
+    ready = prepare(runs, qrels, chosen)
+    return_freed_memory()
+    return _finished(ready, _sources(runs, qrels, chosen), chosen)
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
+class Prepared:
     """The selection of a fusion, ready to run; facts, notes: what is known before it runs."""
 
     job: SelectionJob
@@ -141,27 +145,25 @@ class _Work:
     notes: list[str]
 
 
-def _fuse(runs: Any, qrels: Any, chosen: AllFuseOptions) -> FusionResult:
-    refuse_unusable(chosen["out"], "fuse")
-    work = _prepared(runs, qrels, chosen)
-    return_freed_memory()
-    table = work.table
-    identity = work.job.plan.identity(table.learned, None, judged=table.judged)
+def _finished(ready: Prepared, sources: Mapping[str, Any], chosen: AllFuseOptions) -> FusionResult:
+    """Run the selection of a fusion, or finish it in its directory."""
+    table, facts = ready.table, ready.facts
+    identity = ready.job.plan.identity(table.learned, None, judged=table.judged)
     place = {"kind": "fuse", "results": RESULT_FILES, "restart": chosen["restart"]}
     with work_store_in(chosen["out"], identity, **place) as store:
         if store is not None:
             store.log({"event": "start"})
-        found = work.job.execute(store, chosen["progress"])
-        origin = origin_of(_sources(runs, qrels, chosen), {"train": table.judged, "test": work.test})
-        selection = replace(found, origin=origin, n_available=len(work.facts.retrievers))
-        result = FusionResult(selection, work.facts)
-        selection.notes[:0] = [*work.notes, *notes_of_judged(result)]  # before the notes that every selection has
+        found = ready.job.execute(store, chosen["progress"])
+        notes = [*ready.notes, *notes_of_judged(formula_of(found.model), facts), *found.notes, *notes_of_files(store)]
+        origin = origin_of(sources, {"train": table.judged, "test": ready.test})
+        selection = replace(found, origin=origin, n_available=len(facts.retrievers), notes=notes)
+        result = FusionResult(selection, facts)
         if store is not None:
-            write_results(selection, store.path, result)
+            write_results(result, store.path)
     return result
 
 
-def _prepared(runs: Any, qrels: Any, chosen: AllFuseOptions) -> _Work:
+def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> Prepared:
     """Read the runs into a table. The lists, which take as much memory as the table, are released on return."""
     with warming_up():
         judged, tests = _read(runs, qrels, chosen)
@@ -200,11 +202,12 @@ def _prepared(runs: Any, qrels: Any, chosen: AllFuseOptions) -> _Work:
     own = [_own_norm(run, columns) for run in judged.lists]
     formulas = _formulas(judged.names, columns, of_all, own)
     defended = title_of(named) if of_all else ""
+    rivals = {name: added for name, added in formulas.items() if name != defended}
     problem = Problem(
         table.learned,
         test=test,
         judged=table.judged,
-        rivals=Formulas(table.judged, test, plan.metric, {n: c for n, c in formulas.items() if n != defended}),
+        formulas=formulas_as_rivals(table.judged, test, plan.metric, rivals),
         named=_named(formulas, defended, judged.names),
         defended=defended,
         transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],
@@ -218,7 +221,7 @@ def _prepared(runs: Any, qrels: Any, chosen: AllFuseOptions) -> _Work:
         refused = {n: FUSION_ENGINES[engine].why_not(n, negative) for n in usual if n not in norms} | refused
     notes = [f"the norm {n} was not tried: {why}." for n, why in refused.items() if why is not None]
     notes += notes_of_runs(judged, tests, table)
-    return _Work(job, table, test, facts(judged, plan, costs, chosen), notes)
+    return Prepared(job, table, test, facts(judged, plan, costs, chosen), notes)
 
 
 def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, JudgedRuns | None]:

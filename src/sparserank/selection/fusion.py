@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,20 +11,23 @@ import numpy as np
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, reference_name
 from sparserank.data.fusion.norms import MINMAX, RRF, Norm
-from sparserank.files import atomic_write
 from sparserank.lazy import cached_property
+from sparserank.model.feature import Feature
 from sparserank.model.fusion import FusionFormula, formula_of
+from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
 from sparserank.options.arguments import check_arguments
-from sparserank.selection.result import SelectionResult
-from sparserank.selection.result_files import write_results
-from sparserank.selection.statements import counted, headline
-from sparserank.text import relative
-from sparserank.workdir.directory import WorkDirectory
+from sparserank.selection.claims import FIRST, Claim, claims, counted, queries
+from sparserank.selection.queries import Added, QueryDifference
+from sparserank.selection.result import FORMAT, FORMAT_VERSION, Result, SelectionResult
+from sparserank.selection.rivals import ComparedRival
+from sparserank.text import relative, shortened
+from sparserank.transforms import NONE
 
 if TYPE_CHECKING:
     from sparserank.export.explanation import QueryExplanation
 
+MAX_NAMED, MAX_RETRIEVER = 4, 28  # retrievers in the first line; characters of a name
 TITLES = {RRF: "RRF", MINMAX: "CombSUM"}
 MAX_GAP = 0.05  # larger differences between the judged shares of kept and other retrievers are noted
 
@@ -66,9 +67,17 @@ class FusionFacts:
     judged_share: Mapping[str, float]
     n_lists: Mapping[str, int]
 
+    def judged_gap(self, kept: Sequence[str]) -> tuple[float, float] | None:
+        """Judged shares of the kept and of the other retrievers, if they differ by more than MAX_GAP."""
+        shares, dropped = self.judged_share, [r for r in self.retrievers if r not in kept]
+        if not shares or not dropped or self.unjudged != "zero":
+            return None
+        of_kept, of_dropped = (sum(shares[name] for name in names) / len(names) for names in (kept, dropped))
+        return (of_kept, of_dropped) if abs(of_kept - of_dropped) > MAX_GAP else None
+
 
 @dataclass(frozen=True, repr=False)
-class FusionResult:
+class FusionResult(Result):
     """The result of `fuse`.
 
     Attributes
@@ -93,14 +102,9 @@ class FusionResult:
     selection: SelectionResult
     facts: FusionFacts
 
-    def __repr__(self) -> str:
-        return f"FusionResult({self.headline})"
-
-    def __str__(self) -> str:
-        """The text that the command line prints."""
-        from sparserank.report.fusion import fusion_lines
-
-        return "\n".join(fusion_lines(self))
+    @property
+    def selected(self) -> SelectionResult:
+        return self.selection
 
     @cached_property
     def formula(self) -> FusionFormula:
@@ -122,16 +126,28 @@ class FusionResult:
         """The retrievers that can be switched off."""
         return tuple(r for r in self.facts.retrievers if r not in self.weights)
 
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """Those of the selection, with the weights, and with fewer retrievers that may be as good."""
+        alone = "" if self.best_alone is None else "; 'best alone': expect less"
+        kept, *rest = claims(self.by_retriever, f"; 'if switched off': each pair alone{alone}")
+        weights = [f"{shortened(r, MAX_RETRIEVER)} {shown_weight(w, 2)}" for r, w in self.weights.items()]
+        named = f": {', '.join(weights[:MAX_NAMED])}{', ...' if len(weights) > MAX_NAMED else ''}"
+        figure = f"{kept.figure}{f'; {self.doubt}' if self.doubt else ''}"
+        figure += "" if self.selection.chosen is self.selection.choice.named else named
+        cut = f"lists cut at rank {self.facts.depth}, norm {self.formula.norm}"
+        judged = f"{queries(self.selection.n_queries)}, each scored by weights not learned from it; {cut}"
+        kept = replace(kept, figure=figure, meaning=judged, said=f"Keep {figure}.")
+        return [kept, *self._fewer(), Claim("queries", rank=FIRST, said=f"{judged}."), *rest]
+
     @property
-    def headline(self) -> str:
-        """The retrievers to keep, the bound on the loss, and a formula with a higher mean, if any, in one line."""
+    def best_alone(self) -> ComparedRival | None:
+        """The best single retriever among the rivals, unless it is the chosen formula or the reference."""
         selection = self.selection
-        said = headline(selection.choice, selection.metric, selection.n_all, selection.noun)
-        weights = ", ".join(f"{name} {shown_weight(weight, 2)}" for name, weight in self.weights.items())
-        kept, rest = said.split("; ", 1)
-        return "; ".join(
-            filter(None, [kept, self.doubt, f"{rest} ({weights})", self.fewer, selection.rivals.headline()])
-        )
+        singles = [r for r in selection.rivals.compared if r.n_features == 1]
+        best = max(singles, key=lambda r: r.mean, default=None)
+        shown = (selection.chosen.formula, selection.dense.formula)
+        return None if best is None or best.name in shown else best
 
     @property
     def doubt(self) -> str:
@@ -148,19 +164,64 @@ class FusionResult:
     @property
     def fewer(self) -> str:
         """Where all retrievers are the answer: fewer of them that are not shown to be worse, with the interval and the
-        option that chooses them; of these sets the smallest with a loss within the margin, or else the best."""
+        option that chooses them; '' if there are none."""
+        return " ".join(claim.text.removesuffix(".") for claim in self._fewer())
+
+    def _fewer(self) -> Iterator[Claim]:
+        """Of the sets that are not shown to be worse, the smallest with a loss within the margin, or else the best."""
         selection, choice, full = self.selection, self.selection.choice, self.selection.against_all
         if selection.chosen is not choice.named:
-            return ""
+            return
         sets = zip(selection.by_size, full.sizes, strict=True)  # a larger set has a higher mean
         found = [(c, d) for c, d in sets if c.n_features < selection.chosen.n_features and d.high >= 0]
         within = [(c, d) for c, d in found if choice.rule.small_enough(-d.difference, abs(full.mean) or 1.0)]
-        if not found:
-            return ""
-        c, d = within[0] if within else found[-1]
-        asked = option("budget", c.cost) if choice.by_cost else option("k", c.n_features)
-        against = relative(d.difference, d.low, d.high, full.mean, shown=False)
-        return f"{c.n_features} of {counted(selection.n_all, selection.noun)}: {against} against {full.name}; {asked}"
+        for c, d in [*within[:1], *found[-1:]][:1]:
+            asked = option("budget", c.cost) if choice.by_cost else option("k", c.n_features)
+            against = f"{relative(d.difference, d.low, d.high, full.mean, shown=False)} against {full.name}"
+            yield Claim(f"{c.n_features} of {counted(selection.n_all, selection.noun)}", against, asked, FIRST)
+
+    @cached_property
+    def by_retriever(self) -> SelectionResult:
+        """The selection with retrievers as features, instead of one column per retriever and norm."""
+        found, names = self.selection, self.facts.retrievers
+        n_norms = found.model.n_features // len(names)
+
+        def named(feature: str) -> str:
+            return feature.rpartition(":")[0]
+
+        def model(m: RankingModel) -> RankingModel:
+            features = [
+                Feature(f.index // n_norms, named(f.name), f.coef) for f in m.features
+            ]  # a formula has one norm
+            return RankingModel(tuple(features), names, NONE, m.parameters, m.metadata)
+
+        chosen, worth, stability = model(found.model), found.worth, found.stability
+        if stability is not None:
+            kept = np.asarray(stability.kept.reshape(len(stability.kept), len(names), n_norms).any(axis=2))
+            stability = replace(stability, kept=kept, chosen=chosen.support, n_varying=len(names))
+        constant = list(map(named, found.constant_features))
+        exchanges = [replace(s, feature=named(s.feature), other=named(s.other)) for s in worth.substitutes]
+        lost, won = (tuple(_of_retrievers(q, named) for q in own) for own in (found.queries.lost, found.queries.won))
+        left = [replace(r, feature=named(r.feature), selected=named(r.selected)) for r in found.redundant.left]
+        apart = {r.feature: r for r in reversed(left) if r.feature not in self.weights}
+        return replace(
+            found,
+            model=chosen,
+            models=[model(m) for m in found.models],
+            size_costs=[of and {named(feature): cost for feature, cost in of.items()} for of in found.size_costs],
+            worth=replace(
+                worth,
+                features=[{**row, "feature": named(row["feature"])} for row in worth.features],
+                substitutes=tuple(s for s in exchanges if s.feature != s.other),
+            ),
+            stability=stability,
+            redundant=replace(found.redundant, left=tuple(apart.values())),
+            queries=replace(found.queries, lost=lost, won=won),
+            paths={
+                label: replace(p, feature_names=tuple(map(named, p.feature_names))) for label, p in found.paths.items()
+            },
+            constant_features=tuple(name for name in names if constant.count(name) == n_norms),
+        )
 
     def norm_of(self, c: Candidate) -> str:
         """The norm of a candidate: that of its task or, for a single retriever, of its own."""
@@ -169,12 +230,22 @@ class FusionResult:
             return used[0].rpartition(":")[2]
         return c.penalty.rpartition(" on ")[2]
 
+    def render_screen(self) -> list[str]:
+        from sparserank.report.fusion import fusion_lines
+
+        return fusion_lines(self)
+
+    def render_page(self, place: str | None = None) -> str:
+        from sparserank.report.fusion import render_fusion
+
+        return render_fusion(self, place)
+
     def _repr_html_(self) -> str:
         """HTML for notebooks: that of a selection, with the retrievers in place of the features."""
         from sparserank.report.fusion import retriever_table
         from sparserank.report.page import selection_fragment
 
-        return selection_fragment(self.selection, retriever_table(self))
+        return selection_fragment(self, retriever_table(self))
 
     @property
     def cost(self) -> float | None:
@@ -186,15 +257,6 @@ class FusionResult:
         """Cost of all retrievers."""
         groups = self.selection.plan.feature_groups
         return None if groups is None else groups.cost(np.arange(self.selection.model.n_features))
-
-    @property
-    def judged_gap(self) -> tuple[float, float] | None:
-        """Judged shares of the kept and of the other retrievers, if they differ by more than MAX_GAP."""
-        shares = self.facts.judged_share
-        if not shares or not self.dropped or self.facts.unjudged != "zero":
-            return None
-        kept, dropped = (sum(shares[name] for name in names) / len(names) for names in (self.retrievers, self.dropped))
-        return (kept, dropped) if abs(kept - dropped) > MAX_GAP else None
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per retriever: kept ones first, largest weight first."""
@@ -237,10 +299,11 @@ class FusionResult:
         return frame_of(self.rows())
 
     def to_json(self) -> dict[str, Any]:
-        """Everything on the screen, for programs: result.json of the selection, and the retrievers under 'fusion'."""
+        """result.json of the selection, with the claims of the fusion, and the retrievers under 'fusion'."""
         facts = {key: dict(value) if isinstance(value, Mapping) else value for key, value in vars(self.facts).items()}
         return {
             **self.selection.to_json(),
+            **self.opening(FORMAT, FORMAT_VERSION),
             "fusion": {
                 **facts,
                 "norm": str(self.formula.norm),
@@ -286,24 +349,18 @@ class FusionResult:
 
         return explain_fused(self.formula, runs, query)
 
-    def report(self, path: str | os.PathLike) -> Path:
-        """Write the report, one self-contained HTML page; needs the extra `sparserank[report]`."""
-        from sparserank.report.fusion import render_fusion
 
-        check_arguments(FusionResult.report, locals())
-
-        with atomic_write(path) as out:
-            out.write(render_fusion(self))
-        return Path(path)
-
-    def save(self, folder: str | os.PathLike) -> list[Path]:
-        """Write the files of a run into a new or empty folder, or one that this method made.
-
-        Raises
-        ------
-        RunDirectoryError
-            The folder contains other files, or cannot be written.
-        """
-        check_arguments(FusionResult.save, locals())
-        with WorkDirectory(folder, "result") as directory:
-            return write_results(self.selection, directory.path, self)
+def _of_retrievers(q: QueryDifference, named: Callable[[str], str]) -> QueryDifference:
+    """A query whose pair of documents is explained by retrievers. If the two rankers use a retriever under different
+    norms, its value under the norm of the chosen formula is shown."""
+    if q.pair is None:
+        return q
+    merged: dict[str, Added] = {}
+    for row in q.pair.features:
+        first = merged.get(named(row.feature))
+        if first is None:
+            merged[named(row.feature)] = replace(row, feature=named(row.feature))
+        else:
+            rivals = [r.rival for r in (first, row) if r.rival is not None]
+            merged[first.feature] = replace(first, rival=sum(rivals) if rivals else None)
+    return replace(q, pair=replace(q.pair, features=tuple(merged.values())))

@@ -20,13 +20,13 @@ from sparserank.crossval.current_model import InUse
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.folded_paths import FOLD_TOL
-from sparserank.crossval.rivals import Formulas
-from sparserank.crossval.stability import Stability
+from sparserank.crossval.rivals import Rival
+from sparserank.crossval.stability import Stability, on_halves
 from sparserank.crossval.substitutes import RedundantFeatures, redundant_features, substitutes_of
-from sparserank.crossval.tasks import FINAL, PathTask, effort_of_trees
+from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.crossval.teachers import TeachingTrees
 from sparserank.crossval.tree_rivals import TreeRivals
-from sparserank.crossval.trees_on_folds import RivalsOnFolds, TreesOnFolds
+from sparserank.crossval.trees_on_folds import TreesOnFolds
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
@@ -42,7 +42,8 @@ from sparserank.options import option
 from sparserank.options.selection import SELECT
 from sparserank.paths.refits import NamedFormulas
 from sparserank.penalties.rules import ALPHA
-from sparserank.selection.ablation import Ablation, ablates_sizes, ablation_of_sizes
+from sparserank.selection.ablation import Ablation, ablation_of_sizes
+from sparserank.selection.claims import counted
 from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
@@ -57,16 +58,12 @@ from sparserank.selection.notes import (
 )
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import counted
 from sparserank.text import FIRST_LOOK, Caution, change
 from sparserank.transforms import NONE, STEPS
 from sparserank.workdir.pieces import WorkStore, kept
-from sparserank.workdir.work import LaterWork, Progress
+from sparserank.workdir.work import Progress
 
-# Approximate times relative to an l1 path, of which as many are computed at once as there are cores.
-HALF_SAMPLE, ABLATION = 1.0, 6.0  # a half-sample, all of the ablation
-OF_STEPS = 6.0  # the ablation of models of steps, relative to one of their paths
-HALF_OF_WEIGHTS, HALF_OF_STEPS = 0.4, 0.2  # a half-sample, relative to a path of the same maker
+OF_TREES, OF_HALF, OF_ABLATION = 1.5, 0.5, 8.0  # their times, relative to an l1 path, as measured roughly
 NAMED = "named formulas"
 NO_TREES = TreeRivals()
 
@@ -80,7 +77,8 @@ class Problem:
     judged         the training queries with more documents, on which candidates are evaluated; for the cv protocol
     query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: equal weights
     current        the ranker in use
-    rivals         trees that are trained on the same folds, each within `rival_time` seconds; or formulas
+    trees          rivals that are trained on the same folds, each within `rival_time` seconds
+    formulas       rivals that need no training
     transforms     of the features, in place of those that the plan names
     named          formulas with fixed weights that may be chosen too; they replace the dense models
     defended       the named formula that is chosen unless another candidate earns its place, and that all comparisons
@@ -95,7 +93,8 @@ class Problem:
     judged: RankingDataset | None = None
     query_weight: np.ndarray | None = None
     current: InUse | None = None
-    rivals: TreeRivals | Formulas = NO_TREES
+    trees: TreeRivals = NO_TREES
+    formulas: Sequence[Rival] = ()
     rival_time: float = SELECT["rival_time"].default
     transforms: Sequence[FeatureTransform] | None = None
     named: NamedFormulas | None = None
@@ -122,9 +121,9 @@ class SelectionJob:
         feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
         fold = np.full(data.n_queries, -1) if holdout else _folds(data, plan)
         trees = None
-        if isinstance(problem.rivals, TreeRivals) and not plan.fast:
+        if not plan.fast:
             limits: dict[str, Any] = {"n_threads": n_threads, "seconds": problem.rival_time}
-            trees = TeachingTrees(problem.rivals, plan.penalties[0], data, fold, plan.random_state, weight, **limits)
+            trees = TeachingTrees(problem.trees, plan.penalties[0], data, fold, plan.random_state, weight, **limits)
         tried = tasks_of(plan, data, feature_groups, client, problem.transforms, trees)
         if named is not None:  # references, in place of dense models
             label = f"{NAMED} ({named.names[0]} first)"
@@ -155,33 +154,26 @@ class SelectionJob:
         )
         self.teacher = next((t.transform.teacher for t in self.tasks if t.transform.teacher is not None), None)
         taught = None if self.teacher is None else self.teacher.of_trees
-        self.rivals: RivalsOnFolds = (
-            problem.rivals
-            if isinstance(problem.rivals, Formulas)
-            else TreesOnFolds(
-                fold=fold,
-                data=data,
-                judged=self.judged,
-                test=problem.test,
-                trees=problem.rivals,
-                metric=plan.metric,
-                query_weight=weight,
-                seed=plan.random_state,
-                n_threads=n_threads,
-                seconds=problem.rival_time,
-                teacher=taught,
-            )
+        self.trees = TreesOnFolds(
+            fold=fold,
+            data=data,
+            judged=self.judged,
+            test=problem.test,
+            trees=problem.trees,
+            metric=plan.metric,
+            query_weight=weight,
+            seed=plan.random_state,
+            n_threads=n_threads,
+            seconds=problem.rival_time,
+            teacher=taught,
         )
-        # In one of two selections, models of steps are the best of their size.
-        steps = (t.effort(data) for t in self.tasks if t.maker.rules.on_steps and ablates_sizes(data))
-        last = HALF_SAMPLE * plan.half_samples + ABLATION + 0.5 * OF_STEPS * max(steps, default=0.0)
-        trained = [] if taught is None else [taught.rival.settings] * len([FINAL, *self.cv.folds])
-        if isinstance(problem.rivals, TreeRivals) and (taught is None or not taught.are_shared):
-            trained += [rival.settings for rival in problem.rivals.trees] * self.rivals.n_pieces
-        of_trees = sum(effort_of_trees(data, settings) for settings in trained)
-        self._later = LaterWork(of_trees + (0.0 if plan.fast else last))
-        self._last: tuple[float, float] | None = None  # expected seconds of the half-samples and of the ablation
-        self.beside = Comparisons(plan, self.cv, self.rivals, self.judged, problem.test, problem.current)
+        # Expected time of what follows, relative to an l1 path; shared trees are those of the teacher.
+        shared = taught is not None and taught.are_shared
+        n_trainings = self.trees.n_pieces + (0 if taught is None or shared else len([FINAL, *self.cv.folds]))
+        self._of_trees = OF_TREES * n_trainings
+        self._of_the_rest = 0.0 if plan.fast else OF_HALF * plan.half_samples + OF_ABLATION
+        self._rest: float | None = None  # expected seconds of the half-samples and the ablation
+        self.beside = Comparisons(plan, self.cv, self.trees, self.judged, problem.test, problem.current)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
         """Compute what is missing in `store` (everything without a store), choose and compare."""
@@ -202,9 +194,12 @@ class SelectionJob:
         if plan.prefer is not None:
             labels = of_earlier(plan, self.tasks, cv.data)
             choice = choice.preferring(plan.prefer.run, labels, plan.prefer.new(self.judged.query_ids))
-        self._expect_the_last(candidate_set.tasks, choice)
+        of_paths = (1 + len(self.cv.folds)) * sum(t.effort for t in candidate_set.tasks.values())
+        self._rest = (time.perf_counter() - began) * self._of_the_rest / of_paths
         after = self._after(len(candidate_set.paths), progress)
-        rivals = self.beside.with_rivals(candidate_set, choice, store, after)
+        compared = [*self.problem.formulas, *self.trees.fit(store, after)]
+        rivals = self.beside.with_rivals(candidate_set, choice, compared, store)
+        strongest = next((r for r in compared if rivals.strongest and r.name == rivals.strongest.name), None)
         short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
         on_steps = any(t.transform.name == STEPS for t in self.tasks)
         notes = [
@@ -217,14 +212,14 @@ class SelectionJob:
             *notes_of_choice(plan, choice),
             *([self._only_a_look()] if plan.fast else []),
         ]
-        chosen, strongest = choice.chosen, choice.reference
+        chosen, dense = choice.chosen, choice.reference
         model = self.model(candidate_set, chosen)
         notes += notes_of_kept(plan, model)
         if self.teacher is not None:
             notes.append(note_of_teacher(self.teacher, chosen=candidate_set.transform(chosen).teacher is not None))
         stability = self._stability(candidate_set, chosen, model, store, progress, notes)
         engine = self._for_engine(candidate_set, model, store, notes)
-        test = self.beside.on_test(candidate_set, model, strongest, notes)
+        test = self.beside.on_test(candidate_set, model, dense, compared, notes)
         ablation = Ablation(cv, candidate_set, choice, model, plan)
         substitutes = substitutes_of(choice, candidate_set)
         redundant, correlations = self._redundant(candidate_set, chosen, substitutes)
@@ -238,7 +233,7 @@ class SelectionJob:
             plan=plan,
             model=model,
             choice=choice,
-            dense=strongest,
+            dense=dense,
             certificate=candidate_set.certificate(chosen),
             by_penalty={
                 label: choice.smallest([c for c in choice.candidates if c.penalty == label])
@@ -248,14 +243,14 @@ class SelectionJob:
             models=models,
             size_costs=size_costs,
             paths={t: replace(candidate_set.path(t), values=None) for t in candidate_set.tasks},
-            all_features=against_all_features(choice, strongest, choice.by_size),
+            all_features=against_all_features(choice, dense, choice.by_size),
             worth=worth,
             stability=stability,
             redundant=redundant,
             change=self.beside.with_today(choice, model),
             rivals=rivals,
-            references=self.beside.references(strongest, rivals),
-            queries=self.beside.by_query(candidate_set, chosen, model, strongest, rivals, test),
+            references=self.beside.references(dense, strongest),
+            queries=self.beside.by_query(candidate_set, chosen, model, dense, strongest, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
             query_ids=self.beside.query_ids,
@@ -276,24 +271,9 @@ class SelectionJob:
                 progress(done, n + self.n_later, what, left)
 
         first = () if self.plan.fast or progress is None else self.first
-        told: dict[str, Any] = {"progress": with_the_rest, "first": first, "look": self._look, "later": self._later}
+        told: dict[str, Any] = {"progress": with_the_rest, "first": first, "look": self._look}
+        told["later"] = self._of_trees + self._of_the_rest
         return self.cv.fit(self.tasks, relaxed=relaxed, store=store, **told)
-
-    def _expect_the_last(self, tasks: Mapping[str, PathTask], choice: Choice) -> None:
-        """Expect the seconds of the half-samples and of the ablation from those of the paths."""
-        data, later, unit = self.cv.data, self._later, self._later.unit
-        if self.plan.fast or unit is None:
-            return
-
-        def seconds(label: str) -> float:
-            return tasks[label].effort(data) * later.units.get(label, unit)
-
-        # Halves end at the size sought; the models of steps of every size are learned again without each feature.
-        ablated = choice.by_size if ablates_sizes(data) else [choice.chosen]
-        steps = {c.penalty for c in ablated if tasks[c.penalty].maker.rules.on_steps}
-        ablation = ABLATION * unit + OF_STEPS * max(map(seconds, steps), default=0.0)
-        of_path = HALF_OF_STEPS if tasks[choice.chosen.penalty].maker.rules.on_steps else HALF_OF_WEIGHTS
-        self._last = self.plan.half_samples * of_path * seconds(choice.chosen.penalty), ablation
 
     def _look(self, found: CandidateSet) -> str:
         """What the first paths say, and what is tried next; "" if none of their models is within the limits."""
@@ -304,7 +284,11 @@ class SelectionJob:
         n_all = self.plan.count(range(len(self.names)))
         of = f"{FIRST_LOOK}{choice.chosen.n_features} of {counted(n_all, self.plan.noun)}"
         more = [t.label for t in self.tasks if t.maker.selects and t not in self.first]
-        later = [*more, *self.rivals.for_model, *(["half-samples"] if self.plan.half_samples else [])]
+        later = [
+            *more,
+            *([] if self.trees.trees.rival is None else [self.trees.trees.rival.name]),
+            *(["half-samples"] if self.plan.half_samples else []),
+        ]
         against = f"{self.plan.metric!r} {change(choice.chosen.mean, choice.reference.mean)} against all of them"
         return f"{of}, {against}{'; trying ' if later else ''}{', '.join(later)}"
 
@@ -323,7 +307,7 @@ class SelectionJob:
             return None
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
-            both = None if left is None or self._last is None else left + sum(self._last)
+            both = None if left is None or self._rest is None else left + self._rest
             progress(n_paths + done, n_paths + self.n_later, what, both)
 
         return with_the_rest
@@ -331,7 +315,7 @@ class SelectionJob:
     @property
     def n_later(self) -> int:
         """Number of pieces of work that follow the paths: trees of rivals and the half-samples."""
-        return self.rivals.n_pieces + bool(self.plan.half_samples)
+        return self.trees.n_pieces + bool(self.plan.half_samples)
 
     def model(self, candidate_set: CandidateSet, chosen: Candidate) -> RankingModel:
         """The final model of a candidate, with its facts."""
@@ -409,7 +393,7 @@ class SelectionJob:
         notes: list[str],
     ) -> Stability | None:
         """Stability of the chosen maker at the chosen size on halves of the queries with pairs; one piece of work."""
-        n_pairs, n_before = self.plan.half_samples // 2, len(candidate_set.paths) + self.rivals.n_pieces
+        n_pairs, n_before = self.plan.half_samples // 2, len(candidate_set.paths) + self.trees.n_pieces
         if chosen.formula:  # a formula selects nothing
             return None
         usable = self.cv.works[candidate_set.transform(chosen)].pairs() > 0
@@ -422,11 +406,11 @@ class SelectionJob:
         name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}-{longest}"
 
         def halves() -> dict[str, np.ndarray]:
-            report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._last and sum(self._last))
-            return self.cv.on_halves(candidate_set, chosen, usable, n_pairs, self.plan.random_state)
+            report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._rest)
+            return on_halves(self.cv, candidate_set, chosen, usable, n_pairs, self.plan.random_state)
 
         arrays = kept(store, name, halves, kept=("b", (2 * n_pairs, len(self.names))), statuses=("U", (None,)))
-        report(n_before + 1, n_before + 1, "half-samples", self._last and self._last[1])
+        report(n_before + 1, n_before + 1, "half-samples", self._rest and self._rest * OF_ABLATION / self._of_the_rest)
         short = unsolved(arrays["statuses"].tolist(), "on half-samples", f"{FOLD_TOL:g}")
         if short is not None:
             notes.append(Caution(short))

@@ -14,13 +14,14 @@ from sparserank.errors import DataWarning
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
+from sparserank.model.fusion import FusionFormula
 from sparserank.number_checks import kept_in_vain
 from sparserank.options import option
 from sparserank.options.fusion import AllFuseOptions
 from sparserank.options.selection import SELECT
-from sparserank.selection.fusion import FusionFacts, FusionResult
+from sparserank.selection.claims import counted
+from sparserank.selection.fusion import FusionFacts
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.statements import counted
 from sparserank.text import Caution, brief
 
 JUDGED_AT = 10  # depth of judged shares if the metric has no cutoff
@@ -28,17 +29,8 @@ MAX_NAMED = 3
 
 
 def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:
-    """Notes for a choice that the margin could not decide."""
+    """Notes on a margin that has another meaning now, and on steps that are almost as few."""
     said = []
-    if plan.rule.limit is None and not choice.within_margin(choice.chosen):
-        share = f"{100 * plan.rule.largest_loss:.3g}%"
-        said.append(
-            f"no sparse model has an estimated loss of at most {share} relative to the best; the model with "
-            f"the highest mean was chosen. Try a larger {option('margin')}."
-            if plan.guarantee is None
-            else f"no sparse model is shown to lose at most {share} relative to the best; the model with the "
-            f"highest mean was chosen. Try more queries or a larger {option('guarantee')}."
-        )
     if plan.guarantee is None and plan.rule.limit is None and plan.margin not in (0, SELECT["margin"].default):
         said.append(
             f"{option('margin', plan.margin)} limits the estimated loss; before version 0.3 it limited the bound, as "
@@ -173,17 +165,17 @@ def _lacking(judged: JudgedRuns, queries: str) -> list[str]:
     return out
 
 
-def notes_of_judged(result: FusionResult) -> list[str]:
+def notes_of_judged(formula: FusionFormula, facts: FusionFacts) -> list[str]:
     """The notes of the engine, and a note if kept and other retrievers differ in their judged shares."""
-    engine = result.facts.engine
-    own = [] if engine is None else FUSION_ENGINES[engine].notes(result.formula)
-    if result.judged_gap is None:
+    own = [] if facts.engine is None else FUSION_ENGINES[facts.engine].notes(formula)
+    gap = facts.judged_gap([term.retriever for term in formula.terms])
+    if gap is None:
         return own
-    kept, dropped = result.judged_gap
+    kept, dropped = gap
     return [
         *own,
         Caution(
-            f"{100 * kept:.0f}% of the first {result.facts.judged_depth} documents of the kept retrievers are judged, "
+            f"{100 * kept:.0f}% of the first {facts.judged_depth} documents of the kept retrievers are judged, "
             f"and {100 * dropped:.0f}% of those of the others: unjudged documents count as not relevant, which favours "
             f"the better judged ones. Compare with {option('unjudged', 'skip')}."
         ),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sparserank import __version__
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.current_model import Change
@@ -17,7 +19,6 @@ from sparserank.crossval.stability import Stability
 from sparserank.crossval.substitutes import RedundantFeatures
 from sparserank.errors import ParameterError
 from sparserank.evaluation import Comparison
-from sparserank.evaluation.statistics import as_percent
 from sparserank.files import atomic_write
 from sparserank.lazy import cached_property
 from sparserank.losses import loss_name
@@ -26,21 +27,14 @@ from sparserank.model.size_models import best_within
 from sparserank.options import Count, option
 from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
-from sparserank.selection.facts import FRAME, costed, facts_of, model_row, opening, without
+from sparserank.selection.claims import Claim, claims, counted, headline
+from sparserank.selection.facts import FRAME, costed, facts_of, model_row, without
 from sparserank.selection.for_engine import ForEngine
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, QueryDifference
 from sparserank.selection.result_files import write_results
 from sparserank.selection.rivals import ComparedRival, RivalReport
-from sparserank.selection.statements import (
-    choice_sentences,
-    counted,
-    expected_sentence,
-    headline,
-    quality_sentence,
-    stability_sentence,
-)
 from sparserank.selection.worth import Worth
 from sparserank.strict_json import plain
 from sparserank.text import brief, percent
@@ -51,8 +45,89 @@ MODEL = ("penalty", "k", "relax", "index", "n_features", "cost", "mean")  # fiel
 CERTIFICATE = ("status", "kkt_violation", "gap", "gap_condition")  # fields of the certificate of a path there
 
 
+class Result(ABC):
+    """A finished result: what it says, as text, as a page and as files."""
+
+    @property
+    @abstractmethod
+    def claims(self) -> list[Claim]:
+        """What the data support, the most important first."""
+
+    @property
+    @abstractmethod
+    def selected(self) -> SelectionResult:
+        """The models of every size, and what is known about them."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Everything on the screen in machine-readable form: the content of result.json (docs/result-json.md)."""
+
+    @abstractmethod
+    def render_screen(self) -> list[str]:
+        """The lines that the command line prints."""
+
+    @abstractmethod
+    def render_page(self, place: str | None = None) -> str:
+        """The report, one self-contained HTML page; place: the directory of the run, for commands."""
+
+    @property
+    def headline(self) -> str:
+        """What to keep, and the loss of it, in one line."""
+        return headline(self.claims)
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences of the claims; the first one names what to keep."""
+        return [claim.text for claim in self.claims]
+
+    @property
+    def sentence(self) -> str:
+        """The sentences in one text."""
+        return " ".join(self.sentences)
+
+    def opening(self, kind: str, version: int) -> dict[str, Any]:
+        """The first entries of result.json: the format, and the result in words."""
+        said = {"headline": self.headline, "sentence": self.sentence, "sentences": self.sentences}
+        return {"format": kind, "version": version, "sparserank": __version__, **said}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.headline})"
+
+    def __str__(self) -> str:
+        return "\n".join(self.render_screen())
+
+    def report(self, path: str | os.PathLike) -> Path:
+        """Write the report, one self-contained HTML page; needs the extra `sparserank[report]`."""
+        check_arguments(Result.report, locals())
+        with atomic_write(path) as out:
+            out.write(self.render_page())
+        return Path(path)
+
+    def save(self, folder: str | os.PathLike) -> list[Path]:
+        """Write model.json, models.json, result.json, path.parquet, per_query.parquet and report.html.
+
+        Parameters
+        ----------
+        folder : path
+            A new or empty folder, or one that this method created. A folder of `out=` belongs to that run.
+
+        Returns
+        -------
+        list of Path
+            The files.
+
+        Raises
+        ------
+        RunDirectoryError
+            The folder contains other files, or cannot be written.
+        """
+        check_arguments(Result.save, locals())
+        with WorkDirectory(folder, "result") as directory:
+            return write_results(self, directory.path)
+
+
 @dataclass(frozen=True, repr=False)
-class SelectionResult:
+class SelectionResult(Result):
     """The result of `select`: everything that the screen, the report and the files show.
 
     Attributes
@@ -207,37 +282,9 @@ class SelectionResult:
             if r.difference and self.choice.is_corrected
         }
 
-    @property
-    def expected(self) -> str:
-        """What to expect of the chosen model on new queries."""
-        return expected_sentence(self.choice, self.leads)
-
-    @property
-    def headline(self) -> str:
-        """The features to keep and the bound on the loss, in one line."""
-        text, trees = headline(self.choice, self.metric, self.n_all, self.noun), self.rivals.headline()
-        return f"{text}; {trees}" if trees else text
-
-    @property
-    def sentence(self) -> str:
-        """The choice, the bound on its loss, and the effects that the queries can show."""
-        return " ".join(self.sentences)
-
-    @property
-    def sentences(self) -> list[str]:
-        """The sentences of `sentence` as a list; the first one names what to keep."""
-        first, *others = choice_sentences(self.choice, self.metric, self.n_all, self.noun)
-        confidence = as_percent(self.plan.confidence)
-        said = [
-            *(first, self.suspicion, *others),
-            quality_sentence(self.choice, self.dense, self.metric, self.n_dense, self.noun),
-            self.expected or None,
-            *self.rivals.sentences(self.metric, confidence),
-            None if self.stability is None else stability_sentence(self.stability, self.noun),
-            self.worth.sentence(self.metric),
-            None if self.change is None else self.change.sentence(self.metric, confidence),
-        ]
-        return [text for text in said if text is not None]
+    @cached_property
+    def claims(self) -> list[Claim]:
+        return claims(self)
 
     @property
     def suspicion(self) -> str | None:
@@ -261,21 +308,27 @@ class SelectionResult:
         """The candidate with the highest mean; dense models are included."""
         return self.choice.best
 
-    def __repr__(self) -> str:
-        return f"SelectionResult({self.headline})"
+    @property
+    def selected(self) -> SelectionResult:
+        return self
 
-    def __str__(self) -> str:
-        """The text that the command line prints."""
+    def render_screen(self) -> list[str]:
         from sparserank.report.screen import screen_lines
 
-        return "\n".join(screen_lines(self))
+        return screen_lines(self)
 
     def _repr_html_(self) -> str:
         """HTML for notebooks: the sentences, the selected features, every size and, with the extra `report`, the
         picture."""
         from sparserank.report.page import selection_fragment
+        from sparserank.report.tables import feature_table
 
-        return selection_fragment(self)
+        return selection_fragment(self, feature_table(self))
+
+    def render_page(self, place: str | None = None) -> str:
+        from sparserank.report.page import render_page
+
+        return render_page(self, place=place)
 
     def table(self) -> Any:
         """The selected features, largest weight first.
@@ -366,10 +419,9 @@ class SelectionResult:
         return frame_of(costed(self.facts["feature_groups"], self.plan.metrics, ("group", "group_cost", "features")))
 
     def to_json(self) -> dict[str, Any]:
-        """Everything on the screen in machine-readable form: the content of result.json (docs/result-json.md)."""
         plan, facts, full = self.plan, self.facts, self.all_features
         content = {
-            **opening(self, FORMAT, FORMAT_VERSION),
+            **self.opening(FORMAT, FORMAT_VERSION),
             "notes": self.notes,
             "suspects": [{"feature": name, "sentence": why} for name, why in self.suspects.items()],
             "loss": loss_name(plan.path_plan.loss),
@@ -467,38 +519,6 @@ class SelectionResult:
         from sparserank.report.size_picture import plot_sizes
 
         return plot_sizes(self, axes)
-
-    def report(self, path: str | os.PathLike) -> Path:
-        """Write the report, one self-contained HTML page; needs the extra `sparserank[report]`."""
-        from sparserank.report.page import render_page
-
-        check_arguments(SelectionResult.report, locals())
-
-        with atomic_write(path) as out:
-            out.write(render_page(self))
-        return Path(path)
-
-    def save(self, folder: str | os.PathLike) -> list[Path]:
-        """Write model.json, models.json, result.json, path.parquet, per_query.parquet and report.html.
-
-        Parameters
-        ----------
-        folder : path
-            A new or empty folder, or one that this method created. A folder of `select(out=)` belongs to that run.
-
-        Returns
-        -------
-        list of Path
-            The files.
-
-        Raises
-        ------
-        RunDirectoryError
-            The folder contains other files, or cannot be written.
-        """
-        check_arguments(SelectionResult.save, locals())
-        with WorkDirectory(folder, "result") as directory:
-            return write_results(self, directory.path)
 
 
 def _query(q: QueryDifference) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import importlib.util
 import json
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,10 @@ from sparserank.arrow import has_arrow, pa, pq
 from sparserank.files import atomic_write
 from sparserank.model.size_models import FILE as MODELS
 from sparserank.model.size_models import save_size_models
+from sparserank.workdir.pieces import WorkStore
 
 if TYPE_CHECKING:
-    from sparserank.selection.fusion import FusionResult
-    from sparserank.selection.result import SelectionResult
+    from sparserank.selection.result import Result, SelectionResult
     from sparserank.selection.trees_selection import TreesSelection
 
 NO_REPORT = "report.html was not written; to include it, run: pip install 'sparserank[report]'"
@@ -31,46 +31,43 @@ LIST_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
 RESULT_FILES = ("model.json", MODELS, "result.json", "path.parquet", "per_query.parquet", "report.html")
 
 
-def write_results(result: SelectionResult, folder: Path, whole: FusionResult | None = None) -> list[Path]:
+def write_results(result: Result, folder: Path) -> list[Path]:
     """Write model.json, models.json, path.parquet, per_query.parquet, report.html and result.json. Each file is written
-    completely or not at all, tables and the report only if their packages are installed. whole: the result of a fusion,
-    which the last two files show instead of its selection."""
-    shown = result if whole is None else whole
-    model = folder / "model.json"
-    result.model.save(model)
-    save_size_models(result.models, [result.choice.mean(c) for c in result.by_size], folder / MODELS)
-    written = [model, folder / MODELS]
-    if has_arrow():
-        written.append(_parquet(path_table(result), folder / "path.parquet"))
-        written.append(_parquet(per_query_table(result), folder / "per_query.parquet"))
+    completely or not at all, tables and the report only if their packages are installed; otherwise those of an earlier
+    choice are removed."""
+    selection, sizes = result.selected, result.selected.by_size
+    written = [folder / "model.json", folder / MODELS]
+    selection.model.save(written[0])
+    save_size_models(selection.models, [selection.choice.mean(c) for c in sizes], written[1])
+    for name, table in (("path.parquet", path_table), ("per_query.parquet", per_query_table)):
+        if has_arrow():
+            written.append(_parquet(table(selection), folder / name))
+        else:
+            (folder / name).unlink(missing_ok=True)
+    texts = {"result.json": json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"}
+    if has_matplotlib():
+        texts = {"report.html": result.render_page(shlex.quote(str(folder))), **texts}
     else:
-        _left_out(result, folder, ("path.parquet", "per_query.parquet"), NO_TABLES)
-    if importlib.util.find_spec("matplotlib"):
-        written.append(folder / "report.html")
-        with atomic_write(written[-1]) as out:
-            out.write(_page(result, folder, whole))
-    else:
-        _left_out(result, folder, ("report.html",), NO_REPORT)
-    with atomic_write(folder / "result.json") as out:
-        out.write(json.dumps(shown.to_json(), indent=1, allow_nan=False) + "\n")
-    return [*written, folder / "result.json"]
+        (folder / "report.html").unlink(missing_ok=True)
+    return [*written, *_texts(texts, folder)]
 
 
-def _page(result: SelectionResult, folder: Path, whole: FusionResult | None) -> str:
-    """The report; the commands that it shows name the folder."""
-    from sparserank.report.fusion import render_fusion
-    from sparserank.report.page import render_page
-
-    place = shlex.quote(str(folder))
-    return render_page(result, place=place) if whole is None else render_fusion(whole, place)
+def has_matplotlib() -> bool:
+    return importlib.util.find_spec("matplotlib") is not None
 
 
-def _left_out(result: SelectionResult, folder: Path, names: Sequence[str], note: str) -> None:
-    """Note that files were not written, and remove those of an earlier choice."""
-    for name in names:
-        (folder / name).unlink(missing_ok=True)
-    if note not in result.notes:
-        result.notes.append(note)
+def notes_of_files(store: WorkStore | None) -> list[str]:
+    """Notes on files of a run directory that cannot be written here."""
+    if store is None:
+        return []
+    return [*([] if has_arrow() else [NO_TABLES]), *([] if has_matplotlib() else [NO_REPORT])]
+
+
+def _texts(texts: Mapping[str, str], folder: Path) -> list[Path]:
+    for name, text in texts.items():
+        with atomic_write(folder / name) as out:
+            out.write(text)
+    return [folder / name for name in texts]
 
 
 def write_lists(result: TreesSelection, folder: Path) -> list[Path]:
@@ -81,16 +78,13 @@ def write_lists(result: TreesSelection, folder: Path) -> list[Path]:
         "trees.txt": re.sub(r"\[num_threads: \d+\]", "[num_threads: 0]", result.trees.booster.model_to_string()),
         "result.json": json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n",
     }
-    if importlib.util.find_spec("matplotlib"):
+    if has_matplotlib():
         from sparserank.report.for_model import lists_page
 
         texts["report.html"] = lists_page(result)
     for name in LIST_FILES:
         (folder / name).unlink(missing_ok=True)
-    for name, text in texts.items():
-        with atomic_write(folder / name) as out:
-            out.write(text)
-    return [folder / name for name in texts]
+    return _texts(texts, folder)
 
 
 def path_table(result: SelectionResult) -> pa.Table:

@@ -16,7 +16,6 @@ from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES
-from sparserank.export.search_query import SearchQuery
 from sparserank.losses import parse_loss
 from sparserank.metrics import Metric
 from sparserank.model import RankingModel
@@ -28,15 +27,8 @@ from sparserank.options.paths import JOB_PATHS, LINEAR_SCALINGS
 from sparserank.options.selection import SELECT, AllSelectOptions, FeatureOptions, SelectOptions
 from sparserank.paths import PathPlan, SizedMaker
 from sparserank.penalties import Penalty
-from sparserank.selection.diff import side_of
-from sparserank.selection.for_engine import warn_of_engine
-from sparserank.selection.for_model import select_for_model
-from sparserank.selection.inputs import check_overlap, notes_of_side_weights, weighted
-from sparserank.selection.job import Problem, SelectionJob
-from sparserank.selection.one_feature import nearly_best_alone
-from sparserank.selection.origin import origin_of, started
-from sparserank.selection.plan import Earlier, make_plan, planned
-from sparserank.selection.requests import (
+from sparserank.requests.search_query import SearchQuery
+from sparserank.requests.selection import (
     DIGITS,
     Answers,
     ClauseRules,
@@ -47,8 +39,16 @@ from sparserank.selection.requests import (
     todays_boosts,
     without_lowering,
 )
+from sparserank.selection.diff import side_of
+from sparserank.selection.for_engine import warn_of_engine
+from sparserank.selection.for_model import select_for_model
+from sparserank.selection.inputs import check_overlap, notes_of_side_weights, weighted
+from sparserank.selection.job import Problem, SelectionJob
+from sparserank.selection.one_feature import nearly_best_alone
+from sparserank.selection.origin import origin_of, started
+from sparserank.selection.plan import Earlier, make_plan, planned
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.result_files import RESULT_FILES, write_results
+from sparserank.selection.result_files import RESULT_FILES, notes_of_files, write_results
 from sparserank.selection.trees_selection import TreesSelection
 from sparserank.shards.dask import usable_client
 from sparserank.text import Caution, brief, listed
@@ -272,7 +272,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
     if engine is not None:
         warn_of_engine(engine, train, plan.never)
     trees = tree_rivals(NO if plan.fast else chosen["rival"], train, plan.never, here=client is None)
-    if trees.trees and train.doc_weight is not None:
+    if trees.rival is not None and train.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
     facts: dict[str, Any] = {} if request is None else {REQUEST: request.listed}
     judged = None
@@ -286,7 +286,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
         judged,
         query_weight=weight,
         current=held,
-        rivals=trees,
+        trees=trees,
         rival_time=chosen["rival_time"],
         today=todays_boosts(request, names, plan) if responses is not None and boosts else None,
         facts=facts,
@@ -336,7 +336,7 @@ def _finished(ready: Prepared, sources: Mapping[str, Any], chosen: AllSelectOpti
             origin=origin_of(sources, ready.used, chosen, start),
             suspects=suspects,
             change=change,
-            notes=[*of_request, *found.notes, *map(Caution, suspects.values()), *ready.notes],
+            notes=[*of_request, *found.notes, *map(Caution, suspects.values()), *ready.notes, *notes_of_files(store)],
         )
         ready.check()
         if store is not None:

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from sparserank import __version__
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.trees import Trees, TreeSettings
 from sparserank.evaluation import Comparison
 from sparserank.lazy import cached_property
-from sparserank.selection.facts import Row, model_row, opening
+from sparserank.selection.claims import FIRST, Claim, claims_of_choice, counted, headline
+from sparserank.selection.facts import Row, model_row
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result_files import write_lists
-from sparserank.selection.statements import choice_sentences, expected_sentence, headline
 from sparserank.strict_json import plain
 from sparserank.workdir.directory import WorkDirectory
 
@@ -90,23 +91,34 @@ class TreesSelection:
         one."""
         return [c for c in self.choice.by_size if c is not self.all_features]
 
-    @property
-    def headline(self) -> str:
-        """The features to keep and the bound on the loss, in one line."""
-        return headline(self.choice, self.metric, len(self.feature_names))
-
-    @property
-    def sentences(self) -> list[str]:
-        """The choice, the bound on its loss, the effects that the queries can show, and the value of all features."""
-        said = choice_sentences(self.choice, self.metric, len(self.feature_names))
-        everything = self.all_features
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """What the data support: what to keep, its loss, and the value of all features."""
+        choice, everything, noun = self.choice, self.all_features, "feature"
+        kept = f"{self.chosen.n_features} of {counted(len(self.feature_names))}"
         text = f"Trees on the chosen list have {self.metric} {self.chosen.mean:.4f} out of fold"
         if self.chosen is not everything:
             text += (
                 f"; trees on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}"
             )
-        said.append(" ".join(filter(None, [f"{text}.", expected_sentence(self.choice, {})])))
-        return said
+        expected = f"Expected on new queries: {choice.corrected_chosen:.4f}." if choice.is_corrected else ""
+        found = [
+            Claim("keep", kept, rank=FIRST, said=f"Keep {kept}: {self.chosen.label}."),
+            *claims_of_choice(choice, self.metric, len(self.feature_names), noun),
+            Claim("mean", said=f"{text}."),
+            Claim("expected", said=expected),
+        ]
+        return [claim for claim in found if claim.text]
+
+    @property
+    def headline(self) -> str:
+        """The features to keep and the bound on the loss, in one line."""
+        return headline(self.claims)
+
+    @property
+    def sentences(self) -> list[str]:
+        """The choice, the bound on its loss, the effects that the queries can show, and the value of all features."""
+        return [claim.text for claim in self.claims]
 
     @property
     def sentence(self) -> str:
@@ -143,7 +155,12 @@ class TreesSelection:
         """The content of result.json (docs/result-json.md)."""
         plan, choice = self.plan, self.choice
         content = {
-            **opening(self, FORMAT, FORMAT_VERSION),
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "sparserank": __version__,
+            "headline": self.headline,
+            "sentence": self.sentence,
+            "sentences": self.sentences,
             "metric": self.metric,
             "n_queries": self.n_queries,
             "n_features": len(self.feature_names),

@@ -12,7 +12,6 @@ from sparserank.data.matrices import column
 from sparserank.model.feature import Feature
 
 BINS = 30
-MAX_NAMED = 3  # substitutes that a sentence names
 
 
 def drawn(feature: Feature, data: RankingDataset) -> dict[str, Any] | None:
@@ -66,13 +65,3 @@ class Worth:
 
     def substitute(self, feature: str) -> Substitute | None:
         return next((s for s in self.substitutes if s.feature == feature), None)
-
-    def sentence(self, metric: str) -> str | None:
-        """A sentence on the best substitutes; None if there are none."""
-        found = sorted(self.substitutes, key=lambda s: -s.difference)[:MAX_NAMED]
-        if not found:
-            return None
-        said = [
-            f"{s.feature} with {s.other} ({metric} {s.difference:+.4f}, correlation {s.correlation:.2f})" for s in found
-        ]
-        return f"According to the estimates on these queries, you can replace {', '.join(said)}."

@@ -24,7 +24,8 @@ class Ahead:
     """
 
     def __init__(self, following: Penalised, stop: Stop) -> None:
-        self._problem, self._stop = following, stop
+        self._problem = following
+        self._stop = stop
         self._looks = 0
         self.found: Iterate | None = None  # best evaluated point of the next problem
 
@@ -34,7 +35,8 @@ class Ahead:
         if self._looks == MAX_LOOKS:
             return None
         self._looks += 1
-        problem, base = self._problem, here if self.found is None else self.found
+        problem = self._problem
+        base = here if self.found is None else self.found
         columns, H = curvature.known(working_set(problem.objective, problem.penalty, base))
         slope = base.gradient[columns]
         drift = curvature.drift(columns, 1) if self.found is None else None

@@ -32,7 +32,8 @@ def dual_scale(objective: PairwiseObjective, penalty: Penalty, here: Iterate) ->
     D(s) = -sum_p v_p phi*(s phi'_p) - c(s), c as in `Penalty.conjugate`. Source: the Fenchel dual of mean loss +
     penalty.
     """
-    dual, conjugate = objective.dual(here.w, here.at), penalty.conjugate(here.w, here.gradient)
+    dual = objective.dual(here.w, here.at)
+    conjugate = penalty.conjugate(here.w, here.gradient)
     s = dual.best_scale(conjugate.limit, conjugate.cost, conjugate.slope)
     return s, -dual.value(s) - conjugate.value(s)
 

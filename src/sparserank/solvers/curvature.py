@@ -18,7 +18,9 @@ MIN_WORK = 1e7
 WORK_PER_DOCUMENT = 60.0
 DOCUMENTS_PER_COLUMN = 40  # at least, in a sample, whatever the cost: fewer documents cannot determine the Hessian
 SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noise
-MORE, MOST = 3.0, 9.0  # growth of a sample that hardly helped, and largest sample, in multiples of the first
+# growth of a sample that hardly helped, and largest sample, in multiples of the first
+MORE = 3.0
+MOST = 9.0
 MORE_COLUMNS = 1.5  # columns needed later are included if they increase the number by at most this factor
 POINTS = 8  # last points whose samples are averaged
 SAMPLED_VALUES = 1.0  # feature values that each sample reads, per document of the data: about a tenth of a pass
@@ -44,7 +46,8 @@ class Samples:
     def add(self, iterate: Iterate, columns: np.ndarray, turn: int) -> Steps[None]:
         """Add the next point of the path, number `turn`, on columns in rising order; does nothing if a sample would
         contain most documents."""
-        n, of_all = max(len(columns), 1), self._objective.n_useful_docs
+        n = max(len(columns), 1)
+        of_all = self._objective.n_useful_docs
         n_docs = int(max(SAMPLED_VALUES * of_all / n, MIN_WORK / n**2, AVERAGED_DOCUMENTS_PER_COLUMN * n))
         if n_docs >= SAMPLED_SHARE * of_all:
             self._known.clear()
@@ -57,7 +60,8 @@ class Samples:
     def mean(self, columns: np.ndarray) -> np.ndarray | None:
         """(c, c) mean on columns (c,) in rising order over the last points that have all of them;
         None if the last does not."""
-        total, documents = np.zeros((len(columns), len(columns))), 0
+        total = np.zeros((len(columns), len(columns)))
+        documents = 0
         for known, H, n_docs in reversed(self._known):
             if not np.isin(columns, known).all():
                 break
@@ -96,7 +100,8 @@ class Curvature:
         self._work = max(MIN_WORK, WORK_PER_DOCUMENT * objective.n_useful_docs)
         self._factor = 1.0
         self._secants = [secant(a, b) for a, b in pairwise(seen)][-MEMORY:]
-        self._samples, self._strides = samples, strides
+        self._samples = samples
+        self._strides = strides
 
     def near(self, iterate: Iterate, columns: np.ndarray) -> Steps[np.ndarray]:
         """(c, c) Hessian on columns (c,) in rising order, at an iterate, or at an earlier one that still serves."""
@@ -115,7 +120,8 @@ class Curvature:
         both = np.union1d(columns, self._later)
         self._columns = both if len(both) <= MORE_COLUMNS * len(columns) else columns
         self._is_stale = False
-        samples, self._samples = self._samples, None
+        samples = self._samples
+        self._samples = None
         mean = None if samples is None else samples.mean(self._columns)
         if mean is None:
             n = len(self._columns)
@@ -123,7 +129,8 @@ class Curvature:
             self.is_sampled = n_docs < SAMPLED_SHARE * self.objective.n_useful_docs
             self._H = yield Hessian(self.objective, iterate.w, self._columns, int(n_docs) if self.is_sampled else None)
         else:
-            self.is_sampled, self._H = True, mean
+            self.is_sampled = True
+            self._H = mean
         if self.is_sampled:
             for moved, turned in self._secants:
                 self._H = corrected(self._H, moved, turned, self._columns)
@@ -143,10 +150,12 @@ class Curvature:
         if len(self._secants) < 2 or n == 0 or not self.is_sampled:
             return None
         (before, turned), (last, last_turned) = self._secants[-2:]
-        a, b = before[self._columns], last[self._columns]
+        a = before[self._columns]
+        b = last[self._columns]
         if np.count_nonzero(a) < np.count_nonzero(before) or np.count_nonzero(b) < np.count_nonzero(last):
             return None
-        along, square = self._H @ a, float(b @ self._H @ b)
+        along = self._H @ a
+        square = float(b @ self._H @ b)
         agrees = abs(square - float(b @ last_turned[self._columns])) <= 1e-6 * square
         if not agrees or not float(a @ along) > 0.0:
             return None
@@ -185,9 +194,11 @@ def secant(before: Iterate, after: Iterate) -> tuple[np.ndarray, np.ndarray]:
 
 def corrected(H: np.ndarray, moved: np.ndarray, turned: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """H, corrected to change the gradient by `turned` along `moved`, if that is possible on its columns."""
-    s, y = moved[columns], turned[columns]
+    s = moved[columns]
+    y = turned[columns]
     expected = H @ s
-    seen, known = float(y @ s), float(expected @ s)
+    seen = float(y @ s)
+    known = float(expected @ s)
     if np.count_nonzero(s) < np.count_nonzero(moved) or not seen > MIN_CURVED * known > 0:
         return H
     return H + np.outer(y, y / seen) - np.outer(expected, expected / known)

@@ -33,7 +33,8 @@ def tight_lipschitz(objective: PairwiseObjective) -> float:
     # Power iteration; its value converges to L_f = 2 lambda_max(K^T V K) from below (theory.md section 0).
     for _ in range(POWER_ITERATIONS):
         v = objective.hessian_matvec(zero, v / _length(v))
-        previous, value = value, _length(v)
+        previous = value
+        value = _length(v)
         if abs(value - previous) <= 1e-6 * value:
             break
     return 1.01 * value
@@ -76,7 +77,8 @@ class Fista:
 
     def __init__(self, step: str = "tight", check_every: int = 10) -> None:
         check_arguments(Fista.__init__, locals(), step=Choice(STEPS), check_every=Count())
-        self.step_rule, self.check_every = step, check_every
+        self.step_rule = step
+        self.check_every = check_every
         self.n_iter = 0
         self.lipschitz = 0.0
 
@@ -84,7 +86,8 @@ class Fista:
         return f"Fista(step={self.step_rule!r}, check_every={self.check_every})"
 
     def begin(self, problem: Penalised, stop: Stop) -> None:
-        self._problem, self._stop = problem, stop
+        self._problem = problem
+        self._stop = stop
         objective, penalty = self._objective, self._penalty = problem.objective, problem.penalty
         self.lipschitz = (published_lipschitz if self.step_rule == "published" else tight_lipschitz)(objective)
         if self.step_rule == "backtracking":
@@ -100,7 +103,8 @@ class Fista:
         z = w if self._z is None else self._z
         for _ in range(min(self.check_every, self._stop.max_iter - self.n_iter)):
             # w_{k+1} = prox(z_k - grad f(z_k) / L), Laporte (2014), Algorithm 1.
-            previous, w = w, (yield from self._forward_backward(z))
+            previous = w
+            w = yield from self._forward_backward(z)
             # t_{k+1} = (1 + sqrt(1 + 4 t_k^2)) / 2 and z_{k+1} = w_{k+1} + (t_k - 1) / t_{k+1} (w_{k+1} - w_k).
             following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * self._momentum**2))
             z = w + (self._momentum - 1.0) / following * (w - previous)

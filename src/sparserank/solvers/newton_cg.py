@@ -38,7 +38,8 @@ class NewtonCG:
                 f"NewtonCG solves only problems with the ridge penalty; {problem.penalty.name} is not "
                 "smooth. Use ProxNewton."
             )
-        self._problem, self._stop = problem, stop
+        self._problem = problem
+        self._stop = stop
         objective = problem.objective
         self._usable = objective.varying & problem.penalty.usable(objective.n_features)
         self._scaling = np.where(self._usable, objective.curvature + problem.penalty.alpha, 1.0)
@@ -63,16 +64,19 @@ class NewtonCG:
 
     def _direction(self, iterate: Iterate, gradient: np.ndarray, violation: float) -> Steps[np.ndarray]:
         alpha = self._problem.penalty.alpha
-        p, r = np.zeros_like(gradient), -gradient
+        p = np.zeros_like(gradient)
+        r = -gradient
         wanted = min(LOOSEST, np.sqrt(violation / self._stop.scale)) * float(np.linalg.norm(gradient))
         wanted = max(wanted, TIGHT * self._stop.threshold)
         z = r / self._scaling
-        v, rz = z, float(r @ z)
+        v = z
+        rz = float(r @ z)
         for _ in range(MAX_PRODUCTS):
             product = yield HessianTimes(self._problem.objective, iterate.w, v)
             product = np.where(self._usable, product + alpha * v, 0.0)
             step = rz / max(float(v @ product), 1e-300)
-            p, r = p + step * v, r - step * product
+            p = p + step * v
+            r = r - step * product
             if float(np.linalg.norm(r)) <= wanted:
                 break
             z = r / self._scaling

@@ -55,14 +55,16 @@ class ProxNewton:
         """curvature: existing estimate of the objective's Hessian, default none; ahead: the next problem on a path."""
         check_arguments(ProxNewton.__init__, locals())
         self.n_iter = 0
-        self.curvature, self._ahead = curvature, ahead
+        self.curvature = curvature
+        self._ahead = ahead
         self._damping = 0.0
 
     def __repr__(self) -> str:
         return "ProxNewton()"
 
     def begin(self, problem: Penalised, stop: Stop) -> None:
-        objective, penalty = problem.objective, problem.penalty
+        objective = problem.objective
+        penalty = problem.penalty
         if not (penalty.is_convex or penalty.separable or penalty.blockwise):
             raise DataError(
                 f"ProxNewton needs a penalty that is convex or a sum over features; {penalty.name} is neither. Use "
@@ -70,7 +72,10 @@ class ProxNewton:
             )
         if self.curvature is None or self.curvature.objective is not objective:
             self.curvature = Curvature(objective)
-        self._problem, self._objective, self._penalty, self._stop = problem, objective, penalty, stop
+        self._problem = problem
+        self._objective = objective
+        self._penalty = penalty
+        self._stop = stop
         self._usable = objective.varying & penalty.usable(objective.n_features)
         self._last_violation = np.inf
         self._before: Iterate | None = None
@@ -86,7 +91,8 @@ class ProxNewton:
             self.curvature.doubt()
         if self._before is not None:
             self.curvature.learn(self._before, iterate)
-        self._last_violation, self._before = violation, iterate
+        self._last_violation = violation
+        self._before = iterate
         # Choose the working set: non-zero coordinates, and zero ones whose gradient is near its bound, without those
         # that gap-safe screening excludes (theory.md section 1).
         ws = working_set(self._objective, self._penalty, iterate)
@@ -116,7 +122,8 @@ class ProxNewton:
         drift (len(ws),): expected change of the gradient in addition to H times the step; dropped if the step with it
         fails.
         """
-        penalty, curvature = self._penalty, self.curvature
+        penalty = self._penalty
+        curvature = self.curvature
         assert curvature is not None
         # A predicted decrease smaller than the rounding of the objective cannot be tested.
         noise = NOISE * (abs(iterate.value) + abs(float(iterate.gradient @ iterate.w)) + iterate.loss)
@@ -144,7 +151,8 @@ class ProxNewton:
                     predicted += 0.5 * float(delta @ model @ delta)
                 # With drift, the model's minimum need not be a descent direction; then drift is dropped.
                 if drift is not None and not predicted < 0.0:
-                    drift, target = None, None
+                    drift = None
+                    target = None
                     continue
                 if not delta.any() and not local:
                     return None
@@ -161,7 +169,8 @@ class ProxNewton:
                 return trial  # below the rounding of the value, the violation decides
             # The step failed. The model without drift is tried before the step is shortened.
             if drift is not None:
-                drift, target = None, None
+                drift = None
+                target = None
                 continue
             # The loss differs from its model, so the next step gets a new Hessian.
             curvature.renew()

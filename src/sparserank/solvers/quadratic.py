@@ -135,7 +135,9 @@ def _prox_steps(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Part, 
     a step times the Lipschitz constant is at most tol."""
     # Of a quadratic, the smallest Lipschitz constant of the gradient is the largest eigenvalue.
     L = max(float(np.linalg.eigvalsh(H)[-1]) if len(H) else 0.0, 1e-300)
-    u, z, momentum = w.copy(), w.copy(), 1.0
+    u = w.copy()
+    z = w.copy()
+    momentum = 1.0
     for _ in range(MAX_PROX_STEPS):
         # Prox of a gradient step of length 1 / L from the extrapolated point z.
         following = part.prox(z - (gradient + H @ (z - w)) / L, 1.0 / L)
@@ -147,7 +149,8 @@ def _prox_steps(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Part, 
         # Extrapolate with Nesterov's sequence.
         grown = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         z = following + (momentum - 1.0) / grown * (following - u)
-        u, momentum = following, grown
+        u = following
+        momentum = grown
     return u
 
 
@@ -157,7 +160,8 @@ def newton_on_support(
     """One Newton step of the model from w on the non-zero coordinates. It ends at the first coordinate that would
     change sign, which becomes 0."""
     assert isinstance(part, SeparablePart)  # ProxNewton uses it for separable penalties only
-    u, residual = w.astype(np.float64, copy=True), gradient.astype(np.float64, copy=True)
+    u = w.astype(np.float64, copy=True)
+    residual = gradient.astype(np.float64, copy=True)
     _direct_step(H, residual, u, part)
     return u
 
@@ -165,7 +169,8 @@ def newton_on_support(
 def _direct_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: SeparablePart) -> None:
     """Newton step on the non-zero coordinates; u and residual change in place. For a concave penalty, it is taken only
     if the model falls."""
-    alphas, monotone = part.alphas, part.monotone
+    alphas = part.alphas
+    monotone = part.monotone
     # On non-zero coordinates, and on unpenalised ones without a sign rule, the penalty is smooth until a sign changes.
     S = np.flatnonzero((u != 0) | ((alphas == 0) & (monotone == 0)))
     if len(S) == 0:

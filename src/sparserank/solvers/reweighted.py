@@ -67,12 +67,16 @@ class Reweighted:
             )
         if penalty.kkt_is_vacuous_at_zero:
             raise DataError("Reweighted needs a finite slope at 0; pass Lp(...).smoothed() instead of Lp(...).")
-        self._problem, self._objective, self._penalty, self._stop = problem, problem.objective, penalty, stop
+        self._problem = problem
+        self._objective = problem.objective
+        self._penalty = penalty
+        self._stop = stop
         self._slopes: np.ndarray | None = None
         self.n_iter = 0
 
     def step(self, iterate: Iterate, violation: float) -> Steps[Iterate | None]:
-        n, penalty = self._objective.n_features, self._penalty
+        n = self._objective.n_features
+        penalty = self._penalty
         slopes = penalty.feature_alphas(n) if self._slopes is None else penalty.derivative(iterate.w)
         if self._slopes is not None and np.array_equal(slopes, self._slopes):
             return None

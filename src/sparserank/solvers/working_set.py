@@ -46,7 +46,8 @@ def _with_the_needed(
 ) -> np.ndarray:
     """The required coordinates, and the candidates with the highest priority:
     MAX_NEW of them, or as many as are required if that is more."""
-    usable, w = _usable(objective, penalty), iterate.w
+    usable = _usable(objective, penalty)
+    w = iterate.w
     needed = usable & ((w != 0) | penalty.always_in(len(w)))
     joining = np.flatnonzero(candidate & usable & ~needed)
     most = max(MAX_NEW, int(needed.sum()))

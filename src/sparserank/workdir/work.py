@@ -6,13 +6,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from statistics import geometric_mean
 from typing import Any, Generic, Protocol, TypeVar
 
 from sparserank.workdir.processes import run_pieces
 
-SHORTEST_S = 1e-6  # below the resolution of some clocks
 T = TypeVar("T")
 Progress = Callable[[int, int, str, float | None], None]  # pieces done, in all, the last one, seconds left or None
 
@@ -112,47 +109,25 @@ class Work(Generic[T]):
                     self.tell(what[name], self._left.seconds())
 
 
-@dataclass
-class LaterWork:
-    """Work that follows the pieces. effort: in their unit; units: {kind: seconds of one unit, as measured}."""
-
-    effort: float
-    units: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def unit(self) -> float | None:
-        """Seconds of one unit of effort in any kind; None if nothing was measured."""
-        return geometric_mean(self.units.values()) if self.units else None
-
-
 class TimeLeft:
     """Seconds until all pieces, and the work after them, are done, from the durations of finished pieces.
 
     Kinds differ in duration by orders of magnitude. For kinds without a finished piece, the time of the others is
-    scaled by `efforts`: {kind: expected time of a piece, in any unit}; all alike by default. Each finished kind says
-    how long a unit takes; the estimate is their geometric mean.
+    scaled by `efforts`: {kind: expected time of a piece, in any unit}; all alike by default. later: effort of the work
+    that follows the pieces, in the same unit.
     """
 
     def __init__(
-        self,
-        kinds: Sequence[str],
-        n_workers: int,
-        efforts: Mapping[str, float] | None = None,
-        later: LaterWork | None = None,
+        self, kinds: Sequence[str], n_workers: int, efforts: Mapping[str, float] | None = None, later: float = 0.0
     ) -> None:
-        self._unfinished, self._n_workers = Counter(kinds), n_workers
+        self._unfinished, self._n_workers, self._later = Counter(kinds), n_workers, later
         self._efforts = dict.fromkeys(kinds, 1.0) | dict(efforts or {})
-        self._later = LaterWork(0.0) if later is None else later
         self._took: dict[str, tuple[int, float]] = {}  # {kind: (number of finished pieces, their total seconds)}
 
-    def finished(self, kind: str, seconds: float, *, rough: bool = False) -> None:
-        """Record that a piece of this kind took so many seconds; rough: only until another one is known."""
+    def finished(self, kind: str, seconds: float) -> None:
+        """Record that a piece of this kind took so many seconds."""
         n, total = self._took.get(kind, (0, 0.0))
-        if not rough:
-            self._took[kind] = n + 1, total + seconds
-        if not rough or n == 0:
-            mean = max((total + seconds) / (n + 1), SHORTEST_S)
-            self._later.units[kind] = mean / self._efforts[kind] / self._n_workers
+        self._took[kind] = n + 1, total + seconds
         self.skip(kind)
 
     def skip(self, kind: str, n: int = 1) -> None:
@@ -165,10 +140,12 @@ class TimeLeft:
 
     def seconds(self) -> float | None:
         """The estimate; None if no piece is finished yet."""
-        later, unit = self._later, self._later.unit
-        if unit is None:
+        if not self._took:
             return None
-        # Seconds of a piece of each kind, divided among the workers.
-        each = {kind: later.units.get(kind, unit) * self._efforts[kind] for kind in +self._unfinished}
+        effort = sum(n * self._efforts[kind] for kind, (n, _) in self._took.items())
+        unit = sum(total for _, total in self._took.values()) / effort
+        # Seconds of a piece of each kind.
+        known = {kind: total / n for kind, (n, total) in self._took.items()}
+        each = {kind: known.get(kind, self._efforts[kind] * unit) for kind in +self._unfinished}
         together = sum(self._unfinished[kind] * seconds for kind, seconds in each.items())
-        return max(together, self._n_workers * max(each.values(), default=0.0)) + later.effort * unit
+        return max(together / self._n_workers, *each.values(), 0.0) + self._later * unit / self._n_workers

@@ -97,12 +97,15 @@ class FenchelRank(LinearRanker):
         objective = self._objective(given)
         steps = FrankWolfe(self.step)
         if self.solver == "exact":
-            result, goal = solve_ball(objective, self.radius), EXACT_GOAL
+            result = solve_ball(objective, self.radius)
+            goal = EXACT_GOAL
         else:
             limits: dict[str, Any] = {"epsilon": self.epsilon, "max_iter": self.max_iter}
-            result, goal = frank_wolfe(objective, self.radius, solver=steps, **limits), self.epsilon
+            result = frank_wolfe(objective, self.radius, solver=steps, **limits)
+            goal = self.epsilon
         self.coef_ = result.w
-        self.loss_, self.gap_ = result.loss, result.kkt_violation
+        self.loss_ = result.loss
+        self.gap_ = result.kkt_violation
         self.alpha_ = float(np.abs(result.gradient).max())
         self.n_iter_ = max(result.n_iter, 1)
         self.status_ = result.status.value

@@ -22,7 +22,7 @@ from sparserank.papers.measures import (
 )
 from sparserank.papers.solvers.fsm import FsmProblem, Nesterov, accelerated_gradient
 from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
-from sparserank.rankers.validation import checked_metric
+from sparserank.rankers.inputs import checked_metric
 from sparserank.solvers.solution import Status
 
 FORMS = ("split", "quadratic")
@@ -122,7 +122,8 @@ class FSMRank(LinearRanker):
             raise ParameterError("similarity", Choice(SIMILARITIES).problem(self.similarity), owner=name)
 
     def _learn(self, given: TrainingSet) -> None:
-        data, query_weight = given.data, given.query_weight
+        data = given.data
+        query_weight = given.query_weight
         name = type(self).__name__
         objective = self._objective(given)
         measured = used_queries(data, query_weight)
@@ -145,7 +146,8 @@ class FSMRank(LinearRanker):
         steps = Nesterov(self.tol)
         result = accelerated_gradient(problem, max_iter=self.max_iter, tol=self.tol, solver=steps)
         self.coef_ = problem.weights(result.w)
-        self.objective_, self.kkt_violation_ = result.value, result.kkt_violation
+        self.objective_ = result.value
+        self.kkt_violation_ = result.kkt_violation
         self.n_iter_ = result.n_iter
         self.status_ = result.status.value
         objectives = np.array([value for _, value, _ in result.history])
@@ -171,7 +173,8 @@ class FSMRank(LinearRanker):
     def _similarity(self, data: RankingDataset) -> np.ndarray:
         if isinstance(self.similarity, str):
             return feature_similarity(data, self.similarity, positive_semidefinite=self.positive_semidefinite)
-        A, d = _numbers(self.similarity), data.n_features
+        A = _numbers(self.similarity)
+        d = data.n_features
         if A.shape != (d, d) or not np.isfinite(A).all() or (A < 0).any() or not np.allclose(A, A.T):
             raise DataError(f"FSMRank: similarity must be a symmetric ({d}, {d}) array with finite entries >= 0.")
         return nearest_positive_semidefinite(A) if self.positive_semidefinite else A

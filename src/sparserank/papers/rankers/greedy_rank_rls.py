@@ -23,7 +23,7 @@ from sparserank.papers.rls.centring import (
 from sparserank.papers.rls.gram_search import floating_search, gram_greedy_search, prefers_grams
 from sparserank.papers.rls.greedy import Candidates, GreedyStep, greedy_search
 from sparserank.rankers.base import LinearRanker, TrainingSet
-from sparserank.rankers.validation import random_generator
+from sparserank.rankers.inputs import random_generator
 
 SEARCHES = ("forward", "floating", "backfitting")
 
@@ -112,13 +112,15 @@ class GreedyRankRLS(LinearRanker):
     n_threads: int | None = None
 
     def _learn(self, given: TrainingSet) -> None:
-        data, query_weight = given.data, given.query_weight
+        data = given.data
+        query_weight = given.query_weight
         k = self.k if self.k is not None else self.k_max
         path, empty_error = self._search(data, k, query_weight)
         chosen = path[-1]
         if self.k is None:
             chosen = min(path, key=lambda s: s.leave_query_out_error / empty_error + self.size_penalty * s.k)
-        self.path_, self.empty_error_ = path, empty_error
+        self.path_ = path
+        self.empty_error_ = empty_error
         self.selected_ = np.array(chosen.features)
         self.coef_ = chosen.coef
         self.leave_query_out_error_ = chosen.leave_query_out_error
@@ -149,8 +151,8 @@ class GreedyRankRLS(LinearRanker):
         if self.n_candidates is None:
             return None
         size = int(self.n_candidates)
-        rng = random_generator(type(self).__name__, "random_state", self.random_state)
+        rng = random_generator(type(self).__name__, self.random_state)
         return lambda remaining: rng.choice(remaining, size=min(size, len(remaining)), replace=False)
 
     def _check_parameters(self) -> None:
-        random_generator(type(self).__name__, "random_state", self.random_state)
+        random_generator(type(self).__name__, self.random_state)

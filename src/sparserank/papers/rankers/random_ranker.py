@@ -11,7 +11,7 @@ from sparserank.data.varying import nothing_varies
 from sparserank.errors import DataError
 from sparserank.metrics import Metric
 from sparserank.rankers.base import LinearRanker, TrainingSet
-from sparserank.rankers.validation import random_generator
+from sparserank.rankers.inputs import random_generator
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -42,14 +42,14 @@ class RandomRanker(LinearRanker):
     metric: str | Metric = "ndcg@10"
 
     def _check_parameters(self) -> None:
-        random_generator(type(self).__name__, "random_state", self.random_state)
+        random_generator(type(self).__name__, self.random_state)
 
     def _learn(self, given: TrainingSet) -> None:
         data = given.data
         varying = ~data.constant_features()
         if not varying.any():
             raise DataError(f"{type(self).__name__}: {nothing_varies(data.n_docs)}")
-        rng = random_generator(type(self).__name__, "random_state", self.random_state)
+        rng = random_generator(type(self).__name__, self.random_state)
         coef = np.zeros(data.n_features)
         coef[varying] = rng.dirichlet(np.ones(int(varying.sum())))
         self.coef_ = coef

@@ -68,11 +68,14 @@ class RankRLS(LinearRanker):
         strengths(type(self).__name__, self.lam)
 
     def _learn(self, given: TrainingSet) -> None:
-        data, query_weight = given.data, given.query_weight
+        data = given.data
+        query_weight = given.query_weight
         lams = np.sort(strengths(type(self).__name__, self.lam))
         result = leave_query_out(data, lams, query_weight=query_weight)
         best = int(np.argmin(result.errors))
-        self.lams_, self.coefs_, self.leave_query_out_errors_ = result.lams, result.coefs, result.errors
+        self.lams_ = result.lams
+        self.coefs_ = result.coefs
+        self.leave_query_out_errors_ = result.errors
         self.lam_ = float(result.lams[best])
         self.coef_ = result.coefs[best]
         self.held_out_scores_ = data.to_input_order(result.held_out_scores[best])

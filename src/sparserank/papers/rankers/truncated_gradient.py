@@ -42,7 +42,10 @@ class TruncatedGradient:
     gives_up = Status.NOT_CERTIFIED
 
     def __init__(self, alpha: float, *, step: float, window: int = 10, max_iter: int = 1000) -> None:
-        self.alpha, self.length, self.window, self.max_iter = alpha, step, window, max_iter
+        self.alpha = alpha
+        self.length = step
+        self.window = window
+        self.max_iter = max_iter
         self.n_iter = 0
 
     def begin(self, problem: Problem, stop: Stop) -> None:
@@ -53,7 +56,8 @@ class TruncatedGradient:
         steps = min(self.window, self.max_iter - self.n_iter)
         if steps == 0:
             return None
-        here, w = iterate, iterate.w
+        here = iterate
+        w = iterate.w
         with np.errstate(over="ignore", invalid="ignore"):
             for t in range(steps):
                 w = w - self.length * here.gradient
@@ -135,7 +139,8 @@ class TGRank(LinearRanker):
         self.coef_ = s.w
         last = run(penalised.evaluate(s.w))
         self.objective_, self.kkt_violation_ = last.value, penalised.violation(last)
-        self.n_iter_, self.status_ = s.n_iter, s.status.value
+        self.n_iter_ = s.n_iter
+        self.status_ = s.status.value
 
     def _problem(self, data: RankingDataset, penalised: Penalised) -> Problem:
         return penalised

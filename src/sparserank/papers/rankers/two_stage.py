@@ -21,7 +21,7 @@ from sparserank.papers.measures import (
 from sparserank.papers.rankers.fsm_rank import FSMRank
 from sparserank.paths import refit_on_support
 from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
-from sparserank.rankers.validation import checked_metric
+from sparserank.rankers.inputs import checked_metric
 
 
 class TwoStageRanker(LinearRanker):
@@ -38,7 +38,8 @@ class TwoStageRanker(LinearRanker):
     n_threads: int | None
 
     def _learn(self, given: TrainingSet) -> None:
-        data, query_weight = given.data, given.query_weight
+        data = given.data
+        query_weight = given.query_weight
         name = type(self).__name__
         objective = self._objective(given)
         order = self.feature_order(used_queries(data, query_weight))
@@ -48,8 +49,10 @@ class TwoStageRanker(LinearRanker):
         self.selected_ = order[: self.k]
         solution = refit_on_support(objective, self.selected_, self.alpha)
         self.coef_ = solution.w
-        self.objective_, self.kkt_violation_ = solution.value, solution.kkt_violation
-        self.status_, self.n_iter_ = solution.status.value, solution.n_iter
+        self.objective_ = solution.value
+        self.kkt_violation_ = solution.kkt_violation
+        self.status_ = solution.status.value
+        self.n_iter_ = solution.n_iter
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         """Features from the most to the least important."""

@@ -71,7 +71,8 @@ def backfitting_search(
         remaining = remaining[remaining != b]
         S = chosen[:, : len(selected)]
         eigenvalues, V = np.linalg.eigh(S.T @ S)
-        Z, diagonal = S @ V, np.maximum(eigenvalues, 0.0) + lam
+        Z = S @ V
+        diagonal = np.maximum(eigenvalues, 0.0) + lam
         v = (Z.T @ y) / diagonal
         residual = y - Z @ v
         with determined(lam):

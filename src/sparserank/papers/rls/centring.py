@@ -120,10 +120,12 @@ def _spread_and_size(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
         high = np.maximum.reduceat(data.X, data.query_ptr[:-1], axis=0).astype(np.float64)
         with np.errstate(over="ignore"):
             return (high - low).max(axis=0), np.maximum(np.abs(low), np.abs(high)).max(axis=0)
-    spread, size = np.zeros(data.n_features), np.zeros(data.n_features)
+    spread = np.zeros(data.n_features)
+    size = np.zeros(data.n_features)
     for lo, hi in pairwise(data.query_ptr):  # one query at a time: n_queries x n_features may be more than memory holds
         rows = data.X[lo:hi].astype(np.float64)
-        low, high = rows.min(axis=0).toarray().ravel(), rows.max(axis=0).toarray().ravel()
+        low = rows.min(axis=0).toarray().ravel()
+        high = rows.max(axis=0).toarray().ravel()
         with np.errstate(over="ignore"):
             spread = np.maximum(spread, high - low)
         size = np.maximum(size, np.maximum(np.abs(low), np.abs(high)))

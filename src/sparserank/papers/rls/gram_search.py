@@ -23,7 +23,8 @@ class GramSearch:
     """
 
     def __init__(self, data: CentredData, lam: float) -> None:
-        self.columns, self.lam = np.flatnonzero(data.varying), lam
+        self.columns = np.flatnonzero(data.varying)
+        self.lam = lam
         self.n_features = len(data.varying)
         X = data.X[:, self.columns]
         bounds = list(zip(data.query_ptr[:-1], data.query_ptr[1:], strict=True))

@@ -62,9 +62,13 @@ def greedy_search(
         candidate are never computed.
     """
     columns = np.flatnonzero(data.varying)
-    X, y = np.ascontiguousarray(data.X[:, columns]), data.y
+    X = np.ascontiguousarray(data.X[:, columns])
+    y = data.y
     with np.errstate(over="ignore"):
-        C, U, a, p = X / lam, X.copy(), y / lam, y.copy()
+        C = X / lam
+        U = X.copy()
+        a = y / lam
+        p = y.copy()
     ptr = data.query_ptr
     blocks = split_queries(ptr, 8.0 * 3 * len(columns))
     executor = BlockExecutor(n_threads)

@@ -179,7 +179,8 @@ def _by_documents(data: RankingDataset, scale: np.ndarray, varying: np.ndarray):
         gram = X @ X.T
     eigenvalues, U = np.linalg.eigh(gram * scale[:, None] * scale)
     useful = eigenvalues > eigenvalues[-1] * len(eigenvalues) * np.finfo(np.float64).eps
-    eigenvalues, U = eigenvalues[useful], U[:, useful]
+    eigenvalues = eigenvalues[useful]
+    U = U[:, useful]
     root = np.sqrt(eigenvalues)
 
     def to_coef(v: np.ndarray) -> np.ndarray:

@@ -73,7 +73,8 @@ class FrankWolfe:
         self.choices.clear()
 
     def step(self, iterate: Iterate, violation: float) -> Steps[Iterate | None]:
-        objective, gradient = self._problem.objective, iterate.gradient
+        objective = self._problem.objective
+        gradient = iterate.gradient
         j = int(np.argmax(np.abs(gradient)))
         sign = 1.0 if -gradient[j] >= 0 else -1.0
         direction = -iterate.w
@@ -125,7 +126,8 @@ def solve_ball(objective: PairwiseObjective, radius: float) -> Solution:
     start: Iterate | None = None
     n_iter = 0
     highest = float(np.log(top))
-    inside, outside = (-radius, np.zeros(objective.n_features)), (np.inf, np.zeros(objective.n_features))
+    inside = (-radius, np.zeros(objective.n_features))
+    outside = (np.inf, np.zeros(objective.n_features))
 
     def excess(log_alpha: float) -> float:
         nonlocal start, n_iter, inside, outside
@@ -184,7 +186,8 @@ def exact_minimum(
         at     mu -> (value, slope, curvature)
         first  the same at mu = 0
     """
-    low, mu = 0.0, 0.0
+    low = 0.0
+    mu = 0.0
     _, slope, curvature = first
     flat = FLAT * abs(slope)
     top: float | None = None  # smallest mu known to have slope > 0

@@ -101,7 +101,9 @@ class FsmProblem:
         """Largest distance of -gradient to the subdifferential of the l1 term (and of u >= 0)."""
         costs = self.costs
         usable = np.isfinite(costs)
-        g, c, x = gradient[usable], costs[usable], u[usable]
+        g = gradient[usable]
+        c = costs[usable]
+        x = u[usable]
         # At 0, -g must be at most c (split), or within [-c, c]; elsewhere, -g must be sign(x) c.
         outside = np.maximum(-g - c, 0.0) if self.split else np.maximum(np.abs(g) - c, 0.0)
         return float(np.max(np.where(x != 0, np.abs(g + np.sign(x) * c), outside), initial=0.0))
@@ -123,14 +125,16 @@ class Nesterov:
 
     def begin(self, problem: FsmProblem, stop: Stop) -> None:
         self._problem = problem
-        self._L, self._momentum = problem.lipschitz_bound * FIRST_L, 1.0
+        self._L = problem.lipschitz_bound * FIRST_L
+        self._momentum = 1.0
         self._from: Iterate | None = None  # the extrapolated point
         self._before: Iterate | None = None
         self.lipschitz: list[float] = []
         self.n_iter = 0
 
     def step(self, iterate: Iterate, violation: float) -> Steps[Iterate | None]:
-        before, self._before = self._before, iterate
+        before = self._before
+        self._before = iterate
         if before is not None:
             if abs(iterate.value - before.value) <= self.tol * abs(before.value):
                 return None

@@ -27,7 +27,8 @@ class ImportanceWeighted:
     is_convex = False
 
     def __init__(self, data: RankingDataset, penalised: Penalised) -> None:
-        self._data, self._penalised = data, penalised
+        self._data = data
+        self._penalised = penalised
         self._rows = as_rows(data.X)
         self._gains = 2.0**data.relevance - 1.0
         longest = int(data.sizes.max())

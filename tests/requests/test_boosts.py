@@ -6,7 +6,7 @@ import itertools
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 import sparserank as sr
 from sparserank.data.read import as_datasets
 from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
-from sparserank.export.search_query import search_query
+from sparserank.requests.search_query import search_query
 from tests.oracles.search_engine import listed, scored
 from tests.support.command_line import Cli, assert_refused
 from tests.support.made_responses import collection, response, write
@@ -26,8 +26,34 @@ BODY = {"match": {"body": {"query": "{{q}}", "_name": "body"}}}
 UNNAMED = {"match": {"title": "{{q}}"}}
 
 
+QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 3, "half_samples": 0, "rival": "none", "cv": 3}
+Lists = dict[str, dict[str, dict[str, float]]]  # {query: {document: {leaf: score}}}
+
+
 def wrapped(kind: str, **content: Any) -> dict[str, Any]:
     return {"query": {kind: content}}
+
+
+def of_leaves(*names: str, **boosts: float) -> dict[str, Any]:
+    """A request of optional clauses, with these boosts or none."""
+    leaves = [{"id": n, "_name": n} for n in names] + [{"id": n, "_name": n, "boost": b} for n, b in boosts.items()]
+    return wrapped("bool", should=[{"leaf": leaf} for leaf in leaves])
+
+
+def answered(file: Path, body: dict[str, Any], documents: Lists) -> Path:
+    """A file of the responses to a request."""
+    return write(file, [response(q, of, body) for q, of in documents.items()])
+
+
+def tuned(file: Path, body: dict[str, Any], documents: Lists, judged: Any, **options: Any) -> sr.SelectionResult:
+    answered(file, body, documents)
+    return sr.select(file, qrels=judged, engine="elasticsearch-query", query=body, **QUICK | options)
+
+
+def first_three(documents: Lists, worth: Callable[[dict[str, float]], float]) -> dict[str, dict[str, int]]:
+    """Judgments by which the three best documents of each query are relevant."""
+    best = {q: sorted(of, key=lambda d: -worth(of[d]))[:3] for q, of in documents.items()}
+    return {q: {d: 3 - i for i, d in enumerate(of)} for q, of in best.items()}
 
 
 # Structures of requests in public documentation, written anew.
@@ -333,15 +359,14 @@ def test_a_request_is_tuned_and_run_again(tmp_path: Path, cli_here: Cli) -> None
 @pytest.mark.parametrize(("boost", "name"), [(2.0, "today's boosts"), (2.25, "today's boosts, rounded")])
 def test_boosts_that_nothing_beats_stay(boost: float, name: str, tmp_path: Path) -> None:
     clauses = {"title": 1.0, "body": boost, "pop": 0.5}
-    body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n, "boost": b}} for n, b in clauses.items()])
-    documents, _ = collection(60)
-    best = {q: {d: float(scored(body["query"], v) or 0) for d, v in of.items()} for q, of in documents.items()}
+    body, (documents, _) = of_leaves(**clauses), collection(60)
     # The three documents that the request ranks first are the relevant ones: nothing can be better, and ties go to it.
-    judged = {q: {d: 3 - i for i, d in enumerate(sorted(of, key=lambda d: -of[d])[:3])} for q, of in best.items()}
-    lines = [response(q, of, body) for q, of in documents.items()]
-    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 12, "half_samples": 2, "rival": "none", "cv": 3}
-    asked = {"qrels": judged, "engine": "elasticsearch-query", "query": body, **quick}
-    found = sr.select(write(tmp_path / "r.jsonl", lines), margin=0.0, **asked)
+    judged = first_three(documents, lambda v: float(scored(body["query"], v) or 0))
+
+    def selected(**options: Any) -> sr.SelectionResult:
+        return tuned(tmp_path / "r.jsonl", body, documents, judged, n_alphas=12, **options)
+
+    found = selected(margin=0.0)
     assert found.chosen.label == name
     assert dict(found.model.weights) == {n: float(f"{b:.1e}") for n, b in clauses.items()}
     assert f"Keep 3 of 3 features: {name}." in str(found)
@@ -349,16 +374,16 @@ def test_boosts_that_nothing_beats_stay(boost: float, name: str, tmp_path: Path)
     new = found.model.export("elasticsearch-query", query=body)["query.json"]
     assert (json.loads(str(new)) == body) == (boost == 2.0)
     # A limit can exclude them; what is dropped by name is in no candidate.
-    small = sr.select(tmp_path / "r.jsonl", k=2, **asked)
+    small = selected(k=2)
     assert small.chosen.label != name
     assert len(small.model.support) == 2
     first = next(n for n in clauses if n in small.model.weights)  # keeps its boost, because only ratios matter
     assert small.model.weights[first] == float(f"{clauses[first]:.1e}")
-    dropped = sr.select(tmp_path / "r.jsonl", margin=0.0, drop=["pop"], **asked)
+    dropped = selected(margin=0.0, drop=["pop"])
     assert "pop" not in dropped.model.weights
     assert not any(c.formula for c in dropped.choice.candidates)
     with pytest.raises(ParameterError, match="current cannot be combined with query, whose boosts are in use"):
-        sr.select(tmp_path / "r.jsonl", current="title", **asked)
+        selected(current="title")
 
 
 @pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
@@ -367,31 +392,19 @@ def test_rules_about_what_is_in_no_clause_are_refused_by_their_own_names(tmp_pat
     body = wrapped("bool", must=[{"leaf": {"id": "all", "boost": 3.0}}], should=clauses)
     documents, judged = collection(30)
     everywhere = {q: {d: {**v, "all": 1.0} for d, v in of.items()} for q, of in documents.items()}
-    file = write(tmp_path / "r.jsonl", [response(q, of, body) for q, of in everywhere.items()])
-    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 4, "half_samples": 0, "rival": "none", "cv": 3}
-    asked = {"qrels": judged, "engine": "elasticsearch-query", "query": body, **quick}
     with pytest.raises(ParameterError, match="keep names rest, which is the same for all documents of a query"):
-        sr.select(file, keep=["rest"], **asked)
+        tuned(tmp_path / "r.jsonl", body, everywhere, judged, keep=["rest"])
     for name in ("keep", "drop"):
-        for odd in ("title", 3):
-            with pytest.raises(ParameterError, match=f"{name} must be a list of feature names; got {odd!r}"):
-                sr.select(file, **{name: odd}, **asked)
+        with pytest.raises(ParameterError, match=f"{name} must be a list of feature names; got 'title'"):
+            tuned(tmp_path / "r.jsonl", body, everywhere, judged, **{name: "title"})
 
 
 @pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
 def test_rounding_the_first_boost_leaves_the_others(tmp_path: Path) -> None:
-    clauses = {"title": 2.25, "body": 3.4, "pop": 0.5}  # 3.4 * 2.25 / 2.2 would be 3.5
-    body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n, "boost": b}} for n, b in clauses.items()])
-    documents, _ = collection(60)
+    body, (documents, _) = of_leaves(title=2.25, body=3.4, pop=0.5), collection(60)  # 3.4 * 2.25 / 2.2 would be 3.5
     rounded = {"title": 2.2, "body": 3.4, "pop": 0.5}
-    worth = {
-        q: {d: sum(rounded[n] * s for n, s in v.items() if n in rounded) for d, v in of.items()}
-        for q, of in documents.items()
-    }
-    judged = {q: {d: 3 - i for i, d in enumerate(sorted(of, key=lambda d: -of[d])[:3])} for q, of in worth.items()}
-    file = write(tmp_path / "r.jsonl", [response(q, of, body) for q, of in documents.items()])
-    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 3, "half_samples": 0, "rival": "none", "cv": 3}
-    found = sr.select(file, qrels=judged, engine="elasticsearch-query", query=body, margin=0.0, **quick)
+    judged = first_three(documents, lambda v: sum(rounded[n] * s for n, s in v.items() if n in rounded))
+    found = tuned(tmp_path / "r.jsonl", body, documents, judged, margin=0.0)
     assert found.chosen.formula == "today's boosts, rounded"
     assert dict(found.model.weights) == rounded
     assert found.chosen.mean == 1.0
@@ -399,15 +412,9 @@ def test_rounding_the_first_boost_leaves_the_others(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
 def test_a_clause_that_adds_nothing_leaves_todays_boosts(tmp_path: Path) -> None:
-    clauses = {"title": 1.0, "body": 2.0, "tags": 0.01, "ghost": 3.0}
-    body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n, "boost": b}} for n, b in clauses.items()])
-    documents, _ = collection(60)
-    worth = {q: {d: v["title"] + 2 * v.get("body", 0.0) for d, v in of.items()} for q, of in documents.items()}
-    judged = {q: {d: 3 - i for i, d in enumerate(sorted(of, key=lambda d: -of[d])[:3])} for q, of in worth.items()}
-    lines = [response(q, of, body) for q, of in documents.items()]
-    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 3, "half_samples": 0, "rival": "none", "cv": 3}
-    asked = {"qrels": judged, "engine": "elasticsearch-query", "query": body, **quick}
-    found = sr.select(write(tmp_path / "r.jsonl", lines), **asked)
+    body, (documents, _) = of_leaves(title=1.0, body=2.0, tags=0.01, ghost=3.0), collection(60)
+    judged = first_three(documents, lambda v: v["title"] + 2 * v.get("body", 0.0))
+    found = tuned(tmp_path / "r.jsonl", body, documents, judged)
     # The clause that matches nothing is deleted, so these are no longer today's boosts as they are.
     name = "today's boosts of the clauses that match"
     named = [c for c in found.choice.candidates if c.formula]
@@ -421,57 +428,49 @@ def test_a_clause_that_adds_nothing_leaves_todays_boosts(tmp_path: Path) -> None
 def test_a_request_that_does_not_depend_on_the_query_is_said(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     popular = {f"d{i}": float(rng.gamma(2.0)) for i in range(40)}  # the same documents answer all queries
-    body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n}} for n in ("text", "popular")])
+    body = of_leaves("text", "popular")
     documents = {
         f"q{q}": {d: {"text": float(rng.gamma(2.0)), "popular": p} for d, p in popular.items() if rng.random() < 0.5}
         for q in range(40)
     }
     judged = {q: {d: int(v["popular"] > 2) for d, v in of.items()} for q, of in documents.items()}
-    file = write(tmp_path / "r.jsonl", [response(q, of, body) for q, of in documents.items()])
-    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 6, "half_samples": 0, "rival": "none", "cv": 3}
-    asked: dict[str, Any] = {"qrels": judged, "engine": "elasticsearch-query", "query": body, **quick}
     said = "no clause that is left depends on the query"
     with pytest.warns(DataWarning, match=said):
-        found = sr.select(file, **asked)
+        found = tuned(tmp_path / "r.jsonl", body, documents, judged, n_alphas=6)
     assert list(found.model.weights) == ["popular"]
     assert said in found.notes[0]
-    sr.select(file, keep=["text"], **asked)  # a warning would be an error
+    tuned(tmp_path / "r.jsonl", body, documents, judged, keep=["text"], n_alphas=6)  # a warning would be an error
 
 
 @pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
 @pytest.mark.parametrize("names", [("title",), ("title", "body", "pop")])
 def test_finished_work_is_read_again(names: tuple[str, ...], tmp_path: Path) -> None:
-    body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n}} for n in names])
-    documents, judged = collection(60)
-    file = write(tmp_path / "r.jsonl", [response(q, of, body) for q, of in documents.items()])
-    quick: dict[str, Any] = {"n_alphas": 6, "half_samples": 2, "rival": "none", "cv": 3, "out": tmp_path / "run"}
-    asked: dict[str, Any] = {"qrels": judged, "engine": "elasticsearch-query", "query": body, **quick}
-    first = sr.select(file, **asked)
+    asked = (tmp_path / "r.jsonl", of_leaves(*names), *collection(60))
+    options = {"penalties": ("l1", "mcp"), "n_alphas": 6, "half_samples": 2, "out": tmp_path / "run"}
+    first = tuned(*asked, **options)
     model, log = (tmp_path / "run/model.json").read_text(), (tmp_path / "run/log.jsonl").read_text()
     assert ("refined" in {c.penalty for c in first.choice.candidates}) == (len(names) > 1)
     assert '"what": "refined fold 1"' in log
-    sr.select(file, **asked)
+    tuned(*asked, **options)
     assert (tmp_path / "run/model.json").read_text() == model
     again = (tmp_path / "run/log.jsonl").read_text()[len(log) :]
     assert '"event": "piece"' not in again
 
 
 def test_without_a_request_weights_are_factors_of_the_boosts(tmp_path: Path) -> None:
-    body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n}} for n in ("title", "body")])
-    documents, judged = collection(60)
-    write(tmp_path / "r.jsonl", [response(q, of, body) for q, of in documents.items()])
-    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 12, "half_samples": 0, "rival": "none", "cv": 3}
+    body, (documents, judged) = of_leaves("title", "body"), collection(60)
+    answered(tmp_path / "r.jsonl", body, documents)
     with pytest.warns(DataWarning, match="responses with hits to 60 queries"):
-        found = sr.select(tmp_path / "r.jsonl", qrels=judged, engine="opensearch-query", k=2, **quick)
+        found = sr.select(tmp_path / "r.jsonl", qrels=judged, engine="opensearch-query", **QUICK | {"n_alphas": 12})
     factors = json.loads(str(found.model.export("opensearch-query")["boosts.json"]))
     assert factors == dict(found.model.weights)
     assert min(factors.values()) > 0
     with pytest.raises(DataError, match="that was given to select, too"):
         found.model.export("opensearch-query", query=body)
     with pytest.raises(ParameterError, match="monotone cannot be - for title"):
-        sr.select(found_data(tmp_path, judged), engine="opensearch-query", monotone={"title": "-"}, **quick)
+        sr.select(found_data(tmp_path, judged), engine="opensearch-query", monotone={"title": "-"}, **QUICK)
     with pytest.raises(ParameterError, match="query needs engine='elasticsearch-query' or engine='opensearch-query'"):
-        sr.select(found_data(tmp_path, judged), query=body, **quick)
+        sr.select(found_data(tmp_path, judged), query=body, **QUICK)
 
 
 @pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
@@ -591,7 +590,7 @@ def test_bad_responses_are_refused_in_one_sentence(name: str, tmp_path: Path) ->
 
 @pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
 def test_responses_to_two_requests_are_not_mixed(tmp_path: Path) -> None:
-    body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n}} for n in ("title", "body")])
+    body = of_leaves("title", "body")
     more = wrapped("bool", should=[*body["query"]["bool"]["should"], {"leaf": {"id": "pop"}}])
     documents, judged = collection(4)
     plain, with_pop = ([response(q, of, b) for q, of in documents.items()] for b in (body, more))

@@ -26,7 +26,9 @@ from sparserank.text import brief, listed
 
 Entry = tuple[str, float, str, dict[str, float], float]  # qid, label, docid, {feature: value}, score
 ROLES = ("qid", "label", "docid")  # columns besides the features, in the order of an entry
-RESPONSE, REQUEST, REST = "response", "request", "rest"
+RESPONSE = "response"
+REQUEST = "request"
+REST = "rest"
 RESERVED = (*ROLES, REST)
 OF_SOLR = "responses of Solr"
 LARGEST = 3.4e38  # of single precision, in which engines score
@@ -88,7 +90,8 @@ def tell(
         if returned.isdisjoint(judged):
             (_, ours), (_, theirs) = min(returned), min(judged)
             raise DataFormatError(other_ids("document", ours, theirs))
-        n_unjudged, n_absent = len(returned.difference(judged)), sum(pair not in returned for pair in judged)
+        n_unjudged = len(returned.difference(judged))
+        n_absent = sum(pair not in returned for pair in judged)
         said.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}")
         n_empty = len(scored.queries.difference(hits))
         said.append(
@@ -133,7 +136,8 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
     if qid is None or isinstance(qid, dict | list | bool) or not str(qid).isprintable():
         raise DataFormatError(f"{place}: has no 'qid'; every response needs its query, as text or a number.")
     try:
-        response, head = content[RESPONSE], content[RESPONSE].get("responseHeader", {})
+        response = content[RESPONSE]
+        head = content[RESPONSE].get("responseHeader", {})
         partial = response.get("timed_out") or response.get("_shards", {}).get("failed") or head.get("partialResults")
         if RESPONSE in response:  # the documents of Solr as hits
             docs = response[RESPONSE]["docs"]
@@ -171,7 +175,8 @@ def _values(
     clauses: Any,
 ) -> dict[str, float]:
     """The features of a hit: those of its clauses, and the rest of its score."""
-    out, total = {}, 0.0
+    out = {}
+    total = 0.0
     for name, listed_score in matched.items():
         known: Any = (1.0, 1.0) if clauses is None else clauses.get(name, ())
         if name in RESERVED:

@@ -12,8 +12,8 @@ import pytest
 import sparserank as sr
 from sparserank.data.read import as_datasets
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
-from sparserank.export.search_query import difference, search_query
 from sparserank.report.screen import screen_lines
+from sparserank.requests.search_query import difference, search_query
 from tests.oracles.text_engine import TextEngine, mean_ndcg, single
 from tests.support.command_line import Cli, assert_refused
 from tests.support.doc_blocks import DOCS

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.responses import LARGEST, RESERVED, REST
 from sparserank.errors import DataError, DataFormatError
-from sparserank.export import edismax
-from sparserank.export.query_types import (
+from sparserank.lazy import cached_property
+from sparserank.options.selection import REQUESTS
+from sparserank.requests import edismax
+from sparserank.requests.query_types import (
     BOOST,
     LEAST,
     NAME,
@@ -30,13 +31,14 @@ from sparserank.export.query_types import (
     no_factor,
     per_field,
 )
-from sparserank.lazy import cached_property
-from sparserank.options.selection import REQUESTS
+from sparserank.requests.responses import LARGEST, RESERVED, REST
 from sparserank.strict_json import read_json
 from sparserank.text import brief
 
 EXPECTED = "a request in JSON, with templates inside strings only"
-TEXT, VECTORS = ("query", "value", "query_text"), ("query_vector", "vector")  # keys of what a user looks for
+# keys of what a user looks for
+TEXT = ("query", "value", "query_text")
+VECTORS = ("query_vector", "vector")
 BESIDE = {  # parts of a request that change scores, or which documents come first
     "retriever": 'computes scores outside the query; tune the query inside it, as {"query": ...}, and weigh retrievers '
     "with sparserank fuse",
@@ -369,7 +371,8 @@ def _rewritten(query: Any, taken: dict[str, int] | None, place: str, said: list[
     if kind == "multi_match" and taken is not None:
         clauses, why = per_field(content)
         if clauses:
-            kind, content = "bool", {SCORED[1]: clauses, **{k: v for k, v in content.items() if k == BOOST}}
+            kind = "bool"
+            content = {SCORED[1]: clauses, **{k: v for k, v in content.items() if k == BOOST}}
             said.append("multi_match is one clause per field.")
     if kind == "bool" and named is None:
         out = dict(content)

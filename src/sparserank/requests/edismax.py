@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataFormatError, DataWarning
-from sparserank.export.query_types import BOOST, NAME, SCORED, entries_of
+from sparserank.requests.query_types import BOOST, NAME, SCORED, entries_of
 from sparserank.text import brief, listed
 
 PARAMS = "params"
-FIELDS, QUERY, FUNCTION = ("qf", "pf", "pf2", "pf3"), "bq", "bf"
+FIELDS = ("qf", "pf", "pf2", "pf3")
+QUERY = "bq"
+FUNCTION = "bf"
 PARTS = (*FIELDS, QUERY, FUNCTION)
 TIMES = r"(?:\^(\d+(?:\.\d+)?))?"
 FORMS = {

@@ -11,7 +11,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import DataError, DataFormatError, DataWarning
-from sparserank.export.search_query import SearchQuery, difference, proposed, search_query
+from sparserank.requests.search_query import SearchQuery, difference, proposed, search_query
 from tests.support.command_line import Cli, assert_refused
 
 PLAIN = {

@@ -17,12 +17,10 @@ from sparserank.data.feature_logs import answers
 from sparserank.data.matrices import columns_dense
 from sparserank.data.read import is_path, paths_of
 from sparserank.data.read_files import kind_of
-from sparserank.data.responses import NOISE, REQUEST, REST, Scored
 from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.data.runs import Qrels, Run, graded, pairs_of
 from sparserank.data.suspects import names_in
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
-from sparserank.export.search_query import SearchQuery, difference, read_search_query
 from sparserank.metrics import Metric
 from sparserank.metrics.ranking import rank_lists
 from sparserank.model import RankingModel
@@ -30,13 +28,17 @@ from sparserank.number_checks import rounded
 from sparserank.options import option
 from sparserank.options.selection import REQUESTS, AllSelectOptions
 from sparserank.paths.refits import NamedFormulas
+from sparserank.requests.responses import NOISE, REQUEST, REST, Scored
+from sparserank.requests.search_query import SearchQuery, difference, read_search_query
 from sparserank.selection.plan import SelectionPlan
 from sparserank.text import Caution, brief
 
 TODAY = "today's boosts"
 DIGITS = 2  # significant digits of a boost
 TOP = 10  # documents of a first page, if the metric has no cutoff
-BOOSTS, LOST = "boosts: ", "only deleted clauses find "  # how notes on a request begin
+# how notes on a request begin
+BOOSTS = "boosts: "
+LOST = "only deleted clauses find "
 STAY = f"{BOOSTS}today's stay; by the rule, no other model that was tried replaces them."
 NO_CLAUSE = Caution("no named clause is left: only what has no name ranks.")
 NO_QUERY = Caution(
@@ -70,7 +72,8 @@ class Answers:
         the evaluation also the relevant ones that no response has, and those that users see. A query without any has
         one judged document."""
         held = {*pairs_of(data)}
-        present, wanted = {q for q, _ in held}, {*queries}
+        present = {q for q, _ in held}
+        wanted = {*queries}
         more = {pair: grade for pair, grade in self.judged.items() if grade > 0 and pair[0] in wanted}
         more |= {pair: max(self.judged.get(pair, 0.0), 0.0) for pair in self.today if pair[0] in wanted}
         empty = wanted - present - {q for q, _ in more}
@@ -137,7 +140,8 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: Al
         DataFormatError   the responses are to another request, or to several
     """
     found = Answers(judgments_of(chosen["qrels"], asked_in(chosen)), request)
-    own, judged = None if request is None else request.body, {q for q, _ in found.judged}
+    own = None if request is None else request.body
+    judged = {q for q, _ in found.judged}
     scored = Scored(None, None if request is None else request.listed)
     files = ((name, file) for name, source in sources.items() if source is not None for file in paths_of(source))
     for name, (place, line, hits) in ((name, answer) for name, file in files for answer in answers(file, scored)):
@@ -171,7 +175,8 @@ def for_request(
         ParameterError, DataFormatError   a request without an engine that runs it, or without responses to it, or one
                                           that is no sum of clauses
     """
-    engine, query = chosen["engine"], chosen["query"]
+    engine = chosen["engine"]
+    query = chosen["query"]
     if query is not None and engine not in REQUESTS:
         raise ParameterError("query", f"needs {' or '.join(option('engine', name) for name in REQUESTS)}.")
     seen = None if chosen["current"] is None else run_in(chosen["current"])
@@ -217,7 +222,8 @@ def for_clauses(
     Raises
         ParameterError   a clause is to lower scores, or what does not vary is to be kept
     """
-    given, names = chosen["monotone"] or {}, list(data.names)
+    given = chosen["monotone"] or {}
+    names = list(data.names)
     request = None if found is None else found.request
     if odd := next((name for name, sign in given.items() if sign in ("-", -1)), None):
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
@@ -300,7 +306,8 @@ def _same_for_all_queries(data: RankingDataset, columns: np.ndarray) -> bool:
 
 def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQuery | None) -> list[str]:
     """Notes on documents that the new request does not find, and on what is in no clause."""
-    names, used = list(data.names), model.weights
+    names = list(data.names)
+    used = model.weights
     rest = REST in names and REST not in used
     said: list[str] = [NO_REST] if rest and _varies(data, names.index(REST), np.ones(len(names))) else []
     if _same_for_all_queries(data, model.support):

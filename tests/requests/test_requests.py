@@ -11,13 +11,13 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
-from sparserank.export.query_types import QUERY_TYPES
-from sparserank.export.search_query import proposed, search_query
+from sparserank.requests.query_types import QUERY_TYPES
+from sparserank.requests.search_query import proposed, search_query
 from tests.oracles import query_dsl
 from tests.oracles.search_engine import listed, scored
+from tests.requests.test_boosts import leaves, wrapped
 from tests.support.command_line import Cli, assert_refused
 from tests.support.made_responses import collection, response, write
-from tests.test_boosts import leaves, wrapped
 
 TEXT = "red desk"
 OTHER = {"match": {"other": "x"}}

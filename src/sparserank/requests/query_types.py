@@ -12,8 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-NAME, BOOST, LEAST = "_name", "boost", "minimum_should_match"
-SCORED, UNSCORED = ("must", "should"), ("filter", "must_not")
+NAME = "_name"
+BOOST = "boost"
+LEAST = "minimum_should_match"
+SCORED = ("must", "should")
+UNSCORED = ("filter", "must_not")
 FIELD = re.compile(r"([^*^{}]+)(?:\^(\d+(?:\.\d+)?))?")  # of a multi_match, with its boost
 
 
@@ -117,7 +120,8 @@ def per_field(content: Mapping[str, Any]) -> tuple[list[Any], str]:
     """(clauses for a bool query with the same documents and scores as a multi_match; if there are none, why)."""
     each = [FIELD.fullmatch(str(name)) for name in entries_of(content.get("fields"))]
     fields = {found[1]: float(found[2] or 1) for found in each if found}
-    form, one = str(content.get("type", "best_fields")).lower(), len(each) == 1
+    form = str(content.get("type", "best_fields")).lower()
+    one = len(each) == 1
     if form not in OF_FIELD and not one:
         return [], WORDS
     kind, parameters, tie_breaker = OF_FIELD.get(form, OF_FIELD["most_fields"])
