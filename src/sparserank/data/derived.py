@@ -149,5 +149,6 @@ def frequent_levels(
     if len(pairs) == len(np.unique(query)):
         return []
     frequent = (rows >= MIN_SHARE * len(code)) | (in_queries >= MIN_QUERIES)
-    kept = sorted(np.flatnonzero(frequent).tolist(), key=lambda i: (-rows[i], values[i]))[:MAX_LEVELS]
+    found = np.flatnonzero(frequent).tolist()
+    kept = sorted(found, key=lambda i: (-rows[i], values[i]))[:MAX_LEVELS]
     return [Derived(source, None if is_number and not values[i] else values[i]) for i in kept]

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sparserank.data.matrices import (
     below,
     by_columns,
+    missing_counts,
     stored_of_column,
     stored_values,
     with_nan,
@@ -61,7 +62,7 @@ class Filling:
         """
         sparse = sp.issparse(X)
         # The features with a missing value; refuse those without a rule for it.
-        columns = np.unique(X.indices[np.isnan(X.data)]) if sparse else np.flatnonzero(np.isnan(X).any(axis=0))
+        columns = np.flatnonzero(missing_counts(X))
         refused = np.isnan(self.values[columns]) & ~self.by_query[columns]
         if refused.any() and strict:
             named = [f"f{j + 1}" if self.names is None else self.names[j] for j in columns[refused].tolist()]
@@ -275,5 +276,7 @@ def fill_known(X: Any, values: np.ndarray) -> Any:
     out = with_nan(X)
     if out.shape[1:] != values.shape:
         raise DataError(f"fill_values must contain one number per feature ({out.shape[1]}); got {brief(values)}.")
-    Filling(values, np.zeros(len(values), dtype=bool)).fill(out, np.zeros(out.shape[0], dtype=np.int64), strict=False)
+    one_query = np.zeros(out.shape[0], dtype=np.int64)
+    by_query = np.zeros(len(values), dtype=bool)
+    Filling(values, by_query).fill(out, one_query, strict=False)
     return out

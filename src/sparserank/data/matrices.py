@@ -257,7 +257,10 @@ def joined_rows(parts: Sequence[Any], sizes: Sequence[int], absent: Any = None) 
 
 def widened(X: Any, n_features: int, *, sparse: bool) -> Any:
     """X as CSR matrix or array of n_features columns. A dense X already has that many, a sparse X at most that many."""
-    return X if not sp.issparse(X) or (sparse and X.shape[1] == n_features) else stacked([X], n_features, sparse=sparse)
+    fits = sparse and X.shape[1] == n_features
+    if fits or not sp.issparse(X):
+        return X
+    return stacked([X], n_features, sparse=sparse)
 
 
 def stacked(parts: Sequence[sp.csr_matrix], n_features: int, *, sparse: bool) -> Any:

@@ -229,7 +229,8 @@ def run_of(source: Any, name: str, asked: Asked = USUAL) -> Run:
         equal = (np.diff(query[order]) == 0) & (rises <= ROUNDING * np.abs(score[order[1:]]))
         keys = list(run)
         first = np.flatnonzero(equal)
-        run.ranks = {keys[i]: float(rank[i]) for i in order[np.union1d(first, first + 1)].tolist()}
+        tied = order[np.union1d(first, first + 1)]
+        run.ranks = {keys[i]: float(rank[i]) for i in tied.tolist()}
     return run
 
 

@@ -151,7 +151,8 @@ def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> J
         if ranks:
             lists.append(of_ranks(name, query[at], numbers[at], values))
         else:
-            lists.append(ordered(name, query[at], numbers[at], values, np.zeros(len(at)), docno[at]))
+            no_ranks = np.zeros(len(at))
+            lists.append(ordered(name, query[at], numbers[at], values, no_ranks, docno[at]))
     qrels = {(query_ids[q], d): float(r) for q, d, r in zip(query.tolist(), ids, data.relevance, strict=True)}
     if depth is None:
         depth = int(np.ceil(max(run.rank.max() for run in lists)))

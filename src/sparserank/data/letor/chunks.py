@@ -202,7 +202,8 @@ def _parse(
     if odd is not None:
         sentence = f"query id is not UTF-8 text: {brief(ids[odd])}; save the file as UTF-8."
         problem = int(row_lines[runs[odd, 0]]), sentence, None
-    qid = np.repeat([qid.decode("utf-8", "replace") for qid in ids], np.diff(np.append(runs[:, 0], n_rows)))
+    lengths = np.diff(np.append(runs[:, 0], n_rows))
+    qid = np.repeat([qid.decode("utf-8", "replace") for qid in ids], lengths)
     comment, docid = _comments(text, comments[:n_rows])
     found = RowBlock(
         X,
