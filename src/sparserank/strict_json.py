@@ -67,7 +67,7 @@ def parse_json(content: bytes) -> Any:
     text = content.decode("utf-8")
     try:
         value = json.loads(
-            text, parse_constant=_constant, parse_float=_float, parse_int=_integer, object_pairs_hook=_object
+            text, parse_constant=_constant, parse_float=_float, parse_int=_integer, object_pairs_hook=of_pairs
         )
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
@@ -129,7 +129,8 @@ def _check_depth(value: Any, levels: int) -> None:
             _check_depth(v, levels - 1)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these pairs; raise ValueError for a key that appears twice."""
     out: dict[str, Any] = {}
     for key, value in pairs:
         if key in out:

@@ -117,9 +117,9 @@ UNUSABLE: dict[str, tuple[bytes | None, str]] = {
     "empty": (b"", "no data rows"),
     "comments only": (b"\n# 1 qid:1 1:1\n \n", "no data rows"),
     "empty gzip": (gzip.compress(b""), "no data rows"),
-    "truncated gzip": (WHOLE[:-20], "truncated gzip"),
+    "truncated gzip": (WHOLE[:-20], "damaged gzip file"),
     "damaged gzip": (b"\x1f\x8b damaged", "gzip"),
-    "garbled gzip": (WHOLE[:20] + b"xx" * 20, "damaged or truncated gzip"),
+    "garbled gzip": (WHOLE[:20] + b"xx" * 20, "damaged gzip file"),
     "damaged checksum": (WHOLE[:-8] + b"\0" * 8, "gzip"),
     "image": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary"),
     "binary": (bytes(range(256)) * 20, "binary"),
@@ -431,8 +431,10 @@ def test_tables_of_runs_and_judgments_are_called_so(columns: str, tmp_path: Path
     n = columns.count("\t")
     rows = ["\t".join([f"q{i // 3}", *(str((i * 7 + j) % 3) for j in range(n))]) for i in range(9)]
     (tmp_path / "a.tsv").write_text("\n".join([columns, *rows]) + "\n")
-    assert "queries                             3" in cli("inspect", tmp_path / "a.tsv").out
-    said = "this looks like a run or judgments, which have no features"
-    assert said in cli("select", tmp_path / "a.tsv", "--out", tmp_path / "run").err
+    refused = cli("select", tmp_path / "a.tsv", "--out", tmp_path / "run").err
+    assert refused.endswith(f"run: sparserank inspect {tmp_path / 'a.tsv'}\n")
+    shown = cli("inspect", tmp_path / "a.tsv").out
+    assert "queries                             3" in shown
+    assert "a.tsv: run or judgments" in shown or "a.tsv: judgments" in shown
     (tmp_path / "b.tsv").write_text("\n".join([f"{columns}\tlabel\tbm25", *(f"{row}\t1\t2.5" for row in rows)]) + "\n")
     assert "looks like a run" not in cli("inspect", tmp_path / "b.tsv").out

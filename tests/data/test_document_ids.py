@@ -92,10 +92,10 @@ def test_ids_of_any_kind_become_text(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"docid": "nope"}, r"has no column 'nope'; .*Name it with docid"),
-        ({"docid": "query"}, "'query' cannot be both the query and the document id"),
+        ({"docid": "nope"}, r"has no column 'nope'; .*name the column with docid"),
+        ({"docid": "query"}, "'query' cannot be both the query id and the document id"),
         ({"docid": "grade"}, "cannot be both the label and"),
-        ({"docid": "a", "feature_columns": ["a", "b"]}, "'a' cannot be both a feature and the document id"),
+        ({"docid": "a", "feature_columns": ["a", "b"]}, "'a' is the document id, so it cannot also be a feature"),
         ({"docid": "lists"}, "the column of query ids, document ids or weights has a type that cannot be read"),
     ],
 )

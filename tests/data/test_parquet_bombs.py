@@ -184,12 +184,6 @@ def test_an_error_in_the_first_row_is_reported_without_reading_the_rest(tmp_path
     monkeypatch.setattr(
         tables, "_in_schema", lambda records, *more: (read.append(records.num_rows), whole(records, *more))[1]
     )
-
-    def no_survey(*more: Any, **options: Any) -> Any:
-        """The survey that adds to the message reads the table within limits of its own."""
-        raise SparserankError
-
-    monkeypatch.setattr("sparserank.data.tables.refusal.survey", no_survey)
     with pytest.raises(SparserankError, match="row 0, column 'x0': missing"):
         read_files(tmp_path / "a.parquet")
     assert len(read) == 1

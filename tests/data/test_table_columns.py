@@ -201,27 +201,27 @@ LOGS = {
         "1: the query id must be valid UTF-8 text",
     ),
     "no features": ('{"qid": 1, "label": 1}', "1: has no logged features"),
-    "broken features": ('{"qid": 1, "label": 1, "[features]": "a"}', "1: logged features cannot be read: 'a'"),
+    "broken features": ('{"qid": 1, "label": 1, "[features]": "a"}', "1: logged features cannot be read .*: 'a'"),
     "more than features": (
         '{"qid": 1, "label": 1, "[features]": "a=1,b"}',
-        "1: logged features cannot be read: 'a=1,b'",
+        "1: logged features cannot be read .*: 'a=1,b'",
     ),
     "name of a number": (hit('{"name": 5}'), "1: logged features cannot be read"),
     "null feature": ('{"qid": 1, "label": 1, "[features]": "a=nan"}', ".*missing or infinite feature value"),
     "a key twice": (
         '{"qid": 1, "label": 1, "label": 0, "[features]": "a=1"}',
-        "1: the key 'label' appears twice in an object",
+        "1: .*the key 'label' appears twice in an object",
     ),
-    "a query twice": ('{"qid": 1, "qid": 2, "label": 0, "[features]": "a=1"}', "1: the key 'qid' appears twice"),
+    "a query twice": ('{"qid": 1, "qid": 2, "label": 0, "[features]": "a=1"}', "1: .*the key 'qid' appears twice"),
     "features twice": (
         '{"qid": 1, "label": 0, "[features]": "a=1", "[features]": "a=2"}',
-        r"1: the key '\[features\]' appears twice",
+        r"1: .*the key '\[features\]' appears twice",
     ),
-    "a feature twice": ('{"qid": 1, "label": 1, "[features]": "a=1,b=2,a=1"}', "1: feature 'a' is logged twice"),
-    "with colons": ('{"qid": 1, "label": 1, "[features]": "a:1 b:2 b:3"}', "1: feature 'b' is logged twice"),
-    "a feature twice in a hit": (hit('{"name": "a", "value": 1}, {"name": "a"}'), "1: feature 'a' is logged twice"),
-    "a key twice in a hit": (hit('{"name": "a", "value": 1, "value": 2}'), "1: the key 'value' appears twice"),
-    "in the source": (hit('{"name": "a"}', ', "_source": {"x": 1, "x": 2}'), "1: the key 'x' appears twice"),
+    "a feature twice": ('{"qid": 1, "label": 1, "[features]": "a=1,b=2,a=1"}', "1: .*the key 'a' appears twice"),
+    "with colons": ('{"qid": 1, "label": 1, "[features]": "a:1 b:2 b:3"}', "1: .*the key 'b' appears twice"),
+    "a feature twice in a hit": (hit('{"name": "a", "value": 1}, {"name": "a"}'), "1: .*the key 'a' appears twice"),
+    "a key twice in a hit": (hit('{"name": "a", "value": 1, "value": 2}'), "1: .*the key 'value' appears twice"),
+    "in the source": (hit('{"name": "a"}', ', "_source": {"x": 1, "x": 2}'), "1: .*the key 'x' appears twice"),
 }
 
 

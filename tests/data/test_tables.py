@@ -238,7 +238,7 @@ BAD_FILES: dict[str, tuple[str, bytes, str]] = {
     "empty": ("a.csv", b"", "cannot be read"),
     "no header": ("a.csv", b"1,2,0.5\n1,1,0.25\n", "has no column 'label'"),
     "empty query": ("a.csv", b"qid,label,x\n,2,0.5\n", "row 0, column 'qid'"),
-    "truncated gzip": ("a.csv.gz", gzip.compress(b"qid,label,x\n" + b"1,2,0.5\n" * 999)[:-9], "truncated gzip"),
+    "truncated gzip": ("a.csv.gz", gzip.compress(b"qid,label,x\n" + b"1,2,0.5\n" * 999)[:-9], "damaged gzip file"),
     "damaged parquet": ("a.parquet", b"PAR1" + bytes(100), "cannot be read"),
     "damaged arrow": ("a.arrow", b"ARROW1" + bytes(100), "cannot be read"),
 }

@@ -10,8 +10,7 @@ import pytest
 from integrations.matrix import ran
 
 import sparserank as sr
-from sparserank.bins import StepFunction
-from sparserank.bins.bins import edges_of
+from sparserank.bins import StepFunction, edges_of
 from sparserank.data.derived import Derived
 from sparserank.errors import DataError, DataWarning, ModelFormatError, ParameterError
 from sparserank.options.selection import TREES

@@ -9,8 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.bins import StepFunction, fit_bins
-from sparserank.bins.bins import edges_of
+from sparserank.bins import StepFunction, edges_of, fit_bins
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.data.reading import Reading
 from sparserank.errors import DataError

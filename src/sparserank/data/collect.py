@@ -78,7 +78,12 @@ def collect(stream: Stream) -> RankingDataset:
     )
 
 
-def _flagged(stream: Stream, X: np.ndarray, filling: Filling | None, filled: np.ndarray | None) -> dict[str, Any]:
+def _flagged(
+    stream: Stream,
+    X: np.ndarray,
+    filling: Filling | None,
+    filled: np.ndarray | None,
+) -> dict[str, Any]:
     """The features of a data set, with replacements only for those that have missing values, and with a flag for each
     that is missing in more than MIN_MISSING of the rows; warn of missing values."""
     names = checked_names(stream.feature_names, X.shape[1], stream.text_base)
@@ -172,7 +177,10 @@ class _Queries:
         k = int(np.flatnonzero(first[code.ravel()] != np.arange(len(runs)))[0])
         files = np.concatenate([np.full(len(lines), f) for f, lines in self._places])
         lines = np.concatenate([lines for _, lines in self._places])
-        here, before = (f"{stream.places[files[r]]}:{lines[r]}" for r in (runs[k], runs[first[code.ravel()[k]]]))
+        again = runs[k]
+        earlier = runs[first[code.ravel()[k]]]
+        here = f"{stream.places[files[again]]}:{lines[again]}"
+        before = f"{stream.places[files[earlier]]}:{lines[earlier]}"
         warnings.warn(
             f"{here}: query {brief(plain_ids(ids)[runs[k]].item())} continues here after other queries "
             f"(first seen at {before}); its rows were grouped together.",

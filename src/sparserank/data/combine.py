@@ -62,7 +62,8 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     else:
         X = below([sp.csr_matrix(d.X) if any(d.is_sparse for d in datasets) else d.X for d in datasets])
     qids = [np.asarray(d.qid) for d in datasets]
-    if not join_queries and sum(d.n_queries for d in datasets) > len({str(q) for d in datasets for q in d.query_ids}):
+    distinct = {str(q) for d in datasets for q in d.query_ids}
+    if not join_queries and sum(d.n_queries for d in datasets) > len(distinct):
         qids = [np.char.add(f"{k}:", q.astype(str)) for k, q in enumerate(qids, start=1)]
     first = datasets[0]
     sizes = [d.n_docs for d in datasets]
@@ -76,7 +77,15 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     }
     relevance = np.concatenate([d.relevance for d in datasets])
     qid = concatenated_ids(qids)
-    return replace(first, X=X, relevance=relevance, qid=qid, keep_missing=False, **rows, **lost)
+    return replace(
+        first,
+        X=X,
+        relevance=relevance,
+        qid=qid,
+        keep_missing=False,
+        **rows,
+        **lost,
+    )
 
 
 def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:

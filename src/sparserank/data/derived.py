@@ -37,11 +37,10 @@ class Derived:
     def name(self) -> str:
         return f"{self.source}={self.level}" if self.level else f"{self.source} is missing"
 
-    def among(self, texts: pa.Array) -> np.ndarray:
+    def among(self, texts: pa.DictionaryArray) -> np.ndarray:
         """(n,) bool: which texts are this level."""
-        from sparserank.arrow import pc
-
-        return np.asarray(pc.equal(texts, self.level or "").to_numpy(zero_copy_only=False))
+        code = texts.dictionary.index(self.level or "").as_py()
+        return np.asarray(texts.indices.to_numpy(zero_copy_only=False) == code)
 
 
 class KnownLevels:
@@ -54,11 +53,11 @@ class KnownLevels:
             if d.level is not None:
                 self._unseen.setdefault(d.source, []).append(d.level)
 
-    def see(self, source: str, texts: pa.Array) -> None:
+    def see(self, source: str, texts: pa.DictionaryArray) -> None:
         """Note whether some of the texts of a column are known levels."""
         if source in self._unseen and len(texts):
             self._first.setdefault(source, texts[0].as_py())
-            if not set(texts.unique().to_pylist()).isdisjoint(self._unseen[source]):
+            if not set(texts.dictionary.to_pylist()).isdisjoint(self._unseen[source]):
                 del self._unseen[source]
 
     def tell(self, place: str) -> None:
@@ -73,7 +72,7 @@ class KnownLevels:
                 warnings.warn(said, DataWarning, stacklevel=3)
 
 
-def texts_in(column: Any) -> pa.Array:
+def texts_in(column: Any) -> pa.DictionaryArray:
     """As `texts_of`, of a column of any library."""
     from sparserank.arrow import pa
 
@@ -81,16 +80,21 @@ def texts_in(column: Any) -> pa.Array:
     return texts_of(held)
 
 
-def texts_of(column: pa.Array) -> pa.Array:
-    """A column as text: "" for null and NaN; whole numbers without a decimal point, even if they are floats.
+def texts_of(column: pa.Array) -> pa.DictionaryArray:
+    """A column as text, of which each distinct one is stored once: "" for null and NaN; whole numbers without a decimal
+    point, even if they are floats.
 
     Raises
         ArrowException   a number with a fraction, or a type that is not text, a category, a boolean or a number
     """
+    return _written(column).dictionary_encode()
+
+
+def _written(column: pa.Array) -> pa.Array:
     from sparserank.arrow import pa, pc
 
     if pa.types.is_dictionary(column.type):  # not every type of values can be decoded
-        column = pa.DictionaryArray.from_arrays(column.indices, texts_of(column.dictionary)).dictionary_decode()
+        column = pa.DictionaryArray.from_arrays(column.indices, _written(column.dictionary)).dictionary_decode()
     if pa.types.is_floating(column.type):  # pandas keeps whole numbers as floats if some are missing
         column = pc.if_else(pc.is_nan(column), None, column)
     if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
@@ -103,11 +107,10 @@ def holds_numbers(texts: Sequence[str]) -> bool:
     return len(texts) > 0 and 2 * sum(map(is_written_number, texts)) >= len(texts)
 
 
-def objects_of(texts: pa.Array, *, numeric: bool) -> np.ndarray:
+def objects_of(texts: pa.DictionaryArray, *, numeric: bool) -> np.ndarray:
     """(n,) the texts, or the numbers that are written in them; None for a missing one. Equal ones share an object."""
-    held = texts.dictionary_encode()
-    values = [float(t) if numeric and is_written_number(t) else t or None for t in held.dictionary.to_pylist()]
-    return np.array(values, dtype=object)[held.indices.to_numpy(zero_copy_only=False)]
+    values = [float(t) if numeric and is_written_number(t) else t or None for t in texts.dictionary.to_pylist()]
+    return np.array(values, dtype=object)[texts.indices.to_numpy(zero_copy_only=False)]
 
 
 def already_called(place: str, made: Derived) -> str:
@@ -122,7 +125,13 @@ def sources_of(derived: Mapping[str, Derived], names: Sequence[str]) -> tuple[st
     return tuple(derived[name].source if name in derived else name for name in names)
 
 
-def frequent_levels(source: str, coded: pa.ChunkedArray, query: np.ndarray, *, is_number: bool) -> list[Derived]:
+def frequent_levels(
+    source: str,
+    coded: pa.ChunkedArray,
+    query: np.ndarray,
+    *,
+    is_number: bool,
+) -> list[Derived]:
     """The features of a category, the most frequent level first; none if it is the same within each query.
 
     Parameters
@@ -140,5 +149,6 @@ def frequent_levels(source: str, coded: pa.ChunkedArray, query: np.ndarray, *, i
     if len(pairs) == len(np.unique(query)):
         return []
     frequent = (rows >= MIN_SHARE * len(code)) | (in_queries >= MIN_QUERIES)
-    kept = sorted(np.flatnonzero(frequent).tolist(), key=lambda i: (-rows[i], values[i]))[:MAX_LEVELS]
+    found = np.flatnonzero(frequent).tolist()
+    kept = sorted(found, key=lambda i: (-rows[i], values[i]))[:MAX_LEVELS]
     return [Derived(source, None if is_number and not values[i] else values[i]) for i in kept]

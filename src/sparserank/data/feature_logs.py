@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -22,9 +21,8 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.reading import no_such_file
 from sparserank.data.tables.batches import BATCH_ROWS, Table
-from sparserank.data.text_lines import unzipped
+from sparserank.data.text_lines import readable, unzipped
 from sparserank.errors import DataFormatError
 from sparserank.files import StrPath
 from sparserank.requests.responses import (
@@ -41,6 +39,7 @@ from sparserank.requests.responses import (
     refuse_other,
     tell,
 )
+from sparserank.strict_json import of_pairs
 from sparserank.text import brief, listed
 
 SOLR = "[features]"
@@ -80,7 +79,14 @@ class LogTable(Table):
     """A log as a table with the columns qid, label, docid and the named features. Other features are refused, unless
     `others`."""
 
-    def __init__(self, path: str, names: Sequence[str], *, others: bool, scored: Scored | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        names: Sequence[str],
+        *,
+        others: bool,
+        scored: Scored | None = None,
+    ) -> None:
         features = [(name, pa.float64()) for name in names]
         schema = pa.schema([("qid", pa.string()), ("label", pa.float64()), ("docid", pa.string()), *features])
         super().__init__(path, schema, None)
@@ -118,18 +124,13 @@ def answers(path: StrPath, scored: Scored) -> Iterator[tuple[str, dict[str, Any]
 
 def _objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line, content) of each line that is not empty."""
-    try:
-        with open(path, "rb") as raw:
-            for number, line in enumerate(unzipped(raw), start=1):
-                if line.strip():
-                    place = f"{path}:{number}"
-                    content = _object_of(line, place)
-                    refuse_other(content, place)
-                    yield number, content
-    except (OSError, EOFError, zlib.error) as error:
-        if isinstance(error, FileNotFoundError):
-            raise no_such_file(path) from error
-        raise DataFormatError(f"{path}: cannot be read ({error}).") from error
+    with readable(path, "one JSON object per line"), open(path, "rb") as raw:
+        for number, line in enumerate(unzipped(raw), start=1):
+            if line.strip():
+                place = f"{path}:{number}"
+                content = _object_of(line, place)
+                refuse_other(content, place)
+                yield number, content
 
 
 def _entries(path: str, scored: Scored | None, left_out: set[str]) -> Iterator[tuple[int, Entry]]:
@@ -182,15 +183,11 @@ def _entries(path: str, scored: Scored | None, left_out: set[str]) -> Iterator[t
 
 def _object_of(line: bytes, place: str) -> dict[str, Any]:
     try:
-        entry = json.loads(line, object_pairs_hook=_object)
-    except _Twice as error:
-        raise DataFormatError(
-            f"{place}: the key {brief(str(error))} appears twice in an object; use each key once."
-        ) from error
+        entry = json.loads(line, object_pairs_hook=of_pairs)
     except (ValueError, RecursionError) as error:
         raise DataFormatError(
-            f"{place}: is not a JSON object; expected one document, hit or response per line, without line breaks "
-            "inside (jq -c . removes them)."
+            f"{place}: is not a JSON object ({brief(str(error))}); expected one document, hit or response per line, "
+            "without line breaks inside (jq -c . removes them)."
         ) from error
     if not isinstance(entry, dict):
         raise DataFormatError(
@@ -218,20 +215,6 @@ def _entry(entry: dict[str, Any], place: str) -> Entry:
     return str(held["qid"]), label, docid, _features(entry, place), 0.0
 
 
-class _Twice(Exception):
-    """A key appears twice; the argument is the key."""
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A dict from JSON pairs; raises _Twice for a key that appears twice."""
-    out: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in out:
-            raise _Twice(key)
-        out[key] = value
-    return out
-
-
 def _name(name: Any) -> str:
     if not isinstance(name, str):
         raise ValueError("a name is not a string")
@@ -253,18 +236,14 @@ def _features(entry: dict[str, Any], place: str) -> dict[str, float]:
             pairs = [match.groups() for match in known.finditer(logged)]
             if known.sub("", logged).strip(" ,"):
                 raise ValueError("not all of it are pairs of a name and a number")
-            return _object([(_name(name), _number(value)) for name, value in pairs])
+            return of_pairs([(_name(name), _number(value)) for name, value in pairs])
         logged = entry["fields"][ELASTIC][0]
         (values,) = logged.values()
-        return _object([(_name(v["name"]), _number(v.get("value", 0.0))) for v in values])
-    except _Twice as error:
-        raise DataFormatError(
-            f"{place}: feature {brief(str(error))} is logged twice; log each feature once per document."
-        ) from error
+        return of_pairs([(_name(v["name"]), _number(v.get("value", 0.0))) for v in values])
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if logged is None:
             raise DataFormatError(
                 f"{place}: has no logged features; expected {SOLR!r} (Solr) or fields.{ELASTIC} (Elasticsearch, "
                 "OpenSearch)."
             ) from error
-        raise DataFormatError(f"{place}: logged features cannot be read: {brief(logged)}.") from error
+        raise DataFormatError(f"{place}: logged features cannot be read ({error}): {brief(logged)}.") from error

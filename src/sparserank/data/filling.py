@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sparserank.data.matrices import (
     below,
     by_columns,
+    missing_counts,
     stored_of_column,
     stored_values,
     with_nan,
@@ -61,7 +62,7 @@ class Filling:
         """
         sparse = sp.issparse(X)
         # The features with a missing value; refuse those without a rule for it.
-        columns = np.unique(X.indices[np.isnan(X.data)]) if sparse else np.flatnonzero(np.isnan(X).any(axis=0))
+        columns = np.flatnonzero(missing_counts(X))
         refused = np.isnan(self.values[columns]) & ~self.by_query[columns]
         if refused.any() and strict:
             named = [f"f{j + 1}" if self.names is None else self.names[j] for j in columns[refused].tolist()]
@@ -110,16 +111,21 @@ def learn_filling(
     *,
     index_base: int = 1,
     sample_values: float = np.inf,
+    known: np.ndarray | None = None,
 ) -> Filling:
     """Learn the filling from training rows in blocks (dense or CSR, NaN where a value is missing), which are not
     changed.
 
     A median is taken over the known values, including zeros that a sparse matrix does not store; beyond sample_values,
-    over evenly spaced rows. A feature without a known value gets 0.
+    over evenly spaced rows. A feature without a known value gets 0. known: what was learned from other rows, instead.
     """
     rules = policy.rules(n_features, names, index_base)
-    learned = np.zeros(n_features)
-    if policy.learns:
+    learned = np.zeros(n_features) if known is None else known
+    if len(learned) != n_features:
+        raise DataError(
+            f"replacements for missing values are known for {len(learned)} features, but the data have {n_features}."
+        )
+    if policy.learns and known is None:
         # One pass over the blocks: the minimum of every feature, and a sample of those that need a median.
         median = np.array([j for j, rule in enumerate(rules) if rule == MEDIAN], dtype=np.int64)
         low, sample = _lowest_and_sample(blocks, n_features, median, sample_values)
@@ -169,7 +175,10 @@ def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = N
 
 
 def _lowest_and_sample(
-    blocks: Iterable[Any], n_features: int, columns: np.ndarray, sample_values: float
+    blocks: Iterable[Any],
+    n_features: int,
+    columns: np.ndarray,
+    sample_values: float,
 ) -> tuple[np.ndarray, Any]:
     """((n_features,) smallest known values, infinite where none is known; the columns in evenly spaced rows)."""
     low = np.full(n_features, np.inf)
@@ -216,18 +225,28 @@ def fill_matrix(
     taught: np.ndarray | None = None,
     *,
     index_base: int = 1,
+    known: np.ndarray | None = None,
 ) -> tuple[Any, Filling]:
     """(a filled copy of the training rows X (n_docs, n_features), the filling learned from them).
 
     Parameters
         query    (n_docs,) number of each row's query
         taught   (n_docs,) bool: the rows to learn from; None: all
+        known    as in `learn_filling`
     Raises
         DataError   X is not a matrix of numbers, or a value is missing where this is not allowed
     """
     out = with_nan(X)
     teachers = out if taught is None else out[np.flatnonzero(taught)]
-    filling = learn_filling(policy, [teachers], out.shape[1], out.dtype, names, index_base=index_base)
+    filling = learn_filling(
+        policy,
+        [teachers],
+        out.shape[1],
+        out.dtype,
+        names,
+        index_base=index_base,
+        known=known,
+    )
     filling.fill(out, query)
     return out, filling
 
@@ -257,5 +276,7 @@ def fill_known(X: Any, values: np.ndarray) -> Any:
     out = with_nan(X)
     if out.shape[1:] != values.shape:
         raise DataError(f"fill_values must contain one number per feature ({out.shape[1]}); got {brief(values)}.")
-    Filling(values, np.zeros(len(values), dtype=bool)).fill(out, np.zeros(out.shape[0], dtype=np.int64), strict=False)
+    one_query = np.zeros(out.shape[0], dtype=np.int64)
+    by_query = np.zeros(len(values), dtype=bool)
+    Filling(values, by_query).fill(out, one_query, strict=False)
     return out

@@ -128,7 +128,8 @@ def row_sums(X: Any, columns: Sequence[int]) -> np.ndarray:
 
 def without_entries(row: sp.csr_array, gone: np.ndarray) -> sp.csr_array:
     """A row (1, n_columns) without some of the entries that it stores."""
-    return sp.csr_array((row.data[~gone], row.indices[~gone], [0, int((~gone).sum())]), shape=row.shape)
+    kept = ~gone
+    return sp.csr_array((row.data[kept], row.indices[kept], [0, int(kept.sum())]), shape=row.shape)
 
 
 def column_products(X: Any, Y: Any) -> np.ndarray:
@@ -136,16 +137,23 @@ def column_products(X: Any, Y: Any) -> np.ndarray:
     return np.asarray(times(X, Y).sum(axis=0)).ravel()
 
 
-def within_queries(product: Callable[[Any, Any], np.ndarray], X: Any, Y: Any, ptr: np.ndarray) -> np.ndarray:
+def within_queries(
+    product: Callable[[Any, Any], np.ndarray],
+    X: Any,
+    Y: Any,
+    ptr: np.ndarray,
+) -> np.ndarray:
     """A bilinear product of the deviations of X and Y from the means of their queries; sparse rows stay sparse."""
     sizes = np.diff(ptr)
-    of_query = sp.csr_array((np.ones(X.shape[0]), np.arange(X.shape[0]), ptr), shape=(len(sizes), X.shape[0]))
+    n = X.shape[0]
+    of_query = sp.csr_array((np.ones(n), np.arange(n), ptr), shape=(len(sizes), n))
     if sp.issparse(X):  # sum over documents of (x - mean)(y - mean) = sum of xy - sum of x times sum of y / size
         weighed = sp.csr_array(sp.diags_array(1.0 / sizes) @ (of_query @ X))
         sums = sp.csr_array(of_query @ Y)
         return product(X, Y) - product(weighed, sums)
-    X, Y = (V - np.repeat((of_query @ V) / sizes[:, None], sizes, axis=0) for V in (X, Y))
-    return product(X, Y)
+    means_of_x = (of_query @ X) / sizes[:, None]
+    means_of_y = (of_query @ Y) / sizes[:, None]
+    return product(X - np.repeat(means_of_x, sizes, axis=0), Y - np.repeat(means_of_y, sizes, axis=0))
 
 
 def float_type(dtype: Any) -> np.dtype:
@@ -187,7 +195,10 @@ def by_columns(X: Any) -> Any:
 
 def stored_of_column(X: Any, j: int) -> np.ndarray:
     """The values of column j of X `by_columns` that it stores."""
-    return np.asarray(X.data[X.indptr[j] : X.indptr[j + 1]] if sp.issparse(X) else X[:, j])
+    if not sp.issparse(X):
+        return np.asarray(X[:, j])
+    first, last = X.indptr[j : j + 2]
+    return np.asarray(X.data[first:last])
 
 
 def n_stored(X: Any) -> int:
@@ -246,7 +257,10 @@ def joined_rows(parts: Sequence[Any], sizes: Sequence[int], absent: Any = None) 
 
 def widened(X: Any, n_features: int, *, sparse: bool) -> Any:
     """X as CSR matrix or array of n_features columns. A dense X already has that many, a sparse X at most that many."""
-    return X if not sp.issparse(X) or (sparse and X.shape[1] == n_features) else stacked([X], n_features, sparse=sparse)
+    fits = sparse and X.shape[1] == n_features
+    if fits or not sp.issparse(X):
+        return X
+    return stacked([X], n_features, sparse=sparse)
 
 
 def stacked(parts: Sequence[sp.csr_matrix], n_features: int, *, sparse: bool) -> Any:

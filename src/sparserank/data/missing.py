@@ -53,7 +53,6 @@ class MissingPolicy:
 
     default: str | float
     by_feature: Mapping[int | str, str | float]
-    by_position: tuple[str | float, ...] | None = None  # overrides the other fields: one rule per feature
 
     @classmethod
     def parse(cls, spec: str | float | Mapping | MissingPolicy | None) -> MissingPolicy | None:
@@ -87,7 +86,7 @@ class MissingPolicy:
 
     @property
     def _used(self) -> tuple[str | float, ...]:
-        return (self.default, *self.by_feature.values()) if self.by_position is None else self.by_position
+        return (self.default, *self.by_feature.values())
 
     @property
     def by_query(self) -> bool:
@@ -110,13 +109,6 @@ class MissingPolicy:
         Raises
             DataError   the policy names a feature that does not exist
         """
-        if self.by_position is not None:
-            if len(self.by_position) != n_features:
-                raise DataError(
-                    f"replacements for missing values are known for {len(self.by_position)} features, but the data "
-                    f"have {n_features}."
-                )
-            return list(self.by_position)
         known = [f"f{j + 1}" for j in range(n_features)] if names is None and self.by_feature else names
         at = {name: j for j, name in enumerate(() if known is None else known)}
         rules: dict[int, str | float] = {}
@@ -132,30 +124,6 @@ class MissingPolicy:
 
 
 KEEP = MissingPolicy(KEPT, {})
-
-
-def taught(
-    policy: MissingPolicy | None, fill_values: np.ndarray | None, names: Sequence[str], index_base: int
-) -> MissingPolicy | None:
-    """The policy for rows outside the training data: replacements that are learned or not specified are those of the
-    training rows, fill_values (n_features,).
-
-    Raises
-        DataError   the training rows were read without learning what is needed
-    """
-    values = np.full(len(names), np.nan) if fill_values is None else fill_values
-    if policy is None and fill_values is not None:
-        return MissingPolicy(ERROR, {}, tuple(ERROR if np.isnan(v) else v for v in values.tolist()))
-    if policy is None or not policy.learns:
-        return policy
-    rules = policy.rules(len(names), names, index_base)
-    lacking = next((j for j, rule in enumerate(rules) if rule in LEARNED and np.isnan(values[j])), None)
-    if lacking is not None:
-        raise DataError(
-            f"missing={rules[lacking]!r} is learned from the training rows, but these data were read without this "
-            "rule; read them with the same policy, or give numbers."
-        )
-    return MissingPolicy(ERROR, {}, tuple(float(values[j]) if r in LEARNED else r for j, r in enumerate(rules)))
 
 
 def _key(feature: Any) -> int | str:

@@ -66,7 +66,8 @@ def rows_of_queries(query_ptr: np.ndarray, queries: np.ndarray) -> tuple[np.ndar
     """(rows of these queries, in their order; (len(queries) + 1,) their query_ptr)."""
     sizes = query_ptr[queries + 1] - query_ptr[queries]
     ptr = np.concatenate([[0], np.cumsum(sizes)])
-    return np.arange(ptr[-1]) + np.repeat(query_ptr[queries] - ptr[:-1], sizes), ptr
+    shifts = query_ptr[queries] - ptr[:-1]
+    return np.arange(ptr[-1]) + np.repeat(shifts, sizes), ptr
 
 
 def concatenated_ids(parts: Sequence[np.ndarray]) -> np.ndarray:

@@ -19,7 +19,7 @@ from sparserank.data.letor.side_files import WEIGHTS, beside
 from sparserank.data.matrices import with_nan
 from sparserank.data.query_ids import as_query_ids, query_codes
 from sparserank.data.read_files import is_dask, kind_of, open_stream
-from sparserank.data.reading import UNJUDGED, Reading, learned_from, with_options
+from sparserank.data.reading import UNJUDGED, Reading, policy_of, with_options
 from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.data.store.opening import open_store
 from sparserank.data.store.temporary import HeldRows, in_temporary_store
@@ -203,10 +203,9 @@ def as_datasets(
             continue
         if source is None or (isinstance(source, str) and not source):
             raise DataError(f"{name} must be {FORMS}; got {brief(source)}.")
-        own = options if first is None else learned_from(options, first)
         in_memory = first is None and doc_weight is not None and "doc_weight" not in named
         in_blocks = name in to_store and not in_memory and is_path(source)
-        own = replace(own, derived={}, flags=False) if in_blocks else own  # a store does not know of them
+        own = replace(options, derived={}, flags=False) if in_blocks else options  # a store does not know of them
         stream = _as_stream(name, source, own, names, first)
         present = in_temporary_store(stream) if in_blocks else collect(stream)
         if query_weights is not None and not in_blocks and present.doc_weight is not None and stream.weighs_queries:
@@ -258,9 +257,17 @@ def weight_files(source: Any) -> list[Path]:
     return [file for path in paths_of(source) if is_path(path) for file in beside(path, WEIGHTS)]
 
 
-def _of_arrays(name: str, X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) -> HeldRows:
+def _of_arrays(
+    name: str,
+    X: Any,
+    y: Any,
+    qid: Any,
+    options: Reading,
+    like: RankingDataset | None,
+    docid: Any = None,
+) -> HeldRows:
     """The rows of arrays; X may be a frame, whose column qid is not a feature."""
-    policy = options.policy
+    policy, known = policy_of(options, like)
     docid = None if docid is None else document_texts(docid)
     fields: dict[str, Any] = {"keep_missing": policy is not None}
     if policy is not None and not policy.keeps:
@@ -268,7 +275,7 @@ def _of_arrays(name: str, X: Any, y: Any, qid: Any, options: Reading, docid: Any
         names = names_of(X)
         numbers = with_nan(X)
         ids = np.zeros(numbers.shape[0], dtype=np.int64) if qid is None else as_query_ids(qid, numbers.shape[0])
-        X, filling = fill_matrix(policy, numbers, query_codes(ids), names, index_base=options.index_base)
+        X, filling = fill_matrix(policy, numbers, query_codes(ids), names, index_base=options.index_base, known=known)
         fields = {"feature_names": names, "fill_values": filling.values, "filled": missing_cells(numbers)}
     data = RankingDataset(X, y, qid, docid, **fields)
     unjudged = int((data.relevance == UNJUDGED).sum())
@@ -306,7 +313,11 @@ def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
 
 
 def _as_stream(
-    name: str, source: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
+    name: str,
+    source: Any,
+    options: Reading,
+    names: Mapping[str, Any],
+    first: RankingDataset | None,
 ) -> Stream:
     """The rows of any source."""
     label = names["label"]
@@ -315,9 +326,17 @@ def _as_stream(
     if isinstance(source, RankingDataset):
         return HeldRows(source)
     if isinstance(source, tuple) and len(source) == 3:
-        return _of_arrays(name, *source, options)
+        return _of_arrays(name, *source, options, first)
     if first is None and not isinstance(label, str | None):
-        return _of_arrays(name, source, label, names["qid"], options, names["docid"])
+        return _of_arrays(
+            name,
+            source,
+            label,
+            names["qid"],
+            options,
+            None,
+            names["docid"],
+        )
     if not is_frame(source):
         raise DataError(f"{name} must be {FORMS}; got {brief(type(source).__name__)}.")
     if is_dask(source):

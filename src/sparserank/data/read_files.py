@@ -16,12 +16,12 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.feature_logs import LogTable, log_names
 from sparserank.data.letor.reader import TextRows
 from sparserank.data.letor.side_files import side_weights, warn_of_others
-from sparserank.data.reading import Reading, no_such_file
+from sparserank.data.reading import Reading
 from sparserank.data.store.opening import StoreRows, is_store
 from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import open_table
 from sparserank.data.tables.reader import TableRows
-from sparserank.data.text_lines import unzipped
+from sparserank.data.text_lines import no_such_file, unzipped
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.files import StrPath
 from sparserank.requests.responses import Scored
@@ -136,7 +136,11 @@ def read_files(paths: StrPath | Sequence[StrPath], reading: Reading | None = Non
 
 
 def open_stream(
-    paths: Sequence[StrPath], reading: Reading, *, natural: bool = False, like: RankingDataset | None = None
+    paths: Sequence[StrPath],
+    reading: Reading,
+    *,
+    natural: bool = False,
+    like: RankingDataset | None = None,
 ) -> Stream:
     """The rows of files of one kind.
 
@@ -148,7 +152,7 @@ def open_stream(
     if reading.qrels is not None and kind != "log":
         raise ParameterError("qrels", f"applies to search responses; {paths[0]} is {kind}.")
     if kind == "store":
-        return StoreRows(paths, reading)
+        return StoreRows(paths, reading, like=like)
     if reading.dtype is None and not natural:
         reading = replace(reading, dtype=np.float32)
     stream: Stream
@@ -159,7 +163,8 @@ def open_stream(
         scored = None if known else Scored(reading.qrels if reading.labelled else None, reading.clauses)
         names = log_names(paths, reading.feature_columns, scored) if like is None else list(like.names)
         reading = replace(reading, feature_columns=names, label="label", qid="qid", docid=None)
-        stream = TableRows([LogTable(str(p), names, others=like is not None, scored=scored) for p in paths], reading)
+        logs = [LogTable(str(p), names, others=like is not None, scored=scored) for p in paths]
+        stream = TableRows(logs, reading, like=like)
     else:
         stream = TableRows([open_table(p, kind) for p in paths], reading, like=like)
     weighted = reading.labelled and not reading.featureless and reading.doc_weight is None

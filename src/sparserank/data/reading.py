@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sparserank.data.derived import Derived
-from sparserank.data.missing import MissingPolicy, taught
+from sparserank.data.missing import LEARNED, MEDIAN, MissingPolicy
 from sparserank.data.text_lines import read_names
-from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.errors import DataError, ParameterError
 from sparserank.files import StrPath
 from sparserank.options import check_given, option
 from sparserank.options.arguments import check_arguments
@@ -144,28 +146,36 @@ def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:
         ) from error
 
 
-def learned_from(reading: Reading, first: RankingDataset) -> Reading:
-    """The options for later data sets: nothing is learned from them, replacements are those of the first data set."""
-    names = first.names
-    values = first.fill_values
-    derived = first.derived or {}
-    return replace(
-        reading,
-        missing=taught(reading.policy, values, names, reading.index_base),
-        derived=derived,
-        flags=False,
-        also=(),
-    )
+def policy_of(reading: Reading, like: RankingDataset | None) -> tuple[MissingPolicy | None, np.ndarray | None]:
+    """(the replacement for missing values; (n_features,) those that were learned from the training data `like`, NaN
+    where there is none, or None). Nothing is learned from later data.
+
+    Raises
+        DataError   the training data were read without learning what is needed
+    """
+    policy = reading.policy
+    if like is None:
+        return policy, None
+    known = like.fill_values
+    if policy is None:
+        return None if known is None else MissingPolicy(MEDIAN, {}), known
+    if policy.learns:
+        rules = policy.rules(like.n_features, like.names, reading.index_base)
+        values = np.full(like.n_features, np.nan) if known is None else known
+        lacking = next(
+            (rule for rule, value in zip(rules, values, strict=True) if rule in LEARNED and value != value), None
+        )
+        if lacking is not None:
+            raise DataError(
+                f"missing={lacking!r} is learned from the training rows, but these data were read without this rule; "
+                "read them with the same policy, or give numbers."
+            )
+    return policy, known
 
 
 def choices() -> str:
     """The possible replacements for a missing value."""
     return f"choose a replacement: zero, min, median, query-min or a number ({option('missing', 'zero')})"
-
-
-def no_such_file(path: StrPath) -> DataFormatError:
-    place = str(path)
-    return DataFormatError(f"{brief(place) if chr(0) in place else place}: no such file; check the path.")
 
 
 def no_rows(place: str, expected: str = "") -> str:

@@ -114,7 +114,14 @@ class Entries:
     queries   {query id: number}; entries of other queries are only counted (n_other), as are those without a grade
     """
 
-    def __init__(self, layout: Layout, place: str, unit: str, queries: Mapping[str, int], documents: Ids) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        place: str,
+        unit: str,
+        queries: Mapping[str, int],
+        documents: Ids,
+    ) -> None:
         self.layout = layout
         self.place = place
         self.unit = unit
@@ -127,7 +134,14 @@ class Entries:
         self._rank = array("d")
         self.n_other = self.n_ungraded = 0
 
-    def add(self, at: int, qid: str, docno: str, value: float, rank: float = 0.0) -> None:
+    def add(
+        self,
+        at: int,
+        qid: str,
+        docno: str,
+        value: float,
+        rank: float = 0.0,
+    ) -> None:
         """Add the entry at line or row `at`."""
         if qid not in self.queries:
             self.n_other += 1
@@ -211,14 +225,22 @@ def run_of(source: Any, name: str, asked: Asked = USUAL) -> Run:
     query, _, _, score, rank = entries.columns()
     if rank.any():  # keep those of equal scores: a dictionary of all would be as large as the run
         order = np.lexsort((score, query))
-        equal = (np.diff(query[order]) == 0) & (np.diff(score[order]) <= ROUNDING * np.abs(score[order[1:]]))
+        rises = np.diff(score[order])
+        equal = (np.diff(query[order]) == 0) & (rises <= ROUNDING * np.abs(score[order[1:]]))
         keys = list(run)
         first = np.flatnonzero(equal)
-        run.ranks = {keys[i]: float(rank[i]) for i in order[np.union1d(first, first + 1)].tolist()}
+        tied = order[np.union1d(first, first + 1)]
+        run.ranks = {keys[i]: float(rank[i]) for i in tied.tolist()}
     return run
 
 
-def read_qrels(source: Any, *, label: str | None = None, qid: str | None = None, docid: str | None = None) -> Qrels:
+def read_qrels(
+    source: Any,
+    *,
+    label: str | None = None,
+    qid: str | None = None,
+    docid: str | None = None,
+) -> Qrels:
     r"""Read judgments.
 
     Parameters
@@ -275,7 +297,13 @@ def judgments_of(source: Any, asked: Asked, name: str = "the judgments") -> Qrel
 
 
 def read_entries(
-    source: Any, name: str, layout: Layout, queries: Mapping[str, int], documents: Ids, *, ranks: bool = True
+    source: Any,
+    name: str,
+    layout: Layout,
+    queries: Mapping[str, int],
+    documents: Ids,
+    *,
+    ranks: bool = True,
 ) -> Entries:
     """The entries of a run or of judgments; with ranks=False, ranks in TREC runs that are no numbers count as 0.
 
@@ -347,7 +375,13 @@ def kind_of_columns(names: Sequence[str]) -> str:
     return EITHER if grade is None else JUDGMENTS
 
 
-def _of_file(path: StrPath, layout: Layout, queries: Mapping[str, int], documents: Ids, ranks: bool) -> Entries:
+def _of_file(
+    path: StrPath,
+    layout: Layout,
+    queries: Mapping[str, int],
+    documents: Ids,
+    ranks: bool,
+) -> Entries:
     place = existing(path)
     if place.is_dir():
         raise DataFormatError(f"{path}: is a directory; name a {'run ' if layout.of_runs else ''}file.")
@@ -452,7 +486,12 @@ def _rated(content: Any) -> Iterator[Mapping]:
             yield from _rated(value)
 
 
-def _of_table(table: Table, layout: Layout, queries: Mapping[str, int], documents: Ids) -> Entries:
+def _of_table(
+    table: Table,
+    layout: Layout,
+    queries: Mapping[str, int],
+    documents: Ids,
+) -> Entries:
     names = table.schema.names
     asked = layout.asked
     if layout.of_runs:  # the names are those of judgments
@@ -479,7 +518,13 @@ def _of_table(table: Table, layout: Layout, queries: Mapping[str, int], document
     return entries
 
 
-def _column(table: Table, layout: Layout, usual: Sequence[str], parameter: str, given: str | None) -> str:
+def _column(
+    table: Table,
+    layout: Layout,
+    usual: Sequence[str],
+    parameter: str,
+    given: str | None,
+) -> str:
     """The column that is named, or else the one with the most telling of the usual names.
 
     Raises
@@ -500,7 +545,12 @@ def _column(table: Table, layout: Layout, usual: Sequence[str], parameter: str, 
     )
 
 
-def _numbers(batch: Any, column: str, entries: Entries, row: int) -> np.ndarray:
+def _numbers(
+    batch: Any,
+    column: str,
+    entries: Entries,
+    row: int,
+) -> np.ndarray:
     """(n,) the numbers of a column; NaN where a grade is missing."""
     from sparserank.arrow import pa
 

@@ -118,7 +118,12 @@ def _is_word(name: str) -> bool:
     return name.split() == [name] and not _SURROGATE.search(name)
 
 
-def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike, tag: str = "sparserank") -> None:
+def write_run(
+    data: RankingDataset,
+    scores: np.ndarray,
+    path: str | os.PathLike,
+    tag: str = "sparserank",
+) -> None:
     """Write scores as a TREC run, `qid Q0 docno rank score tag`.
 
     Parameters
@@ -221,5 +226,6 @@ def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:
     ids = _checked_ids(data)
     with atomic_write(path) as out:
         for i in range(data.n_docs):
-            label = data.relevance[i]
-            out.write(f"{data.qid[i]} 0 {ids[i]} {int(label) if label == int(label) else float(label)!r}\n")  # type: ignore[index]
+            label = float(data.relevance[i])
+            grade = int(label) if label == int(label) else label
+            out.write(f"{data.qid[i]} 0 {ids[i]} {grade!r}\n")  # type: ignore[index]

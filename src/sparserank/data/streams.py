@@ -68,7 +68,13 @@ def positions(file: int, block: int, n: int) -> np.ndarray:
     return np.column_stack([np.full(n, file), np.full(n, block), np.arange(n)])
 
 
-def block_of(data: RankingDataset, X: Any, first: int, file: int, block: int) -> RowBlock:
+def block_of(
+    data: RankingDataset,
+    X: Any,
+    first: int,
+    file: int,
+    block: int,
+) -> RowBlock:
     """The rows of a data set from `first` on, with the features X."""
     rows = slice(first, first + X.shape[0])
     qid = np.array(np.asarray(data.qid)[rows].tolist())
@@ -93,6 +99,7 @@ class Stream:
     index_base = 1  # number of the first feature, where users number them
     text_base: int | None = None  # number of the first feature in the text that rows come from; None: not from text
     policy: MissingPolicy | None = None  # replacement for missing values; None: they are refused
+    known: np.ndarray | None = None  # the replacements that were learned from other data, as in `policy_of`
     derived: Mapping[str, Derived] = MappingProxyType({})  # the features that are made from columns of tables
     kept: Mapping[str, bool] = MappingProxyType({})  # the columns of `RowBlock.kept`, and whether they are numbers
     booleans: Sequence[str] = ()  # the features that are boolean columns of tables
@@ -172,7 +179,9 @@ class Stream:
             n_given += len(block.label)
             if len(block.label) == 0:
                 continue
-            first = int(np.searchsorted(block.where[:, 2], start.row)) if tuple(block.where[0, :2]) == start[:2] else 0
+            first = 0
+            if tuple(block.where[0, :2]) == start[:2]:
+                first = int(np.searchsorted(block.where[:, 2], start.row))
             if first < len(block.label):
                 block = block.take(slice(first, None)) if first else block
                 yield block._replace(
@@ -187,10 +196,15 @@ class Stream:
         if self.policy is None:
             return None
         blocks, most = ([X], np.inf) if X is not None else ((block.X for block in self.blocks()), SAMPLE_VALUES)
-        names = self.known_names
-        base = self.index_base
         return learn_filling(
-            self.policy, blocks, self.n_features, self.dtype, names, index_base=base, sample_values=most
+            self.policy,
+            blocks,
+            self.n_features,
+            self.dtype,
+            self.known_names,
+            index_base=self.index_base,
+            sample_values=most,
+            known=self.known,
         )
 
     @property

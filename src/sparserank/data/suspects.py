@@ -94,7 +94,13 @@ def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str 
     return {column: found[column] for column in dict.fromkeys(columns) if found.get(column)}
 
 
-def suspect(column: str, reason: str, remedy: str = "drop", *, made: Derived | None = None) -> str:
+def suspect(
+    column: str,
+    reason: str,
+    remedy: str = "drop",
+    *,
+    made: Derived | None = None,
+) -> str:
     """The message about a column of a table; `reason` has a placeholder {remedy}. made: the feature of the column that
     is suspicious, if it is not the column itself."""
     part = "" if made is None else f" (the level {brief(made.level)})" if made.level else " (whether it is missing)"
@@ -143,7 +149,8 @@ def _functions_of_label(data: RankingDataset, sample: RankingDataset) -> Iterato
     columns = np.arange(sample.n_features)
     if sp.issparse(X):  # for each label, a column must store a value in all rows or none
         held = X.data != 0
-        at = np.repeat(of_row, np.diff(X.indptr))[held] * X.shape[1] + X.indices[held]
+        label_of = np.repeat(of_row, np.diff(X.indptr))
+        at = label_of[held] * X.shape[1] + X.indices[held]
         stored = np.bincount(at, minlength=len(labels) * X.shape[1]).reshape(len(labels), X.shape[1])
         all_or_none = (stored == 0) | (stored == np.bincount(of_row)[:, None])
         columns = np.flatnonzero(all_or_none.all(axis=0) & (stored > 0).any(axis=0))
@@ -220,10 +227,13 @@ def _pairs(sample: RankingDataset, most: int) -> tuple[np.ndarray, np.ndarray]:
     for lo, hi in zip(sample.query_ptr[:-1].tolist(), sample.query_ptr[1:].tolist(), strict=True):
         n = hi - lo
         if n * n <= 100 * each * each:
-            drawn = rng.permutation(np.argwhere(y[lo:hi, None] > y[lo:hi]))[:each]
+            own = y[lo:hi]
+            preferred = np.argwhere(own[:, None] > own)
+            drawn = rng.permutation(preferred)[:each]
         else:
             drawn = rng.integers(0, n, (100 * each, 2))
-            drawn = drawn[y[lo + drawn[:, 0]] > y[lo + drawn[:, 1]]][:each]
+            a, b = y[lo + drawn].T
+            drawn = drawn[a > b][:each]
         found.append(lo + drawn)
     pairs = np.concatenate(found)
     return pairs[:, 0], pairs[:, 1]

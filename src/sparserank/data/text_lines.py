@@ -8,6 +8,7 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from typing import Any
 
@@ -34,7 +35,7 @@ def text_lines(path: StrPath, expected: str, *, longest: int = MAX_LINE_BYTES) -
         DataFormatError   the file is unreadable, binary or not UTF-8, has a carriage return inside a line or a line
                           longer than `longest` bytes; the message names file and line
     """
-    try:
+    with readable(path, expected):
         blocks = line_blocks(path, BLOCK_BYTES, expected, longest)
         for number, line in enumerate((line for block in blocks for line in _lines(block)), start=1):
             line = line.rstrip(b"\r")
@@ -44,7 +45,19 @@ def text_lines(path: StrPath, expected: str, *, longest: int = MAX_LINE_BYTES) -
                 yield number, line.decode()
             except UnicodeDecodeError as error:
                 raise DataFormatError(f"{path}:{number}: is not UTF-8 text; save the file as UTF-8.") from error
-    except (EOFError, zlib.error) as error:
+
+
+def no_such_file(path: StrPath) -> DataFormatError:
+    place = str(path)
+    return DataFormatError(f"{brief(place) if chr(0) in place else place}: no such file; check the path.")
+
+
+@contextmanager
+def readable(path: StrPath, expected: str) -> Iterator[None]:
+    """Turn errors of a file that is read into a sentence."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataFormatError(f"{path}: cannot be read (damaged gzip file: {error}); expected {expected}.") from error
     except OSError as error:
         raise DataFormatError(f"{path}: cannot be read ({error.strerror or error}); expected {expected}.") from error
@@ -60,7 +73,12 @@ def unzipped(raw: BufferedReader) -> Any:
     return gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == GZIP else raw
 
 
-def line_blocks(path: StrPath, size: int, expected: str, longest: int = MAX_LINE_BYTES) -> Iterator[bytes]:
+def line_blocks(
+    path: StrPath,
+    size: int,
+    expected: str,
+    longest: int = MAX_LINE_BYTES,
+) -> Iterator[bytes]:
     """Blocks of whole lines, of about `size` bytes, without a byte-order mark; the last block is what follows the last
     LF.
 
@@ -108,7 +126,12 @@ def number_in(text: str) -> float:
         return math.nan
 
 
-def read_numbers(path: StrPath, what: str, wanted: str, accepts: Callable[[float], bool]) -> list[float]:
+def read_numbers(
+    path: StrPath,
+    what: str,
+    wanted: str,
+    accepts: Callable[[float], bool],
+) -> list[float]:
     """One finite number per line; `what` and `wanted` ('score', 'a finite number') are for messages.
 
     Raises

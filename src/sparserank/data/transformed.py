@@ -59,7 +59,9 @@ def changes_features(data: RankingDataset, transform: Transform) -> bool:
         columns = np.arange(first, first + X.shape[1])
         Y = transform.take(columns)(X)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            together, of_x, of_y = (within_queries(column_products, *of, ptr) for of in ((X, Y), (X, X), (Y, Y)))
+            together = within_queries(column_products, X, Y, ptr)
+            of_x = within_queries(column_products, X, X, ptr)
+            of_y = within_queries(column_products, Y, Y, ptr)
             correlation = together / np.sqrt(of_x * of_y)
         if (correlation < NEARLY_LINEAR).any():
             return True

@@ -53,7 +53,12 @@ def judgment_entries(path: StrPath) -> Iterator[tuple[int, list[str]]]:
         yield line, [fields[0], *fields[-2:]]
 
 
-def finite_number(path: StrPath, line: int, text: str, what: str = "") -> float:
+def finite_number(
+    path: StrPath,
+    line: int,
+    text: str,
+    what: str = "",
+) -> float:
     """The number in a field; `what`, such as ' as score', completes the message of a DataFormatError."""
     value = number_in(text)
     if not math.isfinite(value):

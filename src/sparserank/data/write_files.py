@@ -125,4 +125,6 @@ def _table(block: RowBlock, names: Sequence[str]) -> pa.Table:
     columns = {QID: qid, LABEL: pa.array(block.label), DOCUMENT: pa.array(docid, pa.string())}
     if block.weight is not None:
         columns[WEIGHT] = pa.array(block.weight)
-    return pa.table(columns | {name: pa.array(np.ascontiguousarray(block.X[:, j])) for j, name in enumerate(names)})
+    for j, name in enumerate(names):
+        columns[name] = pa.array(np.ascontiguousarray(block.X[:, j]))
+    return pa.table(columns)

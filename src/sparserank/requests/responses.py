@@ -75,7 +75,10 @@ class Scored:
 
 
 def tell(
-    hits: Mapping[str, Collection[str]], names: Collection[str], scored: Scored, left_out: Collection[str]
+    hits: Mapping[str, Collection[str]],
+    names: Collection[str],
+    scored: Scored,
+    left_out: Collection[str],
 ) -> None:
     """Warn of what the responses cannot show; left_out: queries without any judgment."""
     depth = statistics.median(map(len, hits.values()))
@@ -165,7 +168,12 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
         yield str(qid), (scored.judged or {}).get((str(qid), document), 0.0), document, values, own
 
 
-def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> dict[str, float]:
+def _values(
+    matched: dict[str, Any],
+    score: float,
+    where: str,
+    clauses: Any,
+) -> dict[str, float]:
     """The features of a hit: those of its clauses, and the rest of its score."""
     out = {}
     total = 0.0

@@ -63,7 +63,8 @@ class JudgedRuns:
         """{retriever: fraction of its first k documents that are judged, averaged over its lists}."""
         n = len(self.documents)
         number = {q: i for i, q in enumerate(self.query_ids)}
-        judged = np.array([number[q] * n + self.documents[d] for q, d in self.qrels if q in number], dtype=np.int64)
+        pairs = [(number[q], self.documents[d]) for q, d in self.qrels if q in number]
+        judged = np.array([q * n + d for q, d in pairs], dtype=np.int64)
         out = {}
         for run in self.lists:
             top = run.cut(k)
@@ -74,7 +75,11 @@ class JudgedRuns:
 
 
 def read_judged_runs(
-    runs: Any, qrels: Judgments, depth: int | None, cutoff: int | None, asked: Asked = USUAL
+    runs: Any,
+    qrels: Judgments,
+    depth: int | None,
+    cutoff: int | None,
+    asked: Asked = USUAL,
 ) -> JudgedRuns:
     """Runs, as {name: source} or as a list of files, cut at `depth`; None: at `default_depth` of the metric's cutoff.
 
@@ -146,8 +151,17 @@ def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> J
         if ranks:
             lists.append(of_ranks(name, query[at], numbers[at], values))
         else:
-            lists.append(ordered(name, query[at], numbers[at], values, np.zeros(len(at)), docno[at]))
+            no_ranks = np.zeros(len(at))
+            lists.append(ordered(name, query[at], numbers[at], values, no_ranks, docno[at]))
     qrels = {(query_ids[q], d): float(r) for q, d, r in zip(query.tolist(), ids, data.relevance, strict=True)}
     if depth is None:
         depth = int(np.ceil(max(run.rank.max() for run in lists)))
-    return JudgedRuns(tuple(run.cut(depth) for run in lists), query_ids, documents, qrels, depth, True, ranks)
+    return JudgedRuns(
+        tuple(run.cut(depth) for run in lists),
+        query_ids,
+        documents,
+        qrels,
+        depth,
+        True,
+        ranks,
+    )

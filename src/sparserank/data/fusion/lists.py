@@ -163,7 +163,13 @@ class RetrieverLists:
 
 
 def read_lists(
-    source: Any, name: str, queries: Mapping[str, int], documents: Ids, *, least: int = 1, asked: Asked = USUAL
+    source: Any,
+    name: str,
+    queries: Mapping[str, int],
+    documents: Ids,
+    *,
+    least: int = 1,
+    asked: Asked = USUAL,
 ) -> RetrieverLists:
     """The lists of a run in any form that `read_run` accepts, for the queries in `queries` ({id: number}). Equal scores
     are ordered by the ranks in the source.
@@ -187,10 +193,24 @@ def read_lists(
             f"{MAX_SCORE:g} in absolute value."
         )
     ties = _ties(query, score, rank, document, documents)
-    return ordered(name, query, document, score, rank, ties, entries.n_other)
+    return ordered(
+        name,
+        query,
+        document,
+        score,
+        rank,
+        ties,
+        entries.n_other,
+    )
 
 
-def _ties(query: np.ndarray, score: np.ndarray, rank: np.ndarray, document: np.ndarray, documents: Ids) -> np.ndarray:
+def _ties(
+    query: np.ndarray,
+    score: np.ndarray,
+    rank: np.ndarray,
+    document: np.ndarray,
+    documents: Ids,
+) -> np.ndarray:
     """(n_entries,) order by document id among entries with equal scores and ranks; 0 for other entries."""
     order = np.lexsort((rank, score, query))
     equal = np.ones(max(len(order) - 1, 0), dtype=bool)
@@ -226,10 +246,25 @@ def ordered(
     contrary = np.unique(query[1:][falls])
     places = (np.arange(len(query)) - np.repeat(starts, np.diff(list_ptr)) + 1).astype(np.int32)
     small = document.astype(np.int32) if document.max() < 2**31 else document
-    return RetrieverLists(name, query[starts], list_ptr, small, score, places, bool(rank.any()), len(contrary), n_other)
+    return RetrieverLists(
+        name,
+        query[starts],
+        list_ptr,
+        small,
+        score,
+        places,
+        bool(rank.any()),
+        len(contrary),
+        n_other,
+    )
 
 
-def of_ranks(name: str, query: np.ndarray, document: np.ndarray, rank: np.ndarray) -> RetrieverLists:
+def of_ranks(
+    name: str,
+    query: np.ndarray,
+    document: np.ndarray,
+    rank: np.ndarray,
+) -> RetrieverLists:
     """Sort entries into lists by rank, with negated ranks as scores; equal ranks are ordered by document number."""
     lists = ordered(name, query, document, -rank, np.zeros(len(rank)), document)
     return replace(lists, rank=-lists.score)

@@ -92,7 +92,12 @@ def number(buf: np.ndarray, start: int, stop: int) -> tuple[float, int]:
 
 
 @kernel
-def _word(buf: np.ndarray, i: int, stop: int, start: int) -> int:
+def _word(
+    buf: np.ndarray,
+    i: int,
+    stop: int,
+    start: int,
+) -> int:
     """3 for nan and NULL (any case; NULL without a sign), 1 for inf and infinity (resolved with the slow numbers),
     else 2."""
     if _spells(buf, i, stop, _NAN) or (i == start and _spells(buf, i, stop, _NULL)):
@@ -101,7 +106,12 @@ def _word(buf: np.ndarray, i: int, stop: int, start: int) -> int:
 
 
 @kernel
-def _spells(buf: np.ndarray, start: int, stop: int, word: np.ndarray) -> bool:
+def _spells(
+    buf: np.ndarray,
+    start: int,
+    stop: int,
+    word: np.ndarray,
+) -> bool:
     """Whether buf[start:stop] is the word, in any case."""
     same = stop - start == len(word)
     for k in range(len(word)):

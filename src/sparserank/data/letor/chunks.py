@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,9 +18,8 @@ from sparserank.data.letor import _kernels as kernels
 from sparserank.data.letor.side_files import SideQueries, warn_of_unused, with_query_ids
 from sparserank.data.letor.writer import docid_in
 from sparserank.data.missing import HUGE
-from sparserank.data.reading import no_such_file
 from sparserank.data.streams import RowBlock
-from sparserank.data.text_lines import LINE_ENDS, LONE_RETURN, line_blocks
+from sparserank.data.text_lines import LINE_ENDS, LONE_RETURN, line_blocks, readable
 from sparserank.data.trec import what_else
 from sparserank.errors import DataFormatError, TooManyFeaturesError
 from sparserank.options import option
@@ -87,7 +84,11 @@ def stream_chunks(
 
 
 def _parsed(
-    texts: Iterator[bytes], path: str, index_base: int, n_features: int | None, n_threads: int
+    texts: Iterator[bytes],
+    path: str,
+    index_base: int,
+    n_features: int | None,
+    n_threads: int,
 ) -> Iterator[Chunk]:
     """Parse chunks with several threads, in order; only a few are in memory."""
     with ThreadPoolExecutor(n_threads) as pool:
@@ -124,23 +125,17 @@ def _with_ids(path: Path, queries: SideQueries | None, index_base: int) -> Itera
 
 def _line_blocks(path: Path) -> Iterator[bytes]:
     """Chunks of whole lines without byte-order mark; refuses anything but a readable text file."""
-    try:
-        yield from line_blocks(path, CHUNK_BYTES, "LETOR text, plain or gzip")
-    except FileNotFoundError as error:
-        raise no_such_file(path) from error
-    except PermissionError as error:
-        raise DataFormatError(f"{path}: cannot be read (permission denied).") from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataFormatError(
-            f"{path}: damaged or truncated gzip file ({error}); fetch or compress it again."
-        ) from error
-    except OSError as error:
-        raise DataFormatError(
-            f"{path}: cannot be read ({error.strerror or error}); check the path and the disk."
-        ) from error
+    expected = "LETOR text, plain or gzip"
+    with readable(path, expected):
+        yield from line_blocks(path, CHUNK_BYTES, expected)
 
 
-def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> Chunk:
+def _parse(
+    text: bytes,
+    path: str,
+    index_base: int,
+    n_features: int | None,
+) -> Chunk:
     lone_return = LONE_RETURN.search(text)
     if lone_return:  # an earlier line may be malformed too
         text = text[: text.rfind(b"\n", 0, lone_return.start()) + 1]
@@ -157,7 +152,20 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
     info = np.empty(kernels.N_INFO, dtype=np.int64)
     slow = np.empty((n_colons + rows, 3), dtype=np.int64)  # mostly untouched, so it takes little physical memory
     limit = -1 if n_features is None else n_features - 1
-    kernels.parse_lines(buf, index_base, limit, labels, row_ptr, indices, values, row_lines, runs, comments, slow, info)
+    kernels.parse_lines(
+        buf,
+        index_base,
+        limit,
+        labels,
+        row_ptr,
+        indices,
+        values,
+        row_lines,
+        runs,
+        comments,
+        slow,
+        info,
+    )
     n_rows = int(info[kernels.N_ROWS])
     n_values = int(info[kernels.N_VALUES])
     missing: tuple[int, str] | None = None
@@ -194,12 +202,29 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
     if odd is not None:
         sentence = f"query id is not UTF-8 text: {brief(ids[odd])}; save the file as UTF-8."
         problem = int(row_lines[runs[odd, 0]]), sentence, None
-    qid = np.repeat([qid.decode("utf-8", "replace") for qid in ids], np.diff(np.append(runs[:, 0], n_rows)))
+    lengths = np.diff(np.append(runs[:, 0], n_rows))
+    qid = np.repeat([qid.decode("utf-8", "replace") for qid in ids], lengths)
     comment, docid = _comments(text, comments[:n_rows])
-    found = RowBlock(X, labels[:n_rows], qid, docid, None, np.empty((n_rows, 0)), comment)
+    found = RowBlock(
+        X,
+        labels[:n_rows],
+        qid,
+        docid,
+        None,
+        np.empty((n_rows, 0)),
+        comment,
+    )
     max_line = int(info[kernels.MAX_LINE])
     n_lines = int(info[kernels.N_LINES])
-    return Chunk(path, found, row_lines[:n_rows], max_line, n_lines, missing, problem)
+    return Chunk(
+        path,
+        found,
+        row_lines[:n_rows],
+        max_line,
+        n_lines,
+        missing,
+        problem,
+    )
 
 
 def _is_utf8(text: bytes) -> bool:
@@ -233,7 +258,10 @@ def _token_remedy(token: bytes, index_base: int) -> str:
 
 
 def _problem(
-    text: bytes, info: np.ndarray, index_base: int, n_features: int | None
+    text: bytes,
+    info: np.ndarray,
+    index_base: int,
+    n_features: int | None,
 ) -> tuple[int, str, int | None] | None:
     """The error that stopped the parser, as in `Chunk.problem`."""
     status = int(info[kernels.STATUS])

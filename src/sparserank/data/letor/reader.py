@@ -13,7 +13,7 @@ from sparserank.data.letor.chunks import Chunk, stream_chunks
 from sparserank.data.letor.side_files import side_files
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MissingPolicy
-from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, too_large, unjudged_label
+from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, policy_of, too_large, unjudged_label
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError
 from sparserank.execution import available_cores
@@ -41,7 +41,7 @@ class TextRows(Stream):
         self._most = reading.n_features if like is None else like.n_features
         self._threads = reading.n_threads or min(available_cores(), 8)
         self._queries = side_files(self._paths)
-        self.policy = reading.policy
+        self.policy, self.known = policy_of(reading, like)
         self.unjudged = reading.unjudged
         self.places = [str(p) for p in self._paths]
         self.index_base = self.text_base = reading.index_base
@@ -151,7 +151,12 @@ class _Seen:
             self.where = chunk.place(chunk.max_line)
 
 
-def check_values(chunk: Chunk, policy: MissingPolicy | None, unjudged: str, dtype: np.dtype) -> None:
+def check_values(
+    chunk: Chunk,
+    policy: MissingPolicy | None,
+    unjudged: str,
+    dtype: np.dtype,
+) -> None:
     """Refuse values that the options do not allow; the message names file and line."""
     if chunk.missing is not None and policy is None:
         line, what = chunk.missing

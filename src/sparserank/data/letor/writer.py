@@ -63,7 +63,14 @@ def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: in
         out.writelines(letor_lines(data.X, data.relevance, data.qid, data.docid, data.comment, base))
 
 
-def letor_lines(X: Any, relevance: np.ndarray, qid: Any, docid: Any, comment: Any, index_base: int) -> Iterator[str]:
+def letor_lines(
+    X: Any,
+    relevance: np.ndarray,
+    qid: Any,
+    docid: Any,
+    comment: Any,
+    index_base: int,
+) -> Iterator[str]:
     """A line per row; docid and comment may be None.
 
     Raises

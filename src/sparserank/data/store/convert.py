@@ -11,10 +11,11 @@ from typing import Any
 
 from sparserank.data.letor.side_files import beside
 from sparserank.data.read_files import open_stream
-from sparserank.data.reading import Reading, learned_from, no_such_file, with_options
+from sparserank.data.reading import Reading, with_options
 from sparserank.data.store.manifest import MANIFEST, PROGRESS, VERSION, files_of, read_manifest
 from sparserank.data.store.opening import STAMPS, is_store, open_store
 from sparserank.data.store.writing import Conversion, Progress, progress_name
+from sparserank.data.text_lines import no_such_file
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution import SHARD_BYTES
 from sparserank.files import StrPath
@@ -105,8 +106,7 @@ def convert(
             open_store(folder.path)
             _drop_others(folder.path, known)
             return known
-        own = replace(reading if first is None else learned_from(reading, first), derived={})
-        stream = open_stream(paths, own, like=first)
+        stream = open_stream(paths, replace(reading, derived={}), like=first)
         work = Conversion(folder, plan, stream, progress)
         manifest = work.run()
         if _plan(paths, reading, shard_bytes) != {k: v for k, v in plan.items() if k != "like"}:

@@ -47,7 +47,8 @@ class StoredFeatures:
         self.identity = identity
         self.stamps = dict(stamps or {})
         self.sources = tuple(sources) if sources is not None else (None,) * len(self.parts)
-        self.starts = np.concatenate([[0], np.cumsum([p.shape[0] for p in self.parts])]).astype(np.int64)
+        sizes = [p.shape[0] for p in self.parts]
+        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.shape = (int(self.starts[-1]), int(self.parts[0].shape[1]))
         self.dtype = self.parts[0].dtype
         self.ndim = 2
@@ -67,7 +68,8 @@ class StoredFeatures:
         rows = np.arange(self.shape[0])[rows]  # slices, masks and negative numbers become rows
         held = _by_part(self.starts, rows)
         if len(held) <= 1:
-            out = self.parts[held[0][0]][held[0][2]] if held else self.parts[0][:0]
+            part, _, own = held[0] if held else (0, None, slice(0))
+            out = self.parts[part][own]
         elif self.is_sparse:
             below = sp.vstack([self.parts[p][own] for p, _, own in held], format="csr")
             out = below[np.argsort(np.concatenate([at for _, at, _ in held]))]

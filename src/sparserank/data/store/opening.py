@@ -24,7 +24,7 @@ from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.matrices import float_type, joined_rows, stored_values
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.query_ids import plain_ids
-from sparserank.data.reading import Reading, missing_value, too_large
+from sparserank.data.reading import Reading, missing_value, policy_of, too_large
 from sparserank.data.store.arrays import check_file, checksum, decoded, map_shard, texts_of
 from sparserank.data.store.features import Source, StoredFeatures, stamp_of
 from sparserank.data.store.manifest import (
@@ -76,10 +76,11 @@ def open_store(
     identity = manifest["identity"]
     sources = [Source(os.path.abspath(folder), k, identity) for k in range(len(parts))]
     X = StoredFeatures(parts, identity, sources, before)
+    ends = [shard["query_ptr"][1:] + lo for shard, lo in zip(shards, X.starts[:-1], strict=True)]
     return RankingDataset.of_groups(
         X,
         np.concatenate([shard["label"] for shard in shards]),
-        np.concatenate([[0], *(s["query_ptr"][1:] + lo for s, lo in zip(shards, X.starts[:-1], strict=True))]),
+        np.concatenate([[0], *ends]),
         query_ids,
         docid=texts_of(shards) if any("docid" in shard for shard in shards) else None,
         feature_names=manifest["feature_names"],
@@ -113,7 +114,10 @@ def _stamps_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_files(
-    folder: Path, manifest: Mapping[str, Any], verify: bool, progress: Callable[[int, int], None] | None
+    folder: Path,
+    manifest: Mapping[str, Any],
+    verify: bool,
+    progress: Callable[[int, int], None] | None,
 ) -> None:
     known = _stamps(folder)
     doubtful = []
@@ -160,10 +164,10 @@ def _stamps(folder: Path) -> dict[str, Any]:
 class StoreRows(Stream):
     """The rows of finished stores, in stored order."""
 
-    def __init__(self, paths: Sequence[StrPath], reading: Reading) -> None:
+    def __init__(self, paths: Sequence[StrPath], reading: Reading, *, like: RankingDataset | None = None) -> None:
         self._stores = open_stores(paths)
         self.places = [str(p) for p in paths]
-        self.policy = reading.policy
+        self.policy, self.known = policy_of(reading, like)
         first = self._stores[0]
         self.n_features = first.n_features
         self.sparse = first.is_sparse
@@ -189,7 +193,12 @@ class StoreRows(Stream):
                     yield block._replace(weight=np.ones(X.shape[0])) if weighted and block.weight is None else block
 
 
-def _mark_missing(X: Any, own: Any, place: str, policy: MissingPolicy | None) -> None:
+def _mark_missing(
+    X: Any,
+    own: Any,
+    place: str,
+    policy: MissingPolicy | None,
+) -> None:
     """Write NaN into `own`, a copy of the stored X in another dtype, where X has a missing value.
 
     Raises

@@ -43,7 +43,11 @@ class Conversion:
     """
 
     def __init__(
-        self, folder: WorkDirectory, plan: dict[str, Any], stream: Stream, progress: Progress | None = None
+        self,
+        folder: WorkDirectory,
+        plan: dict[str, Any],
+        stream: Stream,
+        progress: Progress | None = None,
     ) -> None:
         self.folder = folder
         self.plan = plan

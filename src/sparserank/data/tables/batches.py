@@ -17,7 +17,7 @@ from sparserank.arrow import pa
 from sparserank.data.derived import KnownLevels, objects_of, texts_of
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
-from sparserank.data.reading import no_such_file, too_large
+from sparserank.data.reading import too_large
 from sparserank.data.streams import RowBlock
 from sparserank.data.tables.frames import (
     collected,
@@ -30,7 +30,7 @@ from sparserank.data.tables.frames import (
 )
 from sparserank.data.tables.parquet_folders import columns_of, folder_of_tables, with_uneven
 from sparserank.data.tables.roles import Roles, is_number
-from sparserank.data.text_lines import unzipped
+from sparserank.data.text_lines import no_such_file, unzipped
 from sparserank.errors import DataError, DataFormatError, SparserankError, TableError
 from sparserank.options import option
 from sparserank.text import brief
@@ -55,7 +55,13 @@ class Table:
 
     error: type[SparserankError] = DataFormatError
 
-    def __init__(self, place: str, schema: pa.Schema, n_rows: int | None, queries: SideQueries | None = None) -> None:
+    def __init__(
+        self,
+        place: str,
+        schema: pa.Schema,
+        n_rows: int | None,
+        queries: SideQueries | None = None,
+    ) -> None:
         self.place = place
         self.schema = schema
         self.n_rows = n_rows
@@ -106,7 +112,14 @@ class Table:
             at += records.num_rows
         known.tell(self.place)
 
-    def _decoded(self, records: pa.RecordBatch, roles: Roles, dtype: np.dtype, at: int, known: KnownLevels) -> RowBlock:
+    def _decoded(
+        self,
+        records: pa.RecordBatch,
+        roles: Roles,
+        dtype: np.dtype,
+        at: int,
+        known: KnownLevels,
+    ) -> RowBlock:
         n = records.num_rows
         if roles.packed is not None:
             X = self._packed(records.column(roles.packed), roles.packed, dtype, at)
@@ -149,9 +162,23 @@ class Table:
                 continue
             self._into(values, column, name, at)
             kept[:, j] = np.where(is_missing(values), np.nan, values)
-        return RowBlock(X, label, qid, docid, weight, np.empty((n, 0)), kept=kept)
+        return RowBlock(
+            X,
+            label,
+            qid,
+            docid,
+            weight,
+            np.empty((n, 0)),
+            kept=kept,
+        )
 
-    def _into(self, out: np.ndarray, column: pa.Array, name: str, at: int) -> None:
+    def _into(
+        self,
+        out: np.ndarray,
+        column: pa.Array,
+        name: str,
+        at: int,
+    ) -> None:
         """out (n,) = the column, NaN for null."""
         values = column.to_numpy(zero_copy_only=False)
         if values.dtype.kind not in "biuf":
@@ -164,7 +191,13 @@ class Table:
                 place = f"{self.place}: row {at + bad[0]}, column {brief(name)}"
                 raise self.error(too_large(place, values[bad[0]], out.dtype))
 
-    def _packed(self, column: pa.Array, name: str, dtype: np.dtype, at: int) -> np.ndarray:
+    def _packed(
+        self,
+        column: pa.Array,
+        name: str,
+        dtype: np.dtype,
+        at: int,
+    ) -> np.ndarray:
         lengths = np.diff(column.offsets.to_numpy()) if hasattr(column, "offsets") else None
         if column.null_count:
             self._refuse(column.is_null().to_numpy(zero_copy_only=False), at, name, column, "a list of features")
@@ -204,7 +237,14 @@ class Table:
         ends = np.fromiter((i.endswith("\0") for i in ids.tolist()), dtype=bool, count=len(ids))
         self._refuse(ends, at, name, ids, "an id that does not end in a NUL character")
 
-    def _refuse(self, bad: np.ndarray, at: int, name: str, values: Any, expected: str) -> None:
+    def _refuse(
+        self,
+        bad: np.ndarray,
+        at: int,
+        name: str,
+        values: Any,
+        expected: str,
+    ) -> None:
         if bad.any():
             row = int(np.argmax(bad))
             found = None if values is None else values[row]

@@ -166,7 +166,12 @@ def _find_features(out: Proposal) -> None:
     out.features = tuple(features)
 
 
-def _unfit(c: Column, is_guess: bool, whole: bool, is_asked: bool) -> str:
+def _unfit(
+    c: Column,
+    is_guess: bool,
+    whole: bool,
+    is_asked: bool,
+) -> str:
     """Why a column should not be a feature; "" if it may be one.
 
     is_guess: nobody has named it; whole: every row was surveyed; is_asked: the user calls it a category."""

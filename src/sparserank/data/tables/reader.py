@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from sparserank.data.letor.side_files import continue_numbers, warn_of_unused
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MEDIAN, ZERO, MissingPolicy, holds_missing, is_missing
 from sparserank.data.query_ids import concatenated_ids, query_codes
-from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, unjudged_label
+from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, policy_of, unjudged_label
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.tables.roles import Roles, is_number, may_be_category, may_be_kept, roles_of
@@ -35,10 +36,14 @@ class TableRows(Stream):
     sparse = False
 
     def __init__(self, tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> None:
+        if like is not None and reading.derived is None:
+            reading = replace(reading, derived=like.derived or {})
         self._tables = list(tables)
         self._reading = reading
-        self.flags = reading.flags and reading.missing is None
-        self.policy = MissingPolicy(ZERO if reading.takes_zero else MEDIAN, {}) if self.flags else reading.policy
+        self.flags = reading.flags and reading.missing is None and like is None
+        self.policy, self.known = policy_of(reading, like)
+        if self.flags:
+            self.policy = MissingPolicy(ZERO if reading.takes_zero else MEDIAN, {})
         self.index_base = reading.index_base
         self.unjudged = reading.unjudged
         self.places = [t.place for t in tables]
@@ -64,7 +69,8 @@ class TableRows(Stream):
         self.derived = first.derived
         self.booleans = booleans_of(tables, first)
         self._keep(like)
-        self.also = [d for d in reading.also if d.level is None and d.source in first.features]
+        also = reading.also if like is None else ()
+        self.also = [d for d in also if d.level is None and d.source in first.features]
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
         self.feature_names = reading.names
         self._known = False
@@ -124,7 +130,7 @@ class TableRows(Stream):
             at = 0
             for records in table.record_batches(columns, BATCH_ROWS, roles.texts):
                 for name in coded:
-                    coded[name].append(self._texts(table, records, name).dictionary_encode())
+                    coded[name].append(self._texts(table, records, name))
                 end = at + records.num_rows
                 if roles.qid is not None:
                     queries.append(table.ids(records.column(roles.qid), roles.qid, at))
@@ -234,7 +240,13 @@ class TableRows(Stream):
         if at == 0:
             raise table.error(no_rows(table.place))
 
-    def _piece(self, batch: RowBlock, f: int, b: int, at: int) -> RowBlock:
+    def _piece(
+        self,
+        batch: RowBlock,
+        f: int,
+        b: int,
+        at: int,
+    ) -> RowBlock:
         table = self._tables[f]
         n = len(batch.X)
         set_missing(batch, table, self._roles[f], self.policy, at)
@@ -261,7 +273,13 @@ def booleans_of(tables: Sequence[Table], roles: Roles) -> list[str]:
     return [name for name in kept if all(pa.types.is_boolean(t.schema.field(name).type) for t in tables)]
 
 
-def set_missing(batch: RowBlock, table: Table, roles: Roles, policy: MissingPolicy | None, at: int) -> None:
+def set_missing(
+    batch: RowBlock,
+    table: Table,
+    roles: Roles,
+    policy: MissingPolicy | None,
+    at: int,
+) -> None:
     """Set missing values to NaN; without a policy, refuse the first one. The batch begins with row `at`."""
     if not holds_missing(batch.X):
         return

@@ -58,7 +58,13 @@ class Roles(NamedTuple):
         return self._replace(features=tuple(features), derived={**self.derived, **made}, categories=())
 
 
-def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = None, others: bool = False) -> Roles:
+def roles_of(
+    table: Table,
+    reading: Reading,
+    *,
+    wanted: Sequence[str] | None = None,
+    others: bool = False,
+) -> Roles:
     """Determine the roles of the columns of a table.
 
     Parameters
@@ -94,7 +100,15 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
         )
     word_of |= {} if docid is None else {docid: "document id"}
     ids = frozenset({columns["query id"], docid})
-    roles = Roles(label, columns["query id"], docid, columns["weight"], (), None, texts=ids)
+    roles = Roles(
+        label,
+        columns["query id"],
+        docid,
+        columns["weight"],
+        (),
+        None,
+        texts=ids,
+    )
     if reading.featureless:
         return roles
     # The columns that are features, and those of them that are categories.
@@ -130,7 +144,13 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
     return roles._replace(features=tuple(chosen), derived=made, categories=tuple(categories), texts=texts)
 
 
-def _named(table: Table, role: str, given: str | None, usual: Sequence[str], needed: bool) -> str | None:
+def _named(
+    table: Table,
+    role: str,
+    given: str | None,
+    usual: Sequence[str],
+    needed: bool,
+) -> str | None:
     """The column that is named for a role, else the first of the usual ones that exists; None if it is not needed."""
     names = table.schema.names
     found = next((name for name in usual if name in names), None) if given is None else given
@@ -143,7 +163,10 @@ def _named(table: Table, role: str, given: str | None, usual: Sequence[str], nee
 
 
 def _check_named_features(
-    table: Table, named: Sequence[str], word_of: Mapping[str, str], made: Mapping[str, Derived]
+    table: Table,
+    named: Sequence[str],
+    word_of: Mapping[str, str],
+    made: Mapping[str, Derived],
 ) -> None:
     """Refuse named features that do not exist, or that have another role."""
     for name in named:
@@ -175,7 +198,14 @@ def _categories(table: Table, reading: Reading, chosen: Sequence[str]) -> list[s
     return found
 
 
-def _check_match(table: Table, reading: Reading, chosen: Sequence[str], wanted: Sequence[str], *, others: bool) -> None:
+def _check_match(
+    table: Table,
+    reading: Reading,
+    chosen: Sequence[str],
+    wanted: Sequence[str],
+    *,
+    others: bool,
+) -> None:
     """Refuse features other than those of another table."""
     missing = next((name for name in wanted if name not in chosen), None)
     extra = sorted(set(chosen).difference(wanted))
@@ -194,7 +224,8 @@ def _check_match(table: Table, reading: Reading, chosen: Sequence[str], wanted: 
 
 def _holds(table: Table) -> str:
     names = table.schema.names
-    return f"it has {brief(', '.join(names[:SHOWN]) + (' ...' if len(names) > SHOWN else ''))}"
+    shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "")
+    return f"it has {brief(shown) if names else 'nothing'}"
 
 
 def _numeric(schema: pa.Schema, name: str) -> bool:

@@ -122,7 +122,9 @@ def survey(tables: Sequence[Table]) -> Survey:
                     chunks.append(records.column(name))
                 elif name not in table.schema.names:
                     chunks.append(pa.nulls(records.num_rows, kinds[name]))
-    columns = {name: Column(name, str(kind), n_rows, **_facts(held[name], kind)) for name, kind in kinds.items()}
+    columns = {}
+    for name, kind in kinds.items():
+        columns[name] = Column(name, str(kind), n_rows, **_facts(held[name], kind))
     return Survey(n_rows, columns, whole)
 
 

@@ -1,5 +1,5 @@
 """How values become columns: one column per feature, or the steps between bins of its values, which are learned
-without labels (docs/theory.md section 9)."""
+without labels (docs/theory.md section 9); and step functions of models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.bins.step_function import StepFunction
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import as_dense, by_columns, column, n_stored
 from sparserank.data.transformed import sample_rows
@@ -19,6 +18,46 @@ from sparserank.shards.steps import StepRows
 
 ROWS_AT_ONCE = 1 << 14
 MAX_SPARSE_BYTES = 2 << 30  # for the bins of sparse features, which are stored densely
+BEYOND = 0.25  # what plots show beyond the steps, relative to their range
+
+
+@dataclass(frozen=True, eq=False)
+class StepFunction:
+    """Step function with `values` (n + 1,): the first up to the first of the rising `edges` (n,), the last beyond the
+    last; a value equal to an edge is below it."""
+
+    edges: np.ndarray
+    values: np.ndarray
+
+    @property
+    def begins(self) -> np.ndarray:
+        """(n + 1,) where each value begins, from -inf on."""
+        return np.concatenate([[-np.inf], self.edges])
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        found: np.ndarray = self.values[np.searchsorted(self.edges, x, side="left")]
+        return found
+
+    def step_of(self, x: float) -> tuple[float | None, float | None]:
+        """(edge above which the step of a value begins, edge up to which it reaches); None where it has no end."""
+        i = int(np.searchsorted(self.edges, x, side="left"))
+        low = float(self.edges[i - 1]) if i else None
+        high = float(self.edges[i]) if i < len(self.edges) else None
+        return low, high
+
+    def times(self, factor: float) -> StepFunction:
+        return StepFunction(self.edges, self.values * factor)
+
+    def outline(self, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+        """The corners, for plots of values from low to high: two at each edge. Long tails are cut off, because they
+        would hide the steps."""
+        first = float(self.edges[0])
+        last = float(self.edges[-1])
+        beyond = BEYOND * (last - first) or abs(first) or high - low
+        begin = max(min(low, first), first - beyond)
+        end = min(max(high, last), last + beyond)
+        twice = np.repeat(self.edges, 2)
+        return np.concatenate([[begin], twice, [end]]), np.repeat(self.values, 2)
 
 
 @dataclass(frozen=True)
@@ -77,7 +116,8 @@ class Bins:
         _refuse_large_sparse(X)
         raw = as_rows(X)
         if not isinstance(raw, Rows):
-            return [self._rows(part, rows) for part, rows in zip(X.parts, raw, strict=True)]
+            pairs = zip(X.parts, raw, strict=True)
+            return [self._rows(part, rows) for part, rows in pairs]
         return self._rows(X, raw)
 
     def _rows(self, X: Any, raw: Rows) -> StepRows:
@@ -94,7 +134,8 @@ class Bins:
 def fit_bins(data: RankingDataset) -> Bins:
     """At most BINS bins of each feature, from about `transformed.SAMPLE_VALUES` values, without labels."""
     sample = by_columns(data.X[sample_rows(data)[0]])
-    return Bins(tuple(edges_of(column(sample, j).astype(np.float64)) for j in range(data.n_features)))
+    columns = (column(sample, j) for j in range(data.n_features))
+    return Bins(tuple(edges_of(values.astype(np.float64)) for values in columns))
 
 
 def edges_of(values: np.ndarray) -> np.ndarray:
@@ -117,15 +158,21 @@ def edges_of(values: np.ndarray) -> np.ndarray:
         frequent = counts * BINS > len(values)
         n_others = max(BINS - 2 * int(frequent.sum()), BINS // 2)
         others = np.cumsum(np.where(frequent, 0, counts))
-        cuts = np.searchsorted(others, others[-1] * np.arange(1, n_others) / n_others)
+        shares = others[-1] * np.arange(1, n_others) / n_others
+        cuts = np.searchsorted(others, shares)
         alone = np.flatnonzero(frequent)
         last = np.unique(np.concatenate([cuts, alone, alone - 1]))
-        last = last[(last >= 0) & (last < len(distinct) - 1)][: BINS - 1]
+        is_inside = (last >= 0) & (last < len(distinct) - 1)
+        last = last[is_inside][: BINS - 1]
     middle = 0.5 * highest[last] + 0.5 * distinct[last + 1]
     below = single[last]
     above = single[last + 1]
-    middle = np.where((below <= middle) & (middle < above), middle, 0.5 * below + 0.5 * above)
-    return np.where((below <= middle) & (middle < above), middle, below)
+    # Rounding may move an edge out of its gap: then half-way in single precision, else the lower value.
+    of_single = 0.5 * below + 0.5 * above
+    is_between = (below <= middle) & (middle < above)
+    middle = np.where(is_between, middle, of_single)
+    is_between = (below <= middle) & (middle < above)
+    return np.where(is_between, middle, below)
 
 
 def _refuse_large_sparse(X: Any) -> None:
