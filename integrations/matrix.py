@@ -17,7 +17,7 @@ import numpy as np
 
 import sparserank as sr
 from sparserank.bins import StepFunction
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.export import ENGINES
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.options.spelling import command_line

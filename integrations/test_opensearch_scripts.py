@@ -16,7 +16,7 @@ from tests.export import test_categories as categories
 from tests.export.test_export import REAL, real_model
 
 import sparserank as sr
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.datasets import make_curved_ranking, make_ranking
 from sparserank.shards.scaling import FeatureScaling
 

@@ -18,7 +18,7 @@ from tests.export.test_export import REAL, real_model
 from tests.support.models import steps_of
 
 import sparserank as sr
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.datasets import make_curved_ranking, make_ranking
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform

@@ -20,7 +20,7 @@ from test_sql_servers import COLUMNS, KINDS, RECORDED, ROWS, expected, model_of
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling

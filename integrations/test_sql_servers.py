@@ -21,7 +21,7 @@ from tests.support.models import rebuilt
 
 import sparserank as sr
 from sparserank.bins import StepFunction
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.export.fusion import export_fusion
 from sparserank.model.fusion import FusionFormula, FusionTerm
 from sparserank.model.ranking_model import RankingModel

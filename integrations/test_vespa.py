@@ -24,7 +24,7 @@ from tests.export.test_fusion_export import DEPTH, WEIGHTS, formula, made, ours
 from tests.support.exported_scores import rows_of
 
 import sparserank as sr
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.export.fusion import export_fusion
 from sparserank.shards.scaling import FeatureScaling
 

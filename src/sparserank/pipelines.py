@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError
 from sparserank.model.feature import Feature

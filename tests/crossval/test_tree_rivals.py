@@ -15,8 +15,8 @@ import pytest
 import sparserank as sr
 from sparserank.crossval import tree_rivals, trees
 from sparserank.crossval.tree_files import read_tree_file
+from sparserank.crossval.tree_rivals_on_folds import TreesOnFolds
 from sparserank.crossval.trees import TreeData, TreeSettings, fit_trees
-from sparserank.crossval.trees_on_folds import TreesOnFolds
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.datasets import make_ranking

@@ -9,10 +9,10 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
+from sparserank.data.categories import Derived
 from sparserank.data.combine import concatenate
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import FEATURES, ROWS, RankingDataset
-from sparserank.data.derived import Derived
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError
 from sparserank.losses import SquaredHinge

@@ -11,7 +11,7 @@ from integrations.matrix import ran
 
 import sparserank as sr
 from sparserank.bins import StepFunction
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.errors import DataError
 from sparserank.model import RankingModel
 from sparserank.shards.scaling import FeatureScaling

@@ -11,7 +11,7 @@ from integrations.matrix import ran
 
 import sparserank as sr
 from sparserank.bins import StepFunction, edges_of
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.errors import DataError, DataWarning, ModelFormatError, ParameterError
 from sparserank.options.selection import TREES
 from sparserank.paths import BoostedSteps

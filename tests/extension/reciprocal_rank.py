@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from sparserank.metrics.base import Metric
-from sparserank.metrics.ranking import RankedLists
+from sparserank.metrics.ordering import RankedLists
 
 
 @dataclass(frozen=True, repr=False)

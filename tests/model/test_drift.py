@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.errors import DataError
 from sparserank.model.training_record import FALSE_ALARMS, RISES, VALUES, _Sample, drift, with_training_record
 from tests.oracles import drift as oracle

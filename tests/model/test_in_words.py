@@ -9,7 +9,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.bins import StepFunction
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.model.in_words import EDGE, SMALL, in_words, parts_of
 from sparserank.model.training_record import with_training_record
 from sparserank.shards.scaling import FeatureScaling

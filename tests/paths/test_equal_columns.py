@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.errors import DataWarning
 from sparserank.paths.equal_columns import equal_columns
 from sparserank.paths.result import significant

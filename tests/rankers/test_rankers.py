@@ -31,7 +31,7 @@ from sklearn.preprocessing import (
 import sparserank as sr
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.metrics.ndcg import Ndcg
-from sparserank.metrics.ranking import RankedLists
+from sparserank.metrics.ordering import RankedLists
 from sparserank.model.ranking_model import RankingModel
 from sparserank.penalties import L1, MCP
 from sparserank.selection.fit import fit_model

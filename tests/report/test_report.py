@@ -21,9 +21,9 @@ from sparserank.cli.app import main
 from sparserank.crossval import substitutes as alike_module
 from sparserank.crossval.current_model import InUse
 from sparserank.crossval.substitutes import MIN_CORRELATION, redundant_features, within_query_correlations
+from sparserank.data.categories import Derived
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import Derived
 from sparserank.data.transformed import fit_transform, transformed
 from sparserank.datasets import make_curved_ranking
 from sparserank.errors import DataWarning

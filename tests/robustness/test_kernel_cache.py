@@ -111,7 +111,7 @@ import sparserank as sr
 from numba.core.dispatcher import Dispatcher
 from sparserank.execution import BlockExecutor
 from sparserank.metrics import parse_metric
-from sparserank.metrics.ranking import rank_lists
+from sparserank.metrics.ordering import rank_lists
 from sparserank.shards.moments import moment_sums
 from sparserank.shards.rows import read_only
 

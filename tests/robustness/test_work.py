@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sparserank.workdir.work import TimeLeft, Work
+from sparserank.workdir.time_left import TimeLeft
+from sparserank.workdir.work import Work
 
 
 class Shelf:

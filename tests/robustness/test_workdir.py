@@ -16,7 +16,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.crossval.cross_validation import CrossValidation
-from sparserank.crossval.trees_on_folds import TreesOnFolds
+from sparserank.crossval.tree_rivals_on_folds import TreesOnFolds
 from sparserank.errors import DataError, DataWarning, RunDirectoryError, TooManyFeaturesError
 from sparserank.workdir.directory import MARK, WorkDirectory
 from sparserank.workdir.pieces import PieceStore, WorkStore, name_of

@@ -14,7 +14,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.bins import StepFunction
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.errors import DataError, ModelFormatError, ParameterError
 from sparserank.model import RankingModel
 from sparserank.selection.diff import diff_of, side_of

@@ -13,8 +13,8 @@ import numpy as np
 
 from sparserank.crossval.choice import Choice
 from sparserank.crossval.rivals import Rivals
+from sparserank.data.categories import Derived
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import Derived
 from sparserank.data.matrices import column
 from sparserank.data.run_reader import EITHER, TABLE, holds, is_mapping, read_run, run_of
 from sparserank.data.runs import Run

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.crossval.feature_groups import COSTS, FeatureGroups, groups_of, groups_of_columns, positive_cost
-from sparserank.data.derived import Derived, sources_of
+from sparserank.data.categories import Derived, sources_of
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataFormatError, ParameterError
 from sparserank.number_checks import as_floats

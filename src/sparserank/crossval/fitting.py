@@ -25,7 +25,8 @@ from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import parse_call
 from sparserank.workdir.pieces import WorkStore, checked
 from sparserank.workdir.processes import kept_workers, run_pieces
-from sparserank.workdir.work import Progress, TimeLeft, Work
+from sparserank.workdir.time_left import TimeLeft
+from sparserank.workdir.work import Progress, Work
 
 # Paths in lockstep, or all those of one task: with more, their document orders cost more than shared reads of X save.
 MAX_TOGETHER = 12

@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.dataset import RankingDataset, checked_names
-from sparserank.data.derived import MIN_MISSING, Derived, already_called
-from sparserank.data.filling import Filling, missing_cells
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.filling import missing_cells
 from sparserank.data.matrices import below, stacked, stored_values
-from sparserank.data.missing import ZERO, holds_missing
+from sparserank.data.missing import holds_missing
+from sparserank.data.missing_flags import flagged
 from sparserank.data.query_ids import concatenated_ids, plain_ids, query_codes, run_starts
 from sparserank.data.reading import nothing_left
 from sparserank.data.streams import RowBlock, Stream, judged, one_below_the_other
-from sparserank.errors import DataError, DataWarning
-from sparserank.options import option
-from sparserank.text import brief, listed
+from sparserank.errors import DataWarning
+from sparserank.text import brief
 
 APART: dict[str, Any] = dict.fromkeys(("X", "qid", "where", "line"))  # X and qid are collected apart; nobody needs more
 
@@ -62,7 +61,7 @@ def collect(stream: Stream) -> RankingDataset:
         "derived": stream.derived or None,
     }
     if stream.flags and (filled is not None or stream.also):
-        per_feature |= _flagged(stream, rows.X, filling, filled)
+        per_feature |= flagged(stream, rows.X, filling, filled)
     return RankingDataset(
         relevance=rows.label,
         qid=rows.qid,
@@ -76,44 +75,6 @@ def collect(stream: Stream) -> RankingDataset:
         booleans=stream.booleans,
         **per_feature,
     )
-
-
-def _flagged(
-    stream: Stream,
-    X: np.ndarray,
-    filling: Filling | None,
-    filled: np.ndarray | None,
-) -> dict[str, Any]:
-    """The features of a data set, with replacements only for those that have missing values, and with a flag for each
-    that is missing in more than MIN_MISSING of the rows; warn of missing values."""
-    names = checked_names(stream.feature_names, X.shape[1], stream.text_base)
-    filled = np.zeros(X.shape, dtype=bool) if filled is None else filled
-    fill_values = np.nan if filling is None else filling.values
-    share = filled.mean(axis=0)
-    asked = np.isin(names, [d.source for d in stream.also])
-    often = np.flatnonzero((share > MIN_MISSING) | asked) if stream.feature_names else np.flatnonzero([])
-    flags = [Derived(names[j], None) for j in often.tolist()]
-    twice = next((f for f in flags if f.name in names), None)
-    if twice is not None:
-        raise DataError(already_called(stream.places[0], twice))
-    some = listed([names[j] for j in np.flatnonzero(share).tolist()])
-    values = "0, as the engine does" if stream.policy is not None and stream.policy.default == ZERO else "medians"
-    flagged = f"; features say where {listed([f.source for f in flags])} {'is' if len(flags) == 1 else 'are'} missing"
-    if share.any():
-        warnings.warn(
-            f"{stream.places[0]}: missing values of {some} become {values}{flagged if flags else ''} "
-            f"({option('missing')} overrides).",
-            DataWarning,
-            stacklevel=6,
-        )
-    flag = filled[:, often]
-    return {
-        "X": np.column_stack([X, flag.astype(X.dtype)]),
-        "feature_names": [*names, *(f.name for f in flags)],
-        "fill_values": np.append(np.where(share > 0, fill_values, np.nan), [np.nan] * len(flags)),
-        "filled": np.hstack([filled, np.zeros_like(flag)]),
-        "derived": {**stream.derived, **{f.name: f for f in flags}} or None,
-    }
 
 
 def _unless_empty(texts: np.ndarray | None) -> np.ndarray | None:

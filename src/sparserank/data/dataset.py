@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.derived import Derived, sources_of
+from sparserank.data.categories import Derived, sources_of
 from sparserank.data.filling import fill_known, missing_cells
 from sparserank.data.matrices import as_csr, columns_dense, with_nan
 from sparserank.data.missing import holds_missing, is_missing

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.data.missing import LEARNED, MEDIAN, MissingPolicy
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError, ParameterError

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparserank.data.categories import Derived
 from sparserank.data.dataset import RankingDataset, numbers
-from sparserank.data.derived import Derived
 from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
 from sparserank.data.letor.side_files import SideWeights
 from sparserank.data.matrices import joined_rows, widened

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.data.categories import Derived
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import Derived
 from sparserank.data.matrices import column, n_stored
 from sparserank.errors import DataWarning
 from sparserank.options import option

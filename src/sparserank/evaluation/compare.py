@@ -32,7 +32,7 @@ from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.comparison import Comparison
 from sparserank.files import StrPath
 from sparserank.metrics import Convention, Metric, parse_metrics
-from sparserank.metrics.ranking import RankedLists, in_order, rank_lists
+from sparserank.metrics.ordering import RankedLists, in_order, rank_lists
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import with_columns_of
 from sparserank.number_checks import as_floats

@@ -10,7 +10,7 @@ import numpy as np
 
 from sparserank.errors import ParameterError
 from sparserank.metrics.conventions import CONVENTIONS, Convention
-from sparserank.metrics.ranking import RankedLists, rank_lists
+from sparserank.metrics.ordering import RankedLists, rank_lists
 from sparserank.text import brief
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparserank.metrics.base import Metric
 from sparserank.metrics.conventions import exponential_gain
-from sparserank.metrics.ranking import RankedLists
+from sparserank.metrics.ordering import RankedLists
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,7 +9,7 @@ import numpy as np
 from sparserank.errors import ParameterError
 from sparserank.metrics._ranking_kernels import order_lists
 from sparserank.metrics.base import Metric
-from sparserank.metrics.ranking import RankedLists
+from sparserank.metrics.ordering import RankedLists
 
 
 def _ideal_gains(gains: np.ndarray, lists: RankedLists) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sparserank.bins import StepFunction
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.errors import DataError
 from sparserank.model.feature import Feature
 from sparserank.number_checks import as_real

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparserank.bins import StepFunction
-from sparserank.data.derived import Derived
+from sparserank.data.categories import Derived
 from sparserank.data.filling import fill_known
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import NONE, STEPS, Transform

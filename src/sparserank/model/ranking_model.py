@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from sparserank.bins import Bins, StepFunction
+from sparserank.data.categories import Derived, KnownLevels, sources_of, texts_in
 from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
-from sparserank.data.derived import Derived, KnownLevels, sources_of, texts_in
 from sparserank.data.matrices import NO_MATRIX, as_array, as_dense, csr_or_array
 from sparserank.data.missing import ERROR, holds_missing, is_missing
 from sparserank.data.query_ids import as_query_ids, group_rows

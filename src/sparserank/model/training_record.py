@@ -18,7 +18,7 @@ from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
 from sparserank.errors import DataError
 from sparserank.metrics.conventions import CONVENTIONS
-from sparserank.metrics.ranking import rank_lists
+from sparserank.metrics.ordering import rank_lists
 from sparserank.model.feature import Feature
 from sparserank.model.ranking_model import OF_MODEL, RankingModel
 from sparserank.model.table_columns import with_columns_of

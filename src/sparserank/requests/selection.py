@@ -22,7 +22,7 @@ from sparserank.data.runs import Qrels, Run, graded, pairs_of
 from sparserank.data.suspects import names_in
 from sparserank.errors import DataFormatError, DataWarning, ParameterError
 from sparserank.metrics import Metric
-from sparserank.metrics.ranking import rank_lists
+from sparserank.metrics.ordering import rank_lists
 from sparserank.model import RankingModel
 from sparserank.number_checks import rounded
 from sparserank.options import option

@@ -16,7 +16,7 @@ from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.rivals import Rival, Rivals
 from sparserank.crossval.tasks import FINAL
-from sparserank.crossval.trees_on_folds import TreesOnFolds
+from sparserank.crossval.tree_rivals_on_folds import TreesOnFolds
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import Comparison, compare_systems, mean_of
 from sparserank.lazy import cached_property

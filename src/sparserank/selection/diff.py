@@ -13,8 +13,8 @@ import numpy as np
 
 from sparserank.arrow import has_arrow, pa, pq
 from sparserank.bins import StepFunction
+from sparserank.data.categories import sources_of
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import sources_of
 from sparserank.data.missing import KEEP
 from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
@@ -22,7 +22,7 @@ from sparserank.errors import DataError
 from sparserank.evaluation import DEFAULT_METRICS, Comparison, compare_systems, mean_of
 from sparserank.files import read_regular
 from sparserank.metrics import parse_metrics
-from sparserank.metrics.ranking import rank_lists
+from sparserank.metrics.ordering import rank_lists
 from sparserank.model.fusion import is_fusion
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model

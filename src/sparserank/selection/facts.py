@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from sparserank.crossval.choice import Candidate, Choice
-from sparserank.data.derived import sources_of
+from sparserank.data.categories import sources_of
 from sparserank.metrics import Metric
 from sparserank.transforms import NONE
 

@@ -26,7 +26,7 @@ from sparserank.crossval.substitutes import RedundantFeatures, redundant_feature
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.crossval.teachers import TeachingTrees
 from sparserank.crossval.tree_rivals import TreeRivals
-from sparserank.crossval.trees_on_folds import TreesOnFolds
+from sparserank.crossval.tree_rivals_on_folds import TreesOnFolds
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians

@@ -27,8 +27,8 @@ from sparserank.crossval.tree_rivals import (
     is_file,
     rival_of_file,
 )
+from sparserank.crossval.tree_rivals_on_folds import TreesOnFolds
 from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_trees, usable_by_trees
-from sparserank.crossval.trees_on_folds import TreesOnFolds
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds

@@ -13,7 +13,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.runs import document_ids
 from sparserank.evaluation.comparison import SAME_ABSOLUTE
 from sparserank.metrics import Metric
-from sparserank.metrics.ranking import rank_documents
+from sparserank.metrics.ordering import rank_documents
 from sparserank.model.ranking_model import RankingModel
 
 MAX_QUERIES = 10  # losses, and wins, that are listed

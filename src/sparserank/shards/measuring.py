@@ -11,13 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.execution import BlockExecutor
-from sparserank.metrics.ranking import rank_lists
+from sparserank.metrics.ordering import rank_lists
 from sparserank.number_checks import clause_sums
 from sparserank.shards.rows import Rows, documents_of
 
 if TYPE_CHECKING:
     from sparserank.metrics import Convention, Metric
-    from sparserank.metrics.ranking import RankedLists
+    from sparserank.metrics.ordering import RankedLists
 
 DENSE_FROM = 0.1  # share of weights that are not 0 from which products with arrays are faster
 CHUNK_BYTES = 16 << 20  # of features and scores together

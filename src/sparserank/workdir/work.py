@@ -3,12 +3,12 @@ and reported with the time that is left."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, Generic, Protocol, TypeVar
 
 from sparserank.workdir.processes import run_pieces
+from sparserank.workdir.time_left import TimeLeft
 
 T = TypeVar("T")
 Progress = Callable[[int, int, str, float | None], None]  # pieces done, in all, the last one, seconds left or None
@@ -107,45 +107,3 @@ class Work(Generic[T]):
                     self._n_failed += 1
                     self._left.skip(self._kinds[name])
                     self.tell(what[name], self._left.seconds())
-
-
-class TimeLeft:
-    """Seconds until all pieces, and the work after them, are done, from the durations of finished pieces.
-
-    Kinds differ in duration by orders of magnitude. For kinds without a finished piece, the time of the others is
-    scaled by `efforts`: {kind: expected time of a piece, in any unit}; all alike by default. later: effort of the work
-    that follows the pieces, in the same unit.
-    """
-
-    def __init__(
-        self, kinds: Sequence[str], n_workers: int, efforts: Mapping[str, float] | None = None, later: float = 0.0
-    ) -> None:
-        self._unfinished, self._n_workers, self._later = Counter(kinds), n_workers, later
-        self._efforts = dict.fromkeys(kinds, 1.0) | dict(efforts or {})
-        self._took: dict[str, tuple[int, float]] = {}  # {kind: (number of finished pieces, their total seconds)}
-
-    def finished(self, kind: str, seconds: float) -> None:
-        """Record that a piece of this kind took so many seconds."""
-        n, total = self._took.get(kind, (0, 0.0))
-        self._took[kind] = n + 1, total + seconds
-        self.skip(kind)
-
-    def skip(self, kind: str, n: int = 1) -> None:
-        """Record that n pieces of this kind need no time."""
-        self._unfinished[kind] = max(self._unfinished[kind] - n, 0)
-
-    def drop(self, kind: str) -> None:
-        """Record that no piece of this kind is left."""
-        self._unfinished[kind] = 0
-
-    def seconds(self) -> float | None:
-        """The estimate; None if no piece is finished yet."""
-        if not self._took:
-            return None
-        effort = sum(n * self._efforts[kind] for kind, (n, _) in self._took.items())
-        unit = sum(total for _, total in self._took.values()) / effort
-        # Seconds of a piece of each kind.
-        known = {kind: total / n for kind, (n, total) in self._took.items()}
-        each = {kind: known.get(kind, self._efforts[kind] * unit) for kind in +self._unfinished}
-        together = sum(self._unfinished[kind] * seconds for kind, seconds in each.items())
-        return max(together / self._n_workers, *each.values(), 0.0) + self._later * unit / self._n_workers

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.derived import KnownLevels, objects_of, texts_of
+from sparserank.data.categories import KnownLevels, objects_of, texts_of
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
 from sparserank.data.reading import too_large

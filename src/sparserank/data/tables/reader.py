@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from sparserank.arrow import pa
+from sparserank.data.categories import MAX_DISTINCT, Derived, already_called, frequent_levels, holds_numbers, texts_of
 from sparserank.data.dataset import RankingDataset, checked_names
-from sparserank.data.derived import MAX_DISTINCT, Derived, already_called, frequent_levels, holds_numbers, texts_of
 from sparserank.data.letor.side_files import continue_numbers, warn_of_unused
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MEDIAN, ZERO, MissingPolicy, holds_missing, is_missing

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sparserank.data.derived import Derived, sources_of
+from sparserank.data.categories import Derived, sources_of
 from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError
 from sparserank.options import option

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import csv, pa, pc
-from sparserank.data.derived import MAX_DISTINCT, MAX_LEVELS, holds_numbers
+from sparserank.data.categories import MAX_DISTINCT, MAX_LEVELS, holds_numbers
 from sparserank.data.missing import HUGE
 from sparserank.data.tables.batches import Table
 from sparserank.data.tables.roles import is_number, may_be_category

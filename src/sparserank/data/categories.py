@@ -22,7 +22,6 @@ MIN_QUERIES = 20
 MAX_LEVELS = 30  # of a category; the others count as one, which has no feature
 MAX_DISTINCT = 0.5  # text with a larger share of distinct values is an id or a title
 MISSING = "NULL"  # a missing value, where levels are listed
-MIN_MISSING = 0.01  # a feature with a larger share of missing values has a flag
 
 
 @dataclass(frozen=True)
