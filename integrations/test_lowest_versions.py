@@ -65,6 +65,8 @@ def test_the_commands_work(place: Path) -> None:
     for to in ("sql", "python"):
         assert told(command, "export", "run", "--to", to, cwd=place)
     told(command, "export", "run", "--to", "onnx", "--out", "model.onnx", cwd=place)
+    lists = ("select", "train.txt", "--for-model", "lightgbm", "--size", "2", "--folds", "2", "--out", "lists")
+    assert "Keep " in told(command, *lists, cwd=place)
     assert "Keep " in told(
         command, "fuse", "a.run", "b.run", "--qrels", "qrels", *QUICK[4:], "--out", "fused", cwd=place
     )
