@@ -10,7 +10,7 @@ from pathlib import Path
 from sparserank import read
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, TooManyFeaturesError
-from sparserank.selection.inputs import check_overlap
+from sparserank.selection.inputs import check_queries
 from sparserank.shards.scaling import fit_scaling
 
 NAMES = {
@@ -140,13 +140,15 @@ def read_fold(files: FoldFiles, *, scaling: str = "none", missing: str | None = 
                 width = data[0].n_features
             break
         except TooManyFeaturesError as error:  # a later part names more features than train, where they are 0
-            width, wider = error.width, error
+            width = error.width
+            wider = error
         except DataError:
             if wider is not None:
                 raise wider from None  # a width that nothing can be read with is a mistyped index, which this names
             raise
     try:
-        check_overlap(dict(zip(("train", "validation", "test"), data, strict=True)), may_be_allowed=False)
+        ids = (part.query_ids.tolist() for part in data)
+        check_queries(dict(zip(("train", "validation", "test"), ids, strict=True)), may_be_allowed=False)
     except DataError as error:
         raise DataError(f"fold {files.number}: {error}") from error
     fitted = fit_scaling(data[0], scaling)

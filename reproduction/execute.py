@@ -137,7 +137,8 @@ def _present(
     from reproduction.written import to_markdown, write_csv, write_picture, write_text
     from sparserank.report.html import to_html
 
-    plan, results = experiment.plan, Results(experiment)
+    plan = experiment.plan
+    results = Results(experiment)
     pictures = importlib.util.find_spec("matplotlib") is not None
     first, files = more(results, pictures) if more else ([], {})
     sections = [*first, *summary_sections(results), *frontier_sections(results, pictures=pictures)]

@@ -17,7 +17,8 @@ def frontier_sections(results: Results, *, pictures: bool) -> list[Section]:
     """Test quality of every system with at most k features."""
     out = []
     for dataset in results.datasets:
-        tables, drawn = [], []
+        tables = []
+        drawn = []
         for metric in results.plan.choose_by:
             rows = frontier(results, dataset, metric)
             if not rows:

@@ -22,7 +22,9 @@ class Results:
     """The stored results of an experiment, by data set, system and fold."""
 
     def __init__(self, experiment: Experiment) -> None:
-        self.experiment, self.plan, self.store = experiment, experiment.plan, experiment.store
+        self.experiment = experiment
+        self.plan = experiment.plan
+        self.store = experiment.store
         self.rows: dict[tuple[str, str, int], list[Row]] = {}
         table = self.store.table(experiment.tasks, "candidates")
         for row in table.to_pylist():

@@ -43,7 +43,8 @@ def _all(inside: tuple[str, ...]) -> bool:
 @cache
 def _code() -> str:
     """Hash of the code that fits, chooses and tests: of the package, and of what is not only shown here."""
-    root, digest = Path(__file__).parents[1], hashlib.sha256(code_hash(_all).encode())
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256(code_hash(_all).encode())
     for file in [root / "datasets.py", root / "protocol/tasks.py", *sorted((root / "systems").glob("*.py"))]:
         digest.update(file.read_bytes())
     return digest.hexdigest()[:12]

@@ -36,7 +36,8 @@ def system_table(
     if not names:
         return []
     best = max(_references(names), key=lambda s: results.mean(dataset, s, by, by))
-    best_values, best_mean = results.values(dataset, best, by, by), results.mean(dataset, best, by, by)
+    best_values = results.values(dataset, best, by, by)
+    best_mean = results.mean(dataset, best, by, by)
     rows = []
     for s in names:
         values = results.values(dataset, s, by, by)
@@ -57,7 +58,8 @@ def system_table(
             "is_best": s == best,
             "decrease": 1.0 - results.mean(dataset, s, by, by) / best_mean if best_mean else float("nan"),
         }
-        a, b = np.concatenate(best_values), np.concatenate(values)
+        a = np.concatenate(best_values)
+        b = np.concatenate(values)
         if s != best:
             row["p_query"] = one_sided_t(a, b)
             row["p_fold"] = one_sided_t(

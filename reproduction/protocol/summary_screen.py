@@ -19,7 +19,8 @@ def summary_lines(results: Results) -> list[str | Table]:
     """The mean over folds of the metric of choice on the test queries, and of the number of features."""
     choices = [(d, by) for d in results.datasets for by in results.plan.choose_by]
     tables = {c: {r["system"]: r for r in system_table(results, *c)} for c in choices[:MAX_CHOICES]}
-    columns, found = ["system"], {}
+    columns = ["system"]
+    found = {}
     for (dataset, by), rows in tables.items():
         columns += [f"{dataset} {by}", "features"]
         best = max((r[by] for r in rows.values()), default=math.nan)

@@ -108,7 +108,8 @@ def _notes(results: Results, dataset: str, by: str, rows: list[dict[str, Any]]) 
 
 def fenchel_table(results: Results, dataset: str) -> Table:
     """For each radius: the folds where the published rule stops before the optimum, and the results of the optimum."""
-    rows, exact = _by_radius(results, dataset, "fenchel_rank"), _by_radius(results, dataset, "fenchel_exact")
+    rows = _by_radius(results, dataset, "fenchel_rank")
+    exact = _by_radius(results, dataset, "fenchel_exact")
     if results.folds(dataset, "fenchel_exact") != results.folds(dataset, "fenchel_rank"):
         exact = {}
     epsilon = float(results.plan.grid("fenchel_rank")["epsilon"][0])

@@ -108,7 +108,8 @@ class TaskRunner:
         chosen: list[tuple[int, str]],
         test: dict[int, list[np.ndarray]],
     ) -> pa.Table:
-        n, objective = len(candidates), fold.objective
+        n = len(candidates)
+        objective = fold.objective
         alpha = np.array([_number(c.info.get("alpha", c.params.get("alpha"))) for c in candidates])
         columns: dict[str, Any] = {
             "dataset": [task.dataset.name] * n,

@@ -36,15 +36,18 @@ class AgainstBest:
 def best_set(G: np.ndarray, b: np.ndarray, k: int, lam: float) -> tuple[float, tuple[int, ...]]:
     """(b_S^T (G_SS + lam I)^-1 b_S, S) of the set S of k features that maximises it, by branch and bound
     (theory.md section 5, The best set of k features); G (d, d): Gram of centred columns, b (d,): their moments."""
-    best, chosen = -np.inf, tuple[int, ...]()
-    A, waiting = G + lam * np.eye(len(b)), [(tuple[int, ...](), tuple(range(len(b))))]
+    best = -np.inf
+    chosen = tuple[int, ...]()
+    A = G + lam * np.eye(len(b))
+    waiting = [(tuple[int, ...](), tuple(range(len(b))))]
     while waiting:
         # A node stands for the sets that contain `kept` and leave out all but `kept` and `free`.
         kept, free = waiting.pop()
         at = np.array([*kept, *free])
         inverse = np.linalg.inv(A[np.ix_(at, at)])
         w = inverse @ b[at]
-        value, too_many = float(b[at] @ w), len(at) - k
+        value = float(b[at] @ w)
+        too_many = len(at) - k
         if too_many == 0:
             best, chosen = max((best, chosen), (value, tuple(sorted(at.tolist()))))
             continue
@@ -67,7 +70,9 @@ def best_set(G: np.ndarray, b: np.ndarray, k: int, lam: float) -> tuple[float, t
 
 def against_best(train: RankingDataset, chosen: Row) -> AgainstBest:
     """Compare a stored candidate of `greedy_rank_rls` with the best set on its training data."""
-    lam, features, data = float(chosen["params"]["lam"]), chosen["features"], centre(train)
+    lam = float(chosen["params"]["lam"])
+    features = chosen["features"]
+    data = centre(train)
     columns = np.flatnonzero(data.varying)
     X = data.X[:, columns]
     explains, found = best_set(X.T @ X, X.T @ data.y, len(features), lam)

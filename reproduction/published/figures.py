@@ -166,7 +166,8 @@ def by_size(results: Results, dataset: str, metric: str) -> str:
     for n, s in enumerate(("fsm_truncated", "fsmsvm", "gas_e")):
         folds = results.folds(dataset, s)
         largest = max((r["params"]["k"] for f in folds for r in results.rows[dataset, s, f]), default=0)
-        sizes, values = [], []
+        sizes = []
+        values = []
         for k in range(1, largest + 1):
             rows = [_at_size(results, dataset, s, f, k, metric) for f in folds]
             sizes.append(k)
@@ -211,7 +212,8 @@ def frontier_figure(results: Results, dataset: str, metric: str) -> str:
     named = drawn if len(drawn) <= len(SERIES) else [s for s in FRONTIER_HIGHLIGHT if s in drawn]
     for s in drawn:
         mine = [r for r in rows if r["system"] == s]
-        x, y = [r["k"] for r in mine], [r["mean"] for r in mine]
+        x = [r["k"] for r in mine]
+        y = [r["mean"] for r in mine]
         if s in named:
             n = named.index(s)
             axes.plot(

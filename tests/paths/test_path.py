@@ -196,7 +196,7 @@ def test_unsolved_points_of_folds_are_counted() -> None:
 
 
 def test_unsolved_points_of_half_samples_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparserank.crossval.folded_paths.FOLD_TOL", IMPOSSIBLE)
+    monkeypatch.setattr("sparserank.crossval.stability.FOLD_TOL", IMPOSSIBLE)
     with pytest.warns(ConvergenceWarning, match="on half-samples"):
         found = quick(penalties="l1", relaxed=False, half_samples=2)
     assert any("on half-samples" in n for n in found.notes)
