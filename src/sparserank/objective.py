@@ -111,8 +111,8 @@ class PairwiseObjective:
         n_queries = len(query_ptr) - 1
         expected = f"{n_docs} finite weights >= 0, one per document"
         of_docs = None if doc_weight is None else checked_weights("doc_weight", doc_weight, n_docs, expected)
-        given = np.ones(n_queries) if query_weight is None else query_weight
-        weight = checked_weights("query_weight", given, n_queries)
+        query_weights = np.ones(n_queries) if query_weight is None else query_weight
+        weight = checked_weights("query_weight", query_weights, n_queries)
         if client is None:
             shards: Shards = make_shards(shape.rows(X), relevance, query_ptr, of_pairs, of_docs, n_threads)
         else:
@@ -157,8 +157,8 @@ class PairwiseObjective:
         """f(w) and its gradient (n_features,), in one pass over X;
         with other query weights (n_queries,) if given."""
         if query_weight is not None:
-            given = checked_weights("query_weight", query_weight, self.shards.n_queries)
-            return self._reweighted(given).value_and_gradient(w)
+            weight = checked_weights("query_weight", query_weight, self.shards.n_queries)
+            return self._reweighted(weight).value_and_gradient(w)
         value, gradient, _ = self.evaluate(w)
         return value, gradient
 
@@ -187,18 +187,18 @@ class PairwiseObjective:
     def checked(self, w: Any) -> np.ndarray:
         """w as a new float64 array."""
         try:
-            own = np.array(w).astype(np.float64, casting="same_kind")
+            coef = np.array(w).astype(np.float64, casting="same_kind")
         except (TypeError, ValueError):
             raise DataError(f"w must contain real numbers, one coefficient per feature ({self.n_features}).") from None
-        if own.shape != (self.n_features,):
-            raise DataError(f"w must contain one coefficient per feature ({self.n_features}); got shape {own.shape}.")
-        return own
+        if coef.shape != (self.n_features,):
+            raise DataError(f"w must contain one coefficient per feature ({self.n_features}); got shape {coef.shape}.")
+        return coef
 
     def _finite(self, w: Any) -> np.ndarray:
-        own = self.checked(w)
-        if not np.isfinite(own).all():
+        coef = self.checked(w)
+        if not np.isfinite(coef).all():
             raise DataError("w must be finite; it contains NaN or infinity.")
-        return own
+        return coef
 
     def remember(self, w: np.ndarray, result: Evaluation) -> Evaluation:
         """Store an evaluation at w that was computed elsewhere."""
@@ -335,8 +335,8 @@ def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, 
     return relevance, query_ptr.astype(np.int64, copy=False)
 
 
-def _scales(given: Any, n: int) -> np.ndarray:
-    scales = usable_weights(given, n)
+def _scales(scale: Any, n: int) -> np.ndarray:
+    scales = usable_weights(scale, n)
     if scales is None or not scales.all():
         raise DataError(f"scale must contain {n} finite numbers > 0, one per feature.")
     return scales[None, :]

@@ -127,15 +127,15 @@ def _after(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list
     if step is None or isinstance(step, str):
         return [] if step == "drop" else columns
     if kind is Pipeline:
-        for own, inner in step.steps:
-            columns = _after(inputs, columns, f"{name}: {own}", inner)
+        for inner_name, inner in step.steps:
+            columns = _after(inputs, columns, f"{name}: {inner_name}", inner)
         return columns
     if kind is ColumnTransformer:
         if step.transformer_weights:
             raise DataError(f"step {brief(name)}: transformer_weights cannot be folded; scale the columns instead.")
         held = list(getattr(step, "feature_names_in_", range(step.n_features_in_)))
         parts = [(f"{name}: {n}", t, [columns[j] for j in _places(of, held)]) for n, t, of in step.transformers_]
-        return [column for n, t, own in parts for column in (_after(inputs, own, n, t) if own else [])]
+        return [column for n, t, part in parts for column in (_after(inputs, part, n, t) if part else [])]
     if isinstance(step, SelectorMixin) and kind.transform is SelectorMixin.transform:
         return [columns[j] for j in np.flatnonzero(step.get_support())]
     if kind is p.StandardScaler or kind is p.RobustScaler:
@@ -193,8 +193,8 @@ def _imputed(inputs: _Input, columns: list[_Column], name: str, step: Any) -> li
     try:
         statistics = np.asarray(step.statistics_, dtype=np.float64)
     except ValueError as error:
-        said = f"step {brief(name)}: SimpleImputer fills in text; let OneHotEncoder encode missing values."
-        raise DataError(said) from error
+        message = f"step {brief(name)}: SimpleImputer fills in text; let OneHotEncoder encode missing values."
+        raise DataError(message) from error
     missing = [] if step.indicator_ is None else step.indicator_.features_.tolist()
     flags = [_Column((inputs.made(columns[j].features[0], None),)) for j in missing]
     for column, value in zip(columns, statistics, strict=True):
@@ -212,13 +212,13 @@ def _levels(inputs: _Input, j: int, step: Any, k: int, name: str) -> list[_Colum
     if len(set(levels)) < len(levels):
         raise DataError(f"step {brief(name)}: two levels of {brief(inputs.names[j])} are the same as text.")
     frequent = {level: inputs.made(j, level) for level in levels if level not in infrequent}
-    out: dict[str | None, _Column] = {level: _Column((own,)) for level, own in frequent.items()}
+    out: dict[str | None, _Column] = {level: _Column((feature,)) for level, feature in frequent.items()}
     if infrequent and step.handle_unknown in ("infrequent_if_exist", "warn"):  # also levels that are not known
-        own = tuple(frequent.values()) or (inputs.made(j, levels[0]),)
-        out[None] = _Column(own, (-1.0 if frequent else 0.0,) * len(own), center=-1.0)
+        features = tuple(frequent.values()) or (inputs.made(j, levels[0]),)
+        out[None] = _Column(features, (-1.0 if frequent else 0.0,) * len(features), center=-1.0)
     elif infrequent:
-        own = tuple(inputs.made(j, level) for level in levels if level in infrequent)
-        out[None] = _Column(own, (1.0,) * len(own))
+        features = tuple(inputs.made(j, level) for level in levels if level in infrequent)
+        out[None] = _Column(features, (1.0,) * len(features))
     if step.drop_idx_ is not None and step.drop_idx_[k] is not None:
         gone = levels[step.drop_idx_[k]]
         del out[None if gone in infrequent else gone]
@@ -258,18 +258,18 @@ def _on_input(model: RankingModel, inputs: _Input, columns: Sequence[_Column]) -
     weight = np.zeros(len(inputs.names))
     constant = 0.0
     for f in model.features:
-        given = columns[f.index]
-        column = given.then(f.mean, f.scale)
-        own = f.coef / column.scale
+        source = columns[f.index]
+        column = source.then(f.mean, f.scale)
+        slope = f.coef / column.scale
         kind = LOG if column.is_log else f.transform
-        constant -= own * column.center
+        constant -= slope * column.center
         for j, sign in zip(column.features, column.signs, strict=True):
-            weight[j] += own * sign
+            weight[j] += slope * sign
             first = made.setdefault(j, Feature(j, inputs.names[j], 1.0, transform=kind))
             if (first.transform == LOG) != (kind == LOG):
                 raise DataError(f"the pipeline uses {brief(first.name)} with and without a logarithm.")
         if column.signs == (1.0,):
-            median = None if given.is_log or f.median is None else given.center + given.scale * f.median
+            median = None if source.is_log or f.median is None else source.center + source.scale * f.median
             scaled = f._replace(index=j, name=inputs.names[j], mean=column.center, scale=column.scale)
             made[j] = scaled._replace(transform=kind, median=median)
     features = [f._replace(coef=float(weight[j] * f.scale)) for j, f in made.items()]

@@ -61,10 +61,10 @@ def help_of_group(group: click.Group, context: click.Context) -> str:
 def _row(param: click.Parameter, *, short: bool = False) -> Row:
     """short: whether its help is only its first sentence"""
     names = [*param.opts, *param.secondary_opts]
-    said = getattr(param, "help", None) or ""
-    if short and (first := FIRST_SENTENCE.match(said)):
-        said = first[0]
-    text = Text(said)
+    help_text = getattr(param, "help", None) or ""
+    if short and (first := FIRST_SENTENCE.match(help_text)):
+        help_text = first[0]
+    text = Text(help_text)
     if default := getattr(param, "words", ""):
         text.append(f" [default: {default}]", style="dim")
     if param.required:
@@ -257,19 +257,19 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
     options = [p for p in context.command.params if isinstance(p, DeclaredOption)]
     arguments = {str(p.name): p.opts[0].upper() for p in context.command.params if isinstance(p, click.Argument)}
     flags = FLAGS | arguments | {str(o.name): o.opts[0] for o in options}
-    given = {}
+    set_by_user = {}
     for name, value in values.items():
         source = context.get_parameter_source(name)
         if source is not None and source is not click.core.ParameterSource.DEFAULT:
             plain = list(value) if isinstance(value, tuple) else value
-            given[name] = READ[name](plain) if name in READ else plain
+            set_by_user[name] = READ[name](plain) if name in READ else plain
     for option in options:
-        if option.kind in ("int", "float") and option.name in given:
-            check(option.opts[0], option.declared.kind, given[option.name])
-    with command_line(flags), answering(Answer(format or TEXT, bool(quiet), bool(verbose))) as own:
+        if option.kind in ("int", "float") and option.name in set_by_user:
+            check(option.opts[0], option.declared.kind, set_by_user[option.name])
+    with command_line(flags), answering(Answer(format or TEXT, bool(quiet), bool(verbose))) as command_answer:
         announce_compiling()
         try:
-            run(**given)
+            run(**set_by_user)
         except ParameterError as error:
             if error.owner:  # of a penalty or a metric that an option names
                 raise DataError(str(error)) from error
@@ -278,5 +278,5 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
             if verbose:
                 traceback.print_exc()
             raise
-    own.print()
-    context.exit(own.code)
+    command_answer.print()
+    context.exit(command_answer.code)

@@ -53,15 +53,15 @@ def run(*, out: Path = Path("demo-run"), random_state: int = 0, n_threads: int |
                 feature_names=names,
             )
     show_selection(result, str(out / "run"), LINES - 1, k=False)
-    found = set(result.model.support.tolist())
+    selected = set(result.model.support.tolist())
     true = set(problem.support.tolist())
 
     def names_of(features: set[int]) -> str:
         return ", ".join(data.names[j] for j in sorted(features)) or "none"
 
-    if found != true:
+    if selected != true:
         raise SparserankError(
             "the selected features are not exactly those from which the labels were generated: missed "
-            f"{names_of(true - found)}; also kept {names_of(found - true)}."
+            f"{names_of(true - selected)}; also kept {names_of(selected - true)}."
         )
     say(f"sparserank found exactly the {len(true)} features from which the labels were generated ({names_of(true)}).")

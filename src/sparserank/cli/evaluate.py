@@ -160,15 +160,15 @@ def _kind_of(path: Path) -> str:
 
     if path.is_dir():  # the directory of a selection stands for its chosen model
         return "model"
-    found = holds(path)
-    if found in (EITHER, TABLE):
+    content = holds(path)
+    if content in (EITHER, TABLE):
         return "run"
     expected = f"a model file, a run (lines '{RUN}', JSON, Parquet or CSV) or one score per line"
     for _, text in text_lines(path, expected):
         fields = text.split(maxsplit=5)
         if not fields or fields[0].startswith("#"):
             continue
-        if found == JUDGMENTS:
+        if content == JUDGMENTS:
             first = f"{brief(text)}, as in judgments, which {option('qrels')} takes"
             raise DataFormatError(f"{path}: expected {expected}; its first line is {first}.")
         if fields[0].startswith("{"):
@@ -223,20 +223,20 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
         columns = ["against the first, paired"]
     cells = []
     for r in shown:
-        own = [r["system"], compared.metrics[r["metric"]].title, figure(r["mean"]), interval(r["low"], r["high"])]
+        line = [r["system"], compared.metrics[r["metric"]].title, figure(r["mean"]), interval(r["low"], r["high"])]
         known = "difference" in r
         low = r.get("difference_low", 0.0)
         high = r.get("difference_high", 0.0)
         if everything:
             between = interval(low, high, signed) if known else ""
-            own += [signed(r.get("difference")), between, p_text(r.get("p_value")), p_text(r.get("p_holm"))]
+            line += [signed(r.get("difference")), between, p_text(r.get("p_value")), p_text(r.get("p_holm"))]
         elif known:
             proven = r["p_holm"] <= 1.0 - DEFAULT_CONFIDENCE
             base = r["mean"] - r["difference"]
-            own.append(relative(r["difference"], low, high, base, shown=proven, sign=signs[r["metric"]]))
+            line.append(relative(r["difference"], low, high, base, shown=proven, sign=signs[r["metric"]]))
         elif columns:
-            own.append("")
-        cells.append(own)
+            line.append("")
+        cells.append(line)
     table(
         head,
         ["system", "metric", "mean", "interval", *columns],

@@ -50,7 +50,7 @@ With a model and new data, it compares the columns that the model uses with thos
 
 def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False, **options: Any) -> None:
     """Options are those of `Reading`."""
-    from sparserank.cli.data_facts import facts_of, suspicious
+    from sparserank.cli.data_summary import summary_of, suspicious
     from sparserank.cli.inspect_tables import show_tables
     from sparserank.data.missing import KEEP
     from sparserank.data.read import verify_store
@@ -70,9 +70,9 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
         _request(first)
         return
     reading = reading_of(options, flags=True)
-    found = "" if others else holds(first)
-    if found and found != TABLE:  # the columns of a table are shown
-        _entries(first, found)
+    entry_kind = "" if others else holds(first)
+    if entry_kind and entry_kind != TABLE:  # the columns of a table are shown
+        _entries(first, entry_kind)
         return
     if not others and (is_model or first.suffix == ".json"):
         _model(first)
@@ -85,43 +85,43 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
         show_tables(files, kind, reading)
         return
     data = read_files(files, replace(reading, missing=KEEP) if reading.missing is None else reading)
-    facts, rows = facts_of(files, data, told=[*suspicious(data).values()])
-    _show_facts(" ".join(map(str, files)), facts, rows)
+    summary, rows = summary_of(files, data, suspicions=[*suspicious(data).values()])
+    _show_summary(" ".join(map(str, files)), summary, rows)
 
 
-def _entries(path: Path, found: str) -> None:
+def _entries(path: Path, kind: str) -> None:
     """Facts about a run or judgments."""
     import numpy as np
 
-    from sparserank.cli.data_facts import shown_value
+    from sparserank.cli.data_summary import shown_value
     from sparserank.data.run_reader import JUDGMENTS, read_qrels, read_run
     from sparserank.errors import DataFormatError
 
-    entries = read_qrels(path) if found == JUDGMENTS else read_run(path)
+    entries = read_qrels(path) if kind == JUDGMENTS else read_run(path)
     if not entries:
         raise DataFormatError(f"{path}: contains no entry.")
     values = np.array([*entries.values()])
     depths = np.array([*Counter(q for q, _ in entries).values()])
     grades, counts = np.unique(values, return_counts=True)
-    facts: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "file": str(path),
-        "kind": found,
+        "kind": kind,
         "queries": len(depths),
         "documents": len({d for _, d in entries}),
         "documents per query": f"{depths.min()} to {depths.max()}, median {np.median(depths):g}",
     }
-    if found == JUDGMENTS:
-        facts["grades"] = {f"{v:g}": int(c) for v, c in zip(grades, counts, strict=True)}
+    if kind == JUDGMENTS:
+        summary["grades"] = {f"{v:g}": int(c) for v, c in zip(grades, counts, strict=True)}
     else:
-        facts["scores"] = f"{values.min():g} to {values.max():g}"
-    _show_facts(f"{path}: {found}", facts, [[name, shown_value(facts[name])] for name in list(facts)[2:]])
+        summary["scores"] = f"{values.min():g} to {values.max():g}"
+    _show_summary(f"{path}: {kind}", summary, [[name, shown_value(summary[name])] for name in list(summary)[2:]])
 
 
-def _show_facts(title: str, facts: dict[str, Any], rows: list[list[str]]) -> None:
+def _show_summary(title: str, summary: dict[str, Any], rows: list[list[str]]) -> None:
     """Give the facts to programs, and print these rows of them."""
-    from sparserank.cli.data_facts import shown_value
+    from sparserank.cli.data_summary import shown_value
 
-    give(facts, [{"fact": name, "value": shown_value(value)} for name, value in facts.items()])
+    give(summary, [{"fact": name, "value": shown_value(value)} for name, value in summary.items()])
     table(title, ["", ""], rows)
 
 
@@ -136,7 +136,7 @@ def _model(path: Path) -> None:
         _formula(path, formula_of(model), model.metadata)
         return
     known = {**model.parameters, **model.metadata}
-    facts = " ".join(f"{key}={value}" for key, value in known.items() if key != VALUES)
+    settings = " ".join(f"{key}={value}" for key, value in known.items() if key != VALUES)
     content = model.to_json()
     give(content, [{name: f[name] for name in f if name != "steps"} for f in content["features"]])
     knows = any(f.missing is not None for f in model.features)
@@ -171,7 +171,7 @@ def _model(path: Path) -> None:
             ["feature", "lowest", "highest", "beyond: adds"],
             steps,
         )
-    say(facts)
+    say(settings)
 
 
 def _request(path: Path) -> None:
@@ -181,8 +181,8 @@ def _request(path: Path) -> None:
     from sparserank.strict_json import read_json
 
     body = read_json(path, EXPECTED)
-    named, said = proposed(body, str(path))
-    for sentence in said:
+    named, notes = proposed(body, str(path))
+    for sentence in notes:
         note(f"note: {sentence}")
     if named is not None:
         print(json_text(named), end="")
@@ -257,7 +257,7 @@ def _formula(path: Path, formula: FusionFormula, metadata: Mapping[str, Any]) ->
         ["retriever", "weight"],
         [[t.retriever, f"{t.weight:.6g}"] for t in formula.terms],
     )
-    facts = {"engine": formula.engine} | {key: metadata.get(key) for key in ("metric", "quality", "quality_from")}
-    if isinstance(facts["quality"], float):
-        facts["quality"] = figure(facts["quality"])
-    say("; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in facts.items() if value is not None))
+    details = {"engine": formula.engine} | {key: metadata.get(key) for key in ("metric", "quality", "quality_from")}
+    if isinstance(details["quality"], float):
+        details["quality"] = figure(details["quality"])
+    say("; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in details.items() if value is not None))

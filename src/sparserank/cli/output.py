@@ -44,12 +44,12 @@ class Answer:
     def print(self) -> None:
         """Print the document or the rows; nothing in text format, which is printed while the command runs."""
         if self.format == JSON:
-            found = self.document
-            if found is None:
-                found = {"sentences": self.sentences, "tables": self.tables}
+            document = self.document
+            if document is None:
+                document = {"sentences": self.sentences, "tables": self.tables}
             from sparserank.strict_json import plain
 
-            print(json.dumps(plain(found), indent=1, allow_nan=False))
+            print(json.dumps(plain(document), indent=1, allow_nan=False))
         elif self.format == MARKDOWN:
             alone = self.rows if self.rows and not self.sentences else None
             tables = self.tables or ([] if alone is None else [{"title": "Result", "rows": alone}])
@@ -70,11 +70,11 @@ _current: ContextVar[Answer] = ContextVar("answer")
 
 
 @contextmanager
-def answering(own: Answer) -> Iterator[Answer]:
+def answering(started: Answer) -> Iterator[Answer]:
     """A context in which this is the answer of the command that runs."""
-    before = _current.set(own)
+    before = _current.set(started)
     try:
-        yield own
+        yield started
     finally:
         _current.reset(before)
 

@@ -77,9 +77,9 @@ def _broken(heading: str, width: int) -> str:
     )
 
 
-def show_all(found: Sequence[str | Table]) -> None:
+def show_all(lines: Sequence[str | Table]) -> None:
     """Print lines and tables, of which a terminal shows a part, one below the other."""
-    for one in found:
+    for one in lines:
         if isinstance(one, Table):
             table(one.title, *one.on_screen())
             if one.note and answer().format == TEXT:
@@ -153,7 +153,7 @@ def duration(seconds: float) -> str:
 def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None], None]]:
     """Yield a callback (done, total, what, seconds left): a bar on a terminal, an occasional line elsewhere. With
     --verbose, it prints a line whenever a piece ends, but none for reports of pieces that are still running."""
-    own = answer()  # of this command, also where a thread of it reports
+    current = answer()  # of this command, also where a thread of it reports
     columns = [
         TextColumn("{task.description}"),
         BarColumn(),
@@ -164,7 +164,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
     ]
     bar = Progress(*columns, console=Console(stderr=True))
     task = bar.add_task(title, total=None, what="", left="")
-    has_bar = sys.stderr.isatty() and not own.quiet and not own.verbose
+    has_bar = sys.stderr.isatty() and not current.quiet and not current.verbose
     last = time.monotonic()
     ended = 0
     begun = False
@@ -172,7 +172,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
     def tell(text: str) -> None:
         if has_bar:
             bar.console.print(Text(visible(text)))
-        elif not own.quiet:
+        elif not current.quiet:
             _on_stderr(text)
 
     def report(done: int, total: int, what: str, left: float | None) -> None:
@@ -183,7 +183,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         if what.startswith(FIRST_LOOK):
             # The first look, unless the rest takes no longer than to read it.
             if left is None or left >= WORTH_A_LOOK_S:
-                since = f"after {duration(time.monotonic() - own.began)}: {what.removeprefix(FIRST_LOOK)}"
+                since = f"after {duration(time.monotonic() - current.began)}: {what.removeprefix(FIRST_LOOK)}"
                 tell(f"{since}: {ready} more" if ready else since)
             return
         if has_bar:
@@ -197,7 +197,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         begun = True
         one_more = done > ended
         ended = done
-        if not (own.verbose and one_more) and (left is None or now - last < QUIET_INTERVAL_S):
+        if not (current.verbose and one_more) and (left is None or now - last < QUIET_INTERVAL_S):
             return
         last = now
         tell(f"{title}: {done} of {total}{f', {ready} left' if ready else ''} ({what})")

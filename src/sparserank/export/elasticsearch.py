@@ -11,7 +11,7 @@ from sparserank.data.fusion.norms import L2, MINMAX, RRF
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.expression import shape
-from sparserank.export.fusion_engine import LARGEST_K, FusionEngine, as_json, equal_weights, own_query
+from sparserank.export.fusion_engine import LARGEST_K, FusionEngine, as_json, equal_weights, query_placeholder
 from sparserank.export.linear_weights import Names, definition_of, json_text, single_precision
 from sparserank.export.lucene import LUCENE
 from sparserank.export.terms import Sum
@@ -45,7 +45,7 @@ def elasticsearch(of: Sum, options: Options) -> Files:
         f"the plugin's model/linear has no link function; {option('offset')} keeps scores positive", "sigmoid"
     )
     names = Names(t.name for t in of.terms)
-    given = []
+    definitions = []
     derived = []
     weights = {}
     norms = {}
@@ -56,7 +56,7 @@ def elasticsearch(of: Sum, options: Options) -> Files:
             derived.append(_derived(weighed, shape(t, LUCENE, base)))
         if options.features is not None:
             definition = definition_of(options.features, t, "template", _of_field)
-            given.append({"params": [], "template_language": MUSTACHE, **definition, "name": base})
+            definitions.append({"params": [], "template_language": MUSTACHE, **definition, "name": base})
         weights[weighed] = t.coef if options.normalizers else t.slope
         norms[weighed] = {"standard": {"mean": t.mean, "standard_deviation": t.scale}}
     constant = _constant(of, options)
@@ -71,7 +71,7 @@ def elasticsearch(of: Sum, options: Options) -> Files:
         model["feature_normalizers"] = norms
     files: Files = {}
     if options.features is not None:
-        files["featureset.json"] = json_text({"featureset": {"features": [*given, *derived]}})
+        files["featureset.json"] = json_text({"featureset": {"features": [*definitions, *derived]}})
     elif derived:
         files["derived.json"] = json_text({"features": derived})
     return {**files, "model.json": json_text({"model": {"name": options.name, "model": model}})}
@@ -148,9 +148,9 @@ def elasticsearch_fusion(formula: FusionFormula, name: str) -> Files:
 def _retriever(term: FusionTerm, depth: int) -> dict[str, Any]:
     """A retriever with placeholders: of vectors if its name says so."""
     if not OF_VECTORS.search(term.retriever):
-        return {"standard": {"query": own_query(term)}}
-    found = {"k": depth, "num_candidates": max(depth, CANDIDATES)}
-    return {"knn": {"field": "REPLACE: the field of the vectors", "query_vector": own_query(term), **found}}
+        return {"standard": {"query": query_placeholder(term)}}
+    limits = {"k": depth, "num_candidates": max(depth, CANDIDATES)}
+    return {"knn": {"field": "REPLACE: the field of the vectors", "query_vector": query_placeholder(term), **limits}}
 
 
 FUSION = FusionEngine(
@@ -173,7 +173,7 @@ def opensearch_fusion(formula: FusionFormula, name: str) -> Files:
         "description": f"{name}: {', '.join(formula.retrievers)}, in this order",
         "phase_results_processors": [_processor(formula)],
     }
-    hybrid = {"pagination_depth": formula.depth, "queries": [own_query(term) for term in formula.terms]}
+    hybrid = {"pagination_depth": formula.depth, "queries": [query_placeholder(term) for term in formula.terms]}
     query = {"query": {"hybrid": hybrid}, "size": formula.depth}
     return {"pipeline.json": as_json(pipeline), "query.json": as_json(query)}
 

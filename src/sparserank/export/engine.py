@@ -124,8 +124,8 @@ class Engine:
 
         for term in of.terms if self.takes_zero else ():
             text = json.dumps((options.features or {}).get(term.name), default=str)
-            given = [] if term.missing is None or '"modifier' in text or '"factor' in text else MISSING.findall(text)
-            wrong = next((value for value in given if np.float32(value) != np.float32(term.missing)), None)
+            fills = [] if term.missing is None or '"modifier' in text or '"factor' in text else MISSING.findall(text)
+            wrong = next((value for value in fills if np.float32(value) != np.float32(term.missing)), None)
             if wrong is not None:
                 raise ParameterError(
                     "features",

@@ -58,10 +58,10 @@ class Dialect:
         raise NotImplementedError
 
     def boolean(self, x: str, yes: str, no: str, other: str | None) -> str:
-        """As `given`, of a feature that was a truth value in training."""
+        """As `where_known`, of a feature that was a truth value in training."""
         raise NotImplementedError
 
-    def given(self, x: str, value: str, other: str | None) -> str:
+    def where_known(self, x: str, value: str, other: str | None) -> str:
         """The value if the feature x is not missing, else `other`; if that is None, NaN, as the square root of a
         negative number."""
         nothing = f"sqrt(-1 - {self.size}({x}))"
@@ -138,7 +138,7 @@ def _line(term: Feature, dialect: Dialect, features: Mapping[str, Any], booleans
         added = dialect.number(rise(term))
         none = dialect.number(0.0)
         if level is None:
-            return dialect.given(x, none, added)
+            return dialect.where_known(x, none, added)
         return dialect.case(dialect.equals(x, level), added, none)
     first = 0.0 if term.heights is None else float(term.heights.values[0])  # part of the constant
     x = _value(term.name, dialect, features)
@@ -149,8 +149,8 @@ def _line(term: Feature, dialect: Dialect, features: Mapping[str, Any], booleans
         return dialect.boolean(x, yes, no, filled)
     real = dialect.real(x)
     if term.heights is not None:
-        return dialect.given(x, _risen(term.heights, dialect, real), filled)
-    return dialect.given(x, f"{dialect.number(term.slope)} * {shape(term, dialect, real)}", filled)
+        return dialect.where_known(x, _risen(term.heights, dialect, real), filled)
+    return dialect.where_known(x, f"{dialect.number(term.slope)} * {shape(term, dialect, real)}", filled)
 
 
 def shape(term: Feature, dialect: Dialect, x: str) -> str:
@@ -180,14 +180,14 @@ def _chosen(dialect: Dialect, x: str, edges: list[float], values: list[float]) -
 def _value(name: str, dialect: Dialect, features: Mapping[str, Any]) -> str:
     if name not in features:
         return dialect.variable(name)
-    given = features[name]
-    if not isinstance(given, str) or not given.strip():
+    definition = features[name]
+    if not isinstance(definition, str) or not definition.strip():
         raise ParameterError(
             "features",
             f"The definition of {brief(name)} must be an expression of {dialect.engine}, as a string; got "
-            f"{brief(str(given))}.",
+            f"{brief(str(definition))}.",
         )
-    text = given.strip()
+    text = definition.strip()
     if not _is_one_expression(text, dialect.comments):
         raise ParameterError(
             "features",

@@ -23,7 +23,7 @@ def as_json(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def own_query(term: FusionTerm) -> dict[str, str]:
+def query_placeholder(term: FusionTerm) -> dict[str, str]:
     """The placeholder that users replace with the query of a retriever."""
     return {"REPLACE": f"the query of {term.retriever}"}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sparserank.data.fusion.norms import MINMAX, RRF
 from sparserank.export.engine import Files
-from sparserank.export.fusion_engine import FusionEngine, as_json, equal_weights, own_query
+from sparserank.export.fusion_engine import FusionEngine, as_json, equal_weights, query_placeholder
 from sparserank.export.python_code import IMPORTS, NORMS, norm_and_depth
 from sparserank.model.fusion import FusionFormula
 
@@ -48,7 +48,7 @@ RANX = FusionEngine("ranx", "ranx", ranx, norms=(MINMAX,))
 
 def qdrant(formula: FusionFormula, name: str) -> Files:
     """query.json for `POST /collections/NAME/points/query`, with a placeholder for each retriever's own query."""
-    prefetch = [{"query": own_query(term), "limit": formula.depth} for term in formula.terms]
+    prefetch = [{"query": query_placeholder(term), "limit": formula.depth} for term in formula.terms]
     rrf: dict[str, Any] = {"k": formula.norm.k + 1}
     if not equal_weights(formula):
         rrf["weights"] = [term.weight for term in formula.terms]

@@ -21,20 +21,20 @@ def definition_of(
 ) -> Mapping[str, Any]:
     """The definition of a feature; if none is given for one that is made from a column, that of the field and level."""
     name = term.name
-    given = features.get(term.name)
-    if term.derived is not None and given is None:
+    definition = features.get(term.name)
+    if term.derived is not None and definition is None:
         return made(_field(features, term), term.derived.level)
-    if not isinstance(given, Mapping) or needed not in given:
+    if not isinstance(definition, Mapping) or needed not in definition:
         what = "is missing" if name not in features else f"has no {needed!r}"
         raise ParameterError(
             "features",
             f"The definition of {brief(name)} {what}. Give an object with {needed!r} for every selected feature.",
         )
-    if needed == "class" and not isinstance(given[needed], str):
+    if needed == "class" and not isinstance(definition[needed], str):
         raise ParameterError(
-            "features", f"The class of {brief(name)} must be a string; got {brief(str(given[needed]))}."
+            "features", f"The class of {brief(name)} must be a string; got {brief(str(definition[needed]))}."
         )
-    return {key: value for key, value in given.items() if key != FIELD}
+    return {key: value for key, value in definition.items() if key != FIELD}
 
 
 def _field(features: Mapping[str, Any], term: Feature) -> str:
@@ -44,17 +44,17 @@ def _field(features: Mapping[str, Any], term: Feature) -> str:
     Raises
         ParameterError   the column is defined, but not by a field
     """
-    given = features.get(term.source, term.source)
-    if isinstance(given, Mapping):
-        params = given.get("params")
-        given = given.get(FIELD) or (params.get(FIELD) if isinstance(params, Mapping) else None)
-    if not isinstance(given, str):
+    field = features.get(term.source, term.source)
+    if isinstance(field, Mapping):
+        params = field.get("params")
+        field = field.get(FIELD) or (params.get(FIELD) if isinstance(params, Mapping) else None)
+    if not isinstance(field, str):
         raise ParameterError(
             "features",
             f'Feature {brief(term.name)} needs the field of {brief(term.source)}: add "{FIELD}" to its definition, or '
             f"define {brief(term.name)}.",
         )
-    return given
+    return field
 
 
 def single_precision(weights: Mapping[str, float], norms: Iterable[float] = ()) -> dict[str, float]:

@@ -65,8 +65,8 @@ def onnx(of: Sum, options: Options) -> Files:
         x = graph.add("Concat", *(t.name for t in of.terms), axis=1) if of.terms else ""
     score = _of_numbers(graph, x, of) if of.terms else graph.constant(np.zeros((1, 1)))
     for source in dict.fromkeys(t.source for t in made):
-        own = [t for t in made if t.source == source]
-        score = graph.add("Add", score, _of_column(graph, source, own, is_text=source in texts))
+        levels = [t for t in made if t.source == source]
+        score = graph.add("Add", score, _of_column(graph, source, levels, is_text=source in texts))
     score = graph.add("Add", score, np.array([whole.constant + options.offset]))
     graph.add("Sigmoid" if options.sigmoid else "Identity", score, name=SCORE)
     kinds = {name: TensorProto.STRING if name in texts else TensorProto.DOUBLE for name in inputs}
@@ -100,8 +100,8 @@ def _of_numbers(graph: _Graph, x: str, of: Sum) -> str:
         score = graph.add("Add", score, nothing)
     for k, term in enumerate(of.terms):
         if (steps := term.heights) is not None:
-            own = graph.add("Gather", x, np.array([k]), axis=1)
-            beyond = graph.add("Greater", own, steps.edges[None])
+            column = graph.add("Gather", x, np.array([k]), axis=1)
+            beyond = graph.add("Greater", column, steps.edges[None])
             score = graph.add("Add", score, _sum_where(graph, beyond, np.diff(steps.values)))
     return score
 
@@ -175,16 +175,16 @@ class _Graph:
     """Nodes and constants, with numbered names that differ from all `names`."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._own = "/"
-        while any(name.startswith(self._own) for name in names):
-            self._own += "/"
+        self._prefix = "/"
+        while any(name.startswith(self._prefix) for name in names):
+            self._prefix += "/"
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
     def constant(self, values: np.ndarray) -> str:
         from onnx import numpy_helper
 
-        name = f"{self._own}c{len(self.constants)}"
+        name = f"{self._prefix}c{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
         return name
 
@@ -192,6 +192,6 @@ class _Graph:
         from onnx import helper
 
         names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
-        output = name or f"{self._own}n{len(self.nodes)}"
+        output = name or f"{self._prefix}n{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, names, [output], **attributes))
         return output

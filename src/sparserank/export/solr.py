@@ -104,14 +104,14 @@ def functions(term: Feature, source: Source) -> list[tuple[str, float]]:
 
 def _number(name: str, value: Any) -> str:
     try:
-        found = float(value) if isinstance(value, str | Real) and not isinstance(value, bool) else math.nan
+        number = float(value) if isinstance(value, str | Real) and not isinstance(value, bool) else math.nan
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        number = math.nan
+    if not math.isfinite(number):
         raise ParameterError(
             "features", f"The defaultValue of {brief(name)} must be a number; got {brief(str(value))}."
         )
-    return "0" if found == 0 else repr(found)
+    return "0" if number == 0 else repr(number)
 
 
 def _text(name: str, value: Any, what: str) -> str:
@@ -140,7 +140,7 @@ def solr(of: Sum, options: Options) -> Files:
     weights: dict[str, float] = {}
     for t in of.terms:
         if t.kind == NONE:
-            definitions += given_definition(t, options)
+            definitions += definitions_for(t, options)
             entries.append({"name": t.name, **(_solr_norm(t) if options.normalizers else {})})
             weights[t.name] = t.coef if options.normalizers else t.slope
             continue
@@ -160,7 +160,7 @@ def solr(of: Sum, options: Options) -> Files:
     return {**files, "model.json": json_text(model)}
 
 
-def given_definition(term: Feature, options: Options) -> list[dict[str, Any]]:
+def definitions_for(term: Feature, options: Options) -> list[dict[str, Any]]:
     """The definition of a feature, if definitions are given."""
     if options.features is None:
         return []

@@ -79,10 +79,10 @@ def _quoted(name: str, quote: str, odd: str) -> str:
     return quoted
 
 
-def _one_column_each(of: Sum, given: Mapping[str, Any]) -> None:
+def _one_column_each(of: Sum, defined: Mapping[str, Any]) -> None:
     """Raise DataError for two features that SQLite and DuckDB would read from the same column."""
     first: dict[str, str] = {}
-    for name in (t.source for t in of.terms if t.name not in given and t.source not in given):
+    for name in (t.source for t in of.terms if t.name not in defined and t.source not in defined):
         other = first.setdefault(name.lower(), name)
         if other != name:
             raise DataError(
@@ -127,7 +127,7 @@ class _Sql(Dialect):
     def real(self, x: str) -> str:
         return f"CAST({x} AS DOUBLE PRECISION)"
 
-    def given(self, x: str, value: str, other: str | None) -> str:
+    def where_known(self, x: str, value: str, other: str | None) -> str:
         """The value if x is known. ClickHouse cannot cast NULL. NaN is larger than all numbers in DuckDB and
         PostgreSQL, so the last comparison would suffice, but DuckDB decides it by a Parquet file's minimum and maximum,
         which ignore NaN, unlike differences."""

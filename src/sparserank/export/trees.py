@@ -11,7 +11,7 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.linear_weights import Names, json_text
-from sparserank.export.solr import given_definition
+from sparserank.export.solr import definitions_for
 from sparserank.export.terms import Sum, shown
 from sparserank.model.feature import Feature
 
@@ -157,7 +157,7 @@ def solr_trees(of: Sum, options: Options) -> Files:
         "features": [{"name": t.name} for t in of.terms],
         "params": {"trees": trees},
     }
-    definitions = [d for t in of.terms for d in given_definition(t, options)]
+    definitions = [d for t in of.terms for d in definitions_for(t, options)]
     files: Files = {} if options.features is None else {"features.json": json_text(definitions)}
     return {**files, "model.json": json_text(model)}
 

@@ -31,19 +31,19 @@ class RelevanceLevels:
     table: np.ndarray
 
 
-def checked_table(given: Any) -> np.ndarray:
+def checked_table(value: Any) -> np.ndarray:
     """(K, K) float64 weights of pairs of grades.
 
     Raises
         DataError   the table is not numeric, not square, not finite or negative
     """
     try:
-        table = np.ascontiguousarray(as_floats(given))
+        table = np.ascontiguousarray(as_floats(value))
     except (TypeError, ValueError, OverflowError):
         table = np.empty(0)
     square = table.ndim == 2 and table.shape[0] == table.shape[1] > 0
     if not square or not np.isfinite(table).all() or (table < 0).any():
-        raise DataError(f"grade_pair_weights must be a square table of finite weights >= 0; got {brief(given)}.")
+        raise DataError(f"grade_pair_weights must be a square table of finite weights >= 0; got {brief(value)}.")
     return table
 
 

@@ -150,30 +150,30 @@ def fields_of(content: dict[str, Any]) -> dict[str, Any]:
         ValueError   as `checked`; or it has what its version does not support, or what is no longer supported
     """
     version = content["version"]
-    found = {}
+    values = {}
     for name, field in MODEL.items():
         if name in content or name not in DEFAULTS:
-            found[name] = part(content, name, field.kind)
+            values[name] = part(content, name, field.kind)
             if field.since > version:
                 raise ValueError(f"it has {name!r}, which version {version} does not support")
-    checked(MODEL, found)
-    names = found["feature_names_in"]
-    if found["n_features_in"] != len(names):
-        raise ValueError(f"n_features_in is {brief(found['n_features_in'])}, but there are {len(names)} names")
+    checked(MODEL, values)
+    names = values["feature_names_in"]
+    if values["n_features_in"] != len(names):
+        raise ValueError(f"n_features_in is {brief(values['n_features_in'])}, but there are {len(names)} names")
     derived = {}
     known = set(names)
-    for name, given in found.get("derived", {}).items():
-        if name not in known or not isinstance(given, dict):
-            raise ValueError(f"derived must have an object for names of features; got {brief(name)}: {brief(given)}")
-        level = None if given.get("level") is None else part(given, "level", TEXT)
-        derived[name] = Derived(part(given, "column", TEXT), level)
+    for name, entry in values.get("derived", {}).items():
+        if name not in known or not isinstance(entry, dict):
+            raise ValueError(f"derived must have an object for names of features; got {brief(name)}: {brief(entry)}")
+        level = None if entry.get("level") is None else part(entry, "level", TEXT)
+        derived[name] = Derived(part(entry, "column", TEXT), level)
     return {
-        "features": tuple(read(given, version) for given in found["features"]),
+        "features": tuple(read(entry, version) for entry in values["features"]),
         "feature_names": tuple(names),
-        "scaling": found["scaling"],
-        "parameters": found["parameters"],
-        "metadata": found["metadata"],
-        "index_base": found.get("index_base", 1),
+        "scaling": values["scaling"],
+        "parameters": values["parameters"],
+        "metadata": values["metadata"],
+        "index_base": values.get("index_base", 1),
         "derived": derived,
     }
 
@@ -199,24 +199,24 @@ def written(feature: Feature) -> dict[str, Any]:
     return _checked({name: values[name] for name in _together(told)})
 
 
-def read(given: Any, version: int) -> Feature:
+def read(entry: Any, version: int) -> Feature:
     """The feature of what a file of this version has for it.
 
     Raises
         ValueError   as `checked`; or it has what its version does not support, or what is no longer supported
     """
-    if not isinstance(given, dict):
-        raise ValueError(f"each of the features must be an object; got {brief(given)}")
-    name = brief(part(given, "name", TEXT))
-    if "curve" in given:
+    if not isinstance(entry, dict):
+        raise ValueError(f"each of the features must be an object; got {brief(entry)}")
+    name = brief(part(entry, "name", TEXT))
+    if "curve" in entry:
         raise ValueError(
             f"feature {name} has a curve, and models of curves were removed (sparserank 0.3.0 is the last with them)"
         )
-    fields = _together(given)
+    fields = _together(entry)
     early = next((key for key, field in fields.items() if field.since > version), None)
     if early is not None:
         raise ValueError(f"feature {name} has {early!r}, which version {version} does not support")
-    values = _checked({key: part(given, key, field.kind) for key, field in fields.items()})
+    values = _checked({key: part(entry, key, field.kind) for key, field in fields.items()})
     values |= {key: float(value) for key, value in values.items() if fields[key].kind == NUMBER}
     if "steps" in values:
         edges, heights = (np.array(values["steps"][key], dtype=np.float64) for key in ("edges", "values"))

@@ -124,11 +124,11 @@ class FusionFormula:
         DataError
             A retriever is missing, or a run cannot be read.
         """
-        found: dict[tuple[str, str], float] = {}
+        totals: dict[tuple[str, str], float] = {}
         for added in self.added(runs):
             for key, value in zip(added.keys, added.values, strict=True):
-                found[key] = found.get(key, 0.0) + value
-        fused = Run(found)
+                totals[key] = totals.get(key, 0.0) + value
+        fused = Run(totals)
         if self.longest is None:
             return fused
         return Run({(q, d): score for q, entries in ranked(fused).items() for d, score in entries[: self.longest]})
@@ -181,16 +181,16 @@ def formula_of(model: RankingModel) -> FusionFormula:
     Raises
         DataError   `fuse` did not make the model, or its file was changed
     """
-    facts = model.parameters.get(KEY)
-    if not isinstance(facts, Mapping):
+    stored = model.parameters.get(KEY)
+    if not isinstance(stored, Mapping):
         raise DataError("this model was not made by 'sparserank fuse'; it has no retrievers.")
     try:
         names = [f.name.rpartition(":") for f in model.features]
         (norm,) = {parse_norm(norm) for _, _, norm in names}
-        depth = facts["depth"]
-        engine = facts["engine"]
-        negative = facts.get(NEGATIVE, ())
-        merged = facts.get(MERGED, {})
+        depth = stored["depth"]
+        engine = stored["engine"]
+        negative = stored.get(NEGATIVE, ())
+        merged = stored.get(MERGED, {})
         if not (isinstance(depth, int) and depth >= 1 and (engine is None or isinstance(engine, str))):
             raise ValueError(f"depth {depth!r}, engine {engine!r}")
         with np.errstate(all="ignore"):
@@ -212,13 +212,13 @@ def is_fusion(model: RankingModel) -> bool:
     return isinstance(model.parameters.get(KEY), Mapping)
 
 
-def facts_of(
+def fusion_parameters(
     depth: int, engine: str | None, negative: Sequence[str] = (), merged: Mapping[str, float] | None = None
 ) -> dict[str, Any]:
     """The facts among the parameters of a model of `fuse`; negative, merged: as in `FusionTerm`, by retriever."""
-    facts: dict[str, Any] = {"depth": depth, "engine": engine}
+    parameters: dict[str, Any] = {"depth": depth, "engine": engine}
     if negative:
-        facts[NEGATIVE] = list(negative)
+        parameters[NEGATIVE] = list(negative)
     if kept := {name: share for name, share in (merged or {}).items() if share >= MIN_MERGED}:
-        facts[MERGED] = kept
-    return {KEY: facts}
+        parameters[MERGED] = kept
+    return {KEY: parameters}

@@ -51,12 +51,12 @@ def in_words(model: RankingModel) -> dict[str, str]:
     {'f1': 'A larger f1 raises a document.'}
     """
     check_arguments(in_words, locals())
-    said = {name: _of_source(model, name, model.sources[name]) for name in model.weights}
+    texts = {name: _of_source(model, name, model.sources[name]) for name in model.weights}
     lost = model.metadata.get(LOST)
-    if not isinstance(lost, dict) or lost.keys() != said.keys() or "metric" not in model.metadata:
-        return said
+    if not isinstance(lost, dict) or lost.keys() != texts.keys() or "metric" not in model.metadata:
+        return texts
     without = f"Without it: {visible(model.metadata['metric'])}"
-    return {name: f"{said[name]} {without} {percent(-lost[name])}." for name in sorted(said, key=lambda n: -lost[n])}
+    return {name: f"{texts[name]} {without} {percent(-lost[name])}." for name in sorted(texts, key=lambda n: -lost[n])}
 
 
 def _of_source(model: RankingModel, name: str, features: Sequence[Feature]) -> str:

@@ -100,13 +100,13 @@ class RankingModel:
             if not 0 <= f.index < len(names):
                 raise DataError(f"feature index {brief(f.index)} is outside 0..{len(names) - 1}, by the feature names.")
             if f.name != names[f.index]:
-                said = f"feature index {f.index} belongs to feature {brief(names[f.index])}, not to {brief(f.name)}"
-                raise DataError(f"{said}, by the feature names.")
+                problem = f"feature index {f.index} belongs to feature {brief(names[f.index])}, not to {brief(f.name)}"
+                raise DataError(f"{problem}, by the feature names.")
             if f.index in places:
                 raise DataError(f"feature {brief(f.name)} is listed twice.")
             if f.steps is not None and f.transform != NONE:
-                said = "has a transform and steps, which replace transforms; omit one"
-                raise DataError(f"feature {brief(f.name)} {said}.")
+                problem = "has a transform and steps, which replace transforms; omit one"
+                raise DataError(f"feature {brief(f.name)} {problem}.")
             places.add(f.index)
         features = sorted(f for f in self.features if f.coef != 0)
         if self.derived:
@@ -160,11 +160,11 @@ class RankingModel:
             An array does not have one number for each name.
         """
         check_arguments(RankingModel.from_arrays, locals(), parameters=LATER, metadata=LATER)
-        given: dict[str, Any] = {"coef": coef, "mean": scaling.center, "scale": scaling.scale}
-        given |= {"missing": fill_values, "median": medians}
+        per_feature: dict[str, Any] = {"coef": coef, "mean": scaling.center, "scale": scaling.scale}
+        per_feature |= {"missing": fill_values, "median": medians}
         if transform is not None:
-            given |= {"transform": transform.kinds, "constant": transform.constants}
-        arrays = {field: np.asarray(values) for field, values in given.items() if values is not None}
+            per_feature |= {"transform": transform.kinds, "constant": transform.constants}
+        arrays = {field: np.asarray(values) for field, values in per_feature.items() if values is not None}
         names = tuple(feature_names)
         if any(a.shape != (len(names),) for a in arrays.values()):
             shapes = ", ".join(str(a.shape) for a in arrays.values())
@@ -242,7 +242,7 @@ class RankingModel:
     def columns(self) -> dict[str, list[int]]:
         """{selected feature: [its number]}; features that are made from one column of a table are one, by the name of
         that column."""
-        return {name: [f.index for f in own] for name, own in self.sources.items()}
+        return {name: [f.index for f in members] for name, members in self.sources.items()}
 
     @property
     def weights(self) -> dict[str, float]:
@@ -253,7 +253,7 @@ class RankingModel:
             if first.derived is not None:
                 rises = [self.rise(f) for f in (first, *more)]
                 out[name] = rises[0] if not more else max(*rises, 0.0) - min(*rises, 0.0)
-        return dict(sorted(out.items(), key=lambda own: -abs(own[1])))
+        return dict(sorted(out.items(), key=lambda item: -abs(item[1])))
 
     def flag_of(self, feature: str) -> float | None:
         """What is added to the score where a number is missing, beside its replacement; None: nothing."""
@@ -394,10 +394,10 @@ class RankingModel:
         columns = self.selected_values(data)
         parts = self.contributions(data)
         out: dict[str, tuple[list[float | str], np.ndarray]] = {}
-        for name, own in self.sources.items():
-            places = np.searchsorted(self.support, [f.index for f in own])
+        for name, members in self.sources.items():
+            places = np.searchsorted(self.support, [f.index for f in members])
             values = np.full(len(columns), "other", dtype=object)
-            for f, column in zip(own, columns[:, places].T, strict=True):
+            for f, column in zip(members, columns[:, places].T, strict=True):
                 values = np.where(column > 0, f.level, values) if f.level else column.astype(object)
             out[name] = values.tolist(), parts[:, places].sum(axis=1)
         return out
@@ -432,8 +432,8 @@ class RankingModel:
             )
         if missing is not None:
             raise DataError(f"the data have no feature {brief(missing.name)}, which the model uses.")
-        own = [at[f.name] for f in self.features]
-        columns = as_array(as_dense(data.X[:, own]), dtype=np.float64, order="C")
+        positions = [at[f.name] for f in self.features]
+        columns = as_array(as_dense(data.X[:, positions]), dtype=np.float64, order="C")
         return self._shaping.filled(columns)
 
     def _selected(self, X: Any) -> np.ndarray:
@@ -455,8 +455,8 @@ class RankingModel:
         they are found by position if the model has no names, or the frame only numbers."""
         known = [name for name in column_names(X) if isinstance(name, str)]
         nameless = numbered(self.feature_names, self.index_base) or numbered([n for n in known if n != QID])
-        own = sources_of(self.derived, self.feature_names)
-        return bool(known) and not (set(known).isdisjoint(own) and nameless)
+        columns = sources_of(self.derived, self.feature_names)
+        return bool(known) and not (set(known).isdisjoint(columns) and nameless)
 
     def _named(self, frame: Any) -> np.ndarray:
         """The selected columns of a data frame, by name in any order; other columns are ignored."""
@@ -491,12 +491,12 @@ class RankingModel:
         if holds_missing(columns):
             row, k = (int(i) for i in np.argwhere(is_missing(columns))[0])
             feature = self.features[k]
-            own = ""
+            remedy = ""
             if feature.median is not None:
-                own = f"use its training median {feature.median:g} with {option('missing', OF_MODEL)}, "
+                remedy = f"use its training median {feature.median:g} with {option('missing', OF_MODEL)}, "
             raise DataError(
                 f"row {_number_of(row, row_index)}: feature {brief(feature.name)} is {columns[row, k]}; "
-                f"{own}replace missing and infinite values with finite numbers, or train with "
+                f"{remedy}replace missing and infinite values with finite numbers, or train with "
                 f"{option('missing', 'median')}."
             )
         with np.errstate(all="ignore"):

@@ -45,7 +45,10 @@ def with_columns_of(reading: Reading, models: Sequence[RankingModel], source: An
     held |= {name for name, d in derived.items() if d.source in held}
     # Features named f1, f2, ... may also be matched by position, which requires all of them.
     selected = [[f.name for f in m.features] for m in models]
-    whole = [m.feature_names if numbered(m.feature_names) else own for m, own in zip(models, selected, strict=True)]
+    whole = [
+        m.feature_names if numbered(m.feature_names) else selected_names
+        for m, selected_names in zip(models, selected, strict=True)
+    ]
     used = list(dict.fromkeys(name for names in whole for name in names))
     if used and held.issuperset(used):
         return replace(reading, feature_columns=used)

@@ -79,9 +79,9 @@ def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -
     knows_missing = data.filled is not None or data.fill_values is None
     out = []
     for i, m in enumerate(models):
-        own = np.searchsorted(used, wholes[i].support)
-        table = _table(wholes[i], [sample[:, k] for k in own])
-        extremes = dict(zip((f.name for f in wholes[i].features), ends[own], strict=True))
+        positions = np.searchsorted(used, wholes[i].support)
+        table = _table(wholes[i], [sample[:, k] for k in positions])
+        extremes = dict(zip((f.name for f in wholes[i].features), ends[positions], strict=True))
         record = {name: _record(x, extremes.get(name, ()), lengths, knows_missing) for name, x in table.items()}
         low = {LOWEST: lowest[i]} if math.isfinite(lowest.get(i, math.nan)) else {}
         booleans = [name for name in data.booleans if name in table]
@@ -126,8 +126,8 @@ def _table(whole: RankingModel, features: Sequence[np.ndarray]) -> dict[str, np.
     values = dict(zip(whole.support.tolist(), features, strict=True))
     n_docs = len(features[0]) if features else 0
     out = {}
-    for name, own in whole.sources.items():
-        parts = {None if f.derived is None else f.derived.level or "": values[f.index] for f in own}
+    for name, members in whole.sources.items():
+        parts = {None if f.derived is None else f.derived.level or "": values[f.index] for f in members}
         number = parts.pop(None, None)
         flag = parts.pop("", None)
         x = np.full(n_docs, np.inf if parts else 0.0) if number is None else number.copy()
@@ -166,17 +166,17 @@ class _Sample:
         of_query = np.add.reduceat(counted, starts, dtype=np.float64)
         # One kind after the other: as numbers, all of them take eight times the memory.
         each = [np.add.reduceat(kind & counted, starts, dtype=np.float64) for kind in kinds.T]
-        found = np.column_stack(each)
+        per_query = np.column_stack(each)
         n = float(of_query.sum())
         n_queries = len(lengths)
-        shares = found.sum(axis=0) / max(n, 1.0)
+        shares = per_query.sum(axis=0) / max(n, 1.0)
         clumps = float(((of_query / max(n, 1.0)) ** 2).sum())
         # The variance of the shares, relative to that of independent values, is 1 + r (n clumps - 1).
         alone = float((shares * (1.0 - shares)).sum()) * n
-        spread = float(((found - np.outer(of_query, shares)) ** 2).sum()) * n_queries / max(n_queries - 1, 1)
+        spread = float(((per_query - np.outer(of_query, shares)) ** 2).sum()) * n_queries / max(n_queries - 1, 1)
         more = alone * (n * clumps - 1.0)  # 0: nothing is known of r
         correlation = min(max((spread - alone) / more, 0.0), 1.0) if more > SAME and n_queries > 1 else 1.0
-        return cls(shares.tolist(), n_queries, int(found.any(axis=1).sum()), n, clumps, correlation)
+        return cls(shares.tolist(), n_queries, int(per_query.any(axis=1).sum()), n, clumps, correlation)
 
     @classmethod
     def read(cls, known: Any) -> _Sample:
@@ -323,14 +323,14 @@ def drift(model: RankingModel, data: Any, *, qid: str | None = None) -> list[dic
     data = as_datasets({"data": data}, qid=qid, reading=reading)["data"]
     lengths = data.sizes
     filled = whole.selected_values(data)
-    as_given = replace(whole, features=tuple(f._replace(missing=None) for f in whole.features))
-    given = as_given.selected_values(data.unfilled())
+    unfilled_model = replace(whole, features=tuple(f._replace(missing=None) for f in whole.features))
+    unfilled = unfilled_model.selected_values(data.unfilled())
     parts = model.contributions(data)
     scores = parts.sum(axis=1)
     lists = data.relevance, data.query_ptr, CONVENTIONS["default"]
     top = rank_lists(scores, *lists).first(TOP)
     chance = FALSE_ALARMS / (len(RISES) * max(len(records), 1))
-    tables = _table(whole, [*filled.T]), _table(whole, [*np.where(is_missing(given), np.nan, given).T])
+    tables = _table(whole, [*filled.T]), _table(whole, [*np.where(is_missing(unfilled), np.nan, unfilled).T])
     rows = []
     for name in model.weights:
         before = records[name]

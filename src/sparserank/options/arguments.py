@@ -33,7 +33,7 @@ _WORDS |= {Mapping: "a mapping", dict: "a mapping", Callable: "a function", np.n
 _MANY = {str: "strings", os.PathLike: "paths", int: "integers", float: "numbers"}
 
 
-def check_arguments(function: Any, given: Mapping[str, Any], **ranges: Kind) -> None:
+def check_arguments(function: Any, arguments: Mapping[str, Any], **ranges: Kind) -> None:
     """Raise ParameterError for the first argument that is not of the type that its annotation names.
 
     Parameters
@@ -42,8 +42,8 @@ def check_arguments(function: Any, given: Mapping[str, Any], **ranges: Kind) -> 
         ranges     kinds that replace the annotations of some arguments
     """
     for name, kind in (_typed(function) | ranges).items():
-        if name in given:
-            problem = kind.problem(given[name])
+        if name in arguments:
+            problem = kind.problem(arguments[name])
             if problem:
                 raise ParameterError(name, problem)
 
@@ -118,8 +118,8 @@ def _typed(function: Any) -> dict[str, Kind]:
     if isinstance(function, type):
         return {name: Typed(hint) for name, hint in typing.get_type_hints(function).items()}
     annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
-    own = types.SimpleNamespace(__annotations__=annotations)
-    return {name: Typed(hint) for name, hint in typing.get_type_hints(own, function.__globals__).items()}
+    annotated = types.SimpleNamespace(__annotations__=annotations)
+    return {name: Typed(hint) for name, hint in typing.get_type_hints(annotated, function.__globals__).items()}
 
 
 def _fits(hint: Any, value: Any) -> bool:

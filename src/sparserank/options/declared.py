@@ -58,11 +58,11 @@ def options_of(declared: type) -> dict[str, Option]:
     return {name: replace(typed.__metadata__[0], name=name) for name, typed in declared.__annotations__.items()}
 
 
-def check_given(options: Mapping[str, Option], given: Mapping[str, Any], owner: str = "") -> None:
+def check_options(options: Mapping[str, Option], values: Mapping[str, Any], owner: str = "") -> None:
     """Raise ParameterError for the first option with an invalid value."""
     for name, option in options.items():
-        if name in given:
-            option.check(given[name], owner)
+        if name in values:
+            option.check(values[name], owner)
 
 
 FORMER = {  # names of options in version 0.2
@@ -90,30 +90,30 @@ ABSENT = {  # options that users ask for: what is said
 }
 
 
-def refuse_unknown(owner: str, known: Collection[str], given: Iterable[str], *, of: str = "") -> None:
+def refuse_unknown(owner: str, known: Collection[str], names: Iterable[str], *, of: str = "") -> None:
     """Raise ParameterError for the first name that is not known; of: the ranker that messages name."""
-    for name in given:
+    for name in names:
         if name not in known:
             close = difflib.get_close_matches(name, known, 1)
-            said = f"is not an option of {owner}; it takes {', '.join(known)}."
+            problem = f"is not an option of {owner}; it takes {', '.join(known)}."
             if name in ABSENT:
-                said = ABSENT[name]
+                problem = ABSENT[name]
             elif FORMER.get(name) in known:
-                said = f"is now called {FORMER[name]}."
+                problem = f"is now called {FORMER[name]}."
             elif close:
-                said = f"is not an option of {owner}; did you mean {close[0]}?"
-            raise ParameterError(name, said, owner=of)
+                problem = f"is not an option of {owner}; did you mean {close[0]}?"
+            raise ParameterError(name, problem, owner=of)
 
 
-def asked(owner: str, options: Mapping[str, Option], given: Options) -> Options:
+def asked(owner: str, options: Mapping[str, Option], passed: Options) -> Options:
     """All options of a call, typed as they were given; those that are not passed have their defaults.
 
     Raises
         ParameterError   for an unknown option, or for the first with an invalid value
     """
-    refuse_unknown(owner, options, given)
-    check_given(options, given)
-    values = {name: o.kind.plain(given[name]) if name in given else o.default for name, o in options.items()}
+    refuse_unknown(owner, options, passed)
+    check_options(options, passed)
+    values = {name: o.kind.plain(passed[name]) if name in passed else o.default for name, o in options.items()}
     return cast(Options, values)
 
 
@@ -133,6 +133,6 @@ def parse_option(name: str, parse: Callable[[Any], Value], value: Any, owner: st
     except DataError as error:
         if isinstance(error, ParameterError) and str(error).startswith(f"{name} ") and not owner:
             raise
-        said = str(error)
-        whole = name in said or said.startswith("unknown ")
-        raise ParameterError(name, f"cannot be parsed: {said}" if whole else said, owner=owner) from error
+        message = str(error)
+        whole = name in message or message.startswith("unknown ")
+        raise ParameterError(name, f"cannot be parsed: {message}" if whole else message, owner=owner) from error

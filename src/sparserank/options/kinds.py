@@ -163,7 +163,7 @@ class Parsed(Kind):
 
 
 @dataclass(frozen=True)
-class Given(Kind):
+class CheckedLater(Kind):
     """Values that are checked when they are used: files, arrays, mappings, functions. path: a string is a path."""
 
     command: str = ""

@@ -3,7 +3,7 @@
 # Options are part of annotations, so these are evaluated; types in quotes are for type checkers alone.
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from sparserank.options import Choice, Count, Given, Number, Option, Or, Parsed, options_of
+from sparserank.options import CheckedLater, Choice, Count, Number, Option, Or, Parsed, options_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +98,7 @@ class PathOptions(TypedDict, total=False):
     alphas: Annotated[
         "Sequence[float] | np.ndarray | None",
         Option(
-            Given(),
+            CheckedLater(),
             None,
             "Regularisation strengths > 0, used instead of n_alphas and alpha_min_ratio; sorted in decreasing order.",
             PANEL,

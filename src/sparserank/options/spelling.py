@@ -62,9 +62,9 @@ def option(name: str, value: Any = None) -> str:
 def rendered(text: str, flags: Mapping[str, str] | None) -> str:
     """A text with {name} and {name=value} replaced by options, for Python (flags None) or for the command line."""
 
-    def one(found: re.Match[str]) -> str:
-        name = found[1]
-        value = found[2]
+    def one(match: re.Match[str]) -> str:
+        name = match[1]
+        value = match[2]
         if flags is None:
             return name if value is None else f"{name}={value}"
         flag = flag_of(name, flags)

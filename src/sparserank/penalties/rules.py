@@ -67,20 +67,20 @@ class FeatureRules:
                 put(self, f.name, str(getattr(self, f.name)))  # the repr of a NumPy string cannot be parsed
         if not self.alpha >= 0:
             raise ParameterError("alpha", f"must be a finite number >= 0; got {self.alpha}.", owner=name)
-        for given in ("weights", "monotone", "feature_groups"):
-            if is_named(getattr(self, given)):  # a rule without features is no rule
-                put(self, given, checked_pairs(name, given, getattr(self, given)) or None)
-        for given in ("keep", "drop"):
-            if getattr(self, given) is None:
-                put(self, given, ())
-            listed = getattr(self, given)
+        for rule in ("weights", "monotone", "feature_groups"):
+            if is_named(getattr(self, rule)):  # a rule without features is no rule
+                put(self, rule, checked_pairs(name, rule, getattr(self, rule)) or None)
+        for rule in ("keep", "drop"):
+            if getattr(self, rule) is None:
+                put(self, rule, ())
+            listed = getattr(self, rule)
             if isinstance(listed, set | frozenset) or (isinstance(listed, np.ndarray) and listed.ndim):
-                put(self, given, tuple(np.array(list(listed)).tolist()))
-            if is_named(getattr(self, given)):
-                put(self, given, checked_features(name, given, getattr(self, given)))
-        for given in ("weights", "monotone"):
-            if getattr(self, given) is not None and not is_named(getattr(self, given)):
-                put(self, given, plain_numbers(name, given, getattr(self, given)))
+                put(self, rule, tuple(np.array(list(listed)).tolist()))
+            if is_named(getattr(self, rule)):
+                put(self, rule, checked_features(name, rule, getattr(self, rule)))
+        for rule in ("weights", "monotone"):
+            if getattr(self, rule) is not None and not is_named(getattr(self, rule)):
+                put(self, rule, plain_numbers(name, rule, getattr(self, rule)))
         if self.weights is not None and not all(b >= 0 for b in plain_values(self.weights)):
             raise ParameterError("weights", "must be >= 0 (0: always keep, inf: never use).", owner=name)
         if self.monotone is not None:
@@ -88,9 +88,9 @@ class FeatureRules:
                 raise ParameterError("monotone", "must be -1, 0 or 1.", owner=name)
             if not is_named(self.monotone):
                 put(self, "monotone", tuple(map(int, self.monotone)))
-        for given in ("keep", "drop", "feature_groups"):
-            if getattr(self, given) is not None and not is_named(getattr(self, given)):
-                put(self, given, feature_numbers(name, given, getattr(self, given)))
+        for rule in ("keep", "drop", "feature_groups"):
+            if getattr(self, rule) is not None and not is_named(getattr(self, rule)):
+                put(self, rule, feature_numbers(name, rule, getattr(self, rule)))
         self._check()
 
     def _check(self) -> None:
@@ -144,8 +144,12 @@ class FeatureRules:
     @property
     def label(self) -> str:
         """Short name with the shape parameters that differ from their defaults, e.g. 'mcp(gamma=2.0)'."""
-        own = [f for f in fields(self) if f.name not in FeatureRules.__dataclass_fields__ and f.default is not MISSING]
-        shown = [f"{f.name}={getattr(self, f.name)!r}" for f in own if f.repr and getattr(self, f.name) != f.default]
+        shape_fields = [
+            f for f in fields(self) if f.name not in FeatureRules.__dataclass_fields__ and f.default is not MISSING
+        ]
+        shown = [
+            f"{f.name}={getattr(self, f.name)!r}" for f in shape_fields if f.repr and getattr(self, f.name) != f.default
+        ]
         return self.name + (f"({', '.join(shown)})" if shown else "")
 
     @property

@@ -72,8 +72,8 @@ class SparseLTR(pt.Estimator):
         if isinstance(self.ranker, RankingModel):
             raise DataError("SparseLTR: a RankingModel only ranks; to fit, wrap a ranker such as SparseRankerCV().")
         if (res_va is None) != (qrels_va is None):
-            given, other = ("res_va", "qrels_va") if qrels_va is None else ("qrels_va", "res_va")
-            raise DataError(f"SparseLTR.fit: {given} needs {other}; pass both, or neither.")
+            passed, other = ("res_va", "qrels_va") if qrels_va is None else ("qrels_va", "res_va")
+            raise DataError(f"SparseLTR.fit: {passed} needs {other}; pass both, or neither.")
         X, y = self._examples(res_tr, qrels_tr, "res_tr", "qrels_tr")
         validation: dict[str, Any] = {}
         if res_va is not None:

@@ -69,9 +69,9 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     _takes_client = False  # whether it reads the data only as sums over shards
     _takes_doc_weight = False  # whether every pair of the ranker's loss can carry the weight of its preferred document
 
-    def __new__(cls, *_: Any, **given: Any) -> Self:
+    def __new__(cls, *_: Any, **parameters: Any) -> Self:
         """Refuse parameters that the constructor does not have in a sentence, with their present name."""
-        refuse_unknown(cls.__name__, cls._get_param_names(), given, of=cls.__name__)
+        refuse_unknown(cls.__name__, cls._get_param_names(), parameters, of=cls.__name__)
         return super().__new__(cls)
 
     def fit(
@@ -173,23 +173,23 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             del self.feature_names_in_
         return self._fit(TrainingSet(data, query_weight, client))
 
-    def _fit(self, given: TrainingSet) -> Self:
-        data = given.data
+    def _fit(self, training: TrainingSet) -> Self:
+        data = training.data
         self._index_base = first_index(data)
         self._derived = data.derived or {}
         self._groups = groups_of_columns(data.names, data.sources) if self._derived else None
         ready = self._prepared(data)
-        if given.client is not None:
+        if training.client is not None:
             if not self._takes_client:
                 raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
-            ready = placed(given.client, ready)
+            ready = placed(training.client, ready)
         for old in ("transform_", "shaped_coef_", "steps_", "fill_values_", "medians_"):
             self.__dict__.pop(old, None)
         if data.fill_values is not None and np.isfinite(data.fill_values).any():
             self.fill_values_ = data.fill_values
         try:
-            weight = checked_query_weight(data, given.query_weight)
-            self._learn(replace(given, data=ready, query_weight=weight))
+            weight = checked_query_weight(data, training.query_weight)
+            self._learn(replace(training, data=ready, query_weight=weight))
             check_unchanged(data.X)
         except np.linalg.LinAlgError as error:
             raise DataError(
@@ -224,8 +224,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     @property
     def _fitted_transform(self) -> Transform | None:
         """Transform of the features before they are weighted; None: no transform."""
-        found = self.__dict__.get("transform_")
-        return None if found is None or found.is_identity else found
+        transform = self.__dict__.get("transform_")
+        return None if transform is None or transform.is_identity else transform
 
     def __getattr__(self, name: str) -> Any:
         owner = type(self).__name__
@@ -277,13 +277,13 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise DataError for invalid parameters that only this ranker has."""
 
-    def _learn(self, given: TrainingSet) -> None:
+    def _learn(self, training: TrainingSet) -> None:
         """Set coef_ (n_features,) float64 and the ranker's other fitted attributes."""
         raise NotImplementedError
 
     def _objective(
         self,
-        given: TrainingSet,
+        training: TrainingSet,
         *,
         loss: str | PairwiseLoss = "squared_hinge",
         pair_weights: str = "pair",
@@ -292,14 +292,14 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     ) -> PairwiseObjective:
         """The mean loss over preferred pairs; raise DataError if no feature varies within the queries."""
         objective = PairwiseObjective(
-            given.data,
+            training.data,
             loss=loss,
-            query_weight=given.query_weight,
+            query_weight=training.query_weight,
             pair_weights=pair_weights,
             scale=scale,
             shape=shape,
             n_threads=getattr(self, "n_threads", None),
-            client=given.client,
+            client=training.client,
         )
         require_variation(type(self).__name__, objective)
         return objective

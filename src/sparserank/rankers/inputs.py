@@ -140,17 +140,17 @@ def _naming_missing(ranker: Any, remedy: str | None = None) -> Iterator[None]:
     except OverflowError as error:
         raise DataError(f"{owner}: X and y must contain numbers that floats can represent ({error}).") from error
     except ValueError as error:
-        said = str(error).splitlines()[0]
-        if "could not convert" in said:
-            raise DataError(f"{owner}: X and y must contain numbers ({said}).") from error
-        if "contains NaN" not in said and "contains infinity" not in said:
+        message = str(error).splitlines()[0]
+        if "could not convert" in message:
+            raise DataError(f"{owner}: X and y must contain numbers ({message}).") from error
+        if "contains NaN" not in message and "contains infinity" not in message:
             raise
         if remedy is None:
             learns = "set a fill value with missing='median' (or 'zero', 'min', a number)"
             remedy = learns if hasattr(ranker, "missing") else "fill them in beforehand"
-        if said.startswith("Input y"):
+        if message.startswith("Input y"):
             remedy = "drop the rows without a label"
-        raise DataError(f"{owner}: {said.rstrip('.')}; {remedy}.") from error
+        raise DataError(f"{owner}: {message.rstrip('.')}; {remedy}.") from error
 
 
 def _counted(query: np.ndarray, query_weight: Any) -> np.ndarray | None:
@@ -181,7 +181,7 @@ def evaluation_sets(
     several = isinstance(eval_set, list)
     pairs = eval_set if several else [eval_set]
     ids, sizes = (_one_each(owner, v, len(pairs), several) for v in (eval_qid, eval_group))
-    found = []
+    sets = []
     for pair, qid, group in zip(pairs, ids, sizes, strict=True):
         if not isinstance(pair, tuple | list) or len(pair) != 2 or len(_shape(pair[1])) != 1:
             raise DataError(f"{owner}: eval_set must be a pair (X, y) of features and relevance, or a list of them.")
@@ -207,39 +207,39 @@ def evaluation_sets(
         if len(pair[1]) == 0:
             raise DataError(f"{owner}: eval_set has no rows.")
         ids_of = ids_of_rows(qid, group, len(pair[1]))
-        found.append(RankingDataset(X, pair[1], ids_of, feature_names=names, fill_values=data.fill_values))
-    return found
+        sets.append(RankingDataset(X, pair[1], ids_of, feature_names=names, fill_values=data.fill_values))
+    return sets
 
 
-def _one_each(owner: str, given: Any, n: int, several: bool) -> list[Any]:
+def _one_each(owner: str, ids: Any, n: int, several: bool) -> list[Any]:
     """The ids of each of n sets; for one set, the list around them is optional."""
-    if given is None:
+    if ids is None:
         return [None] * n
-    if several and isinstance(given, list) and len(given) == n and all(v is None or np.ndim(v) == 1 for v in given):
-        return given
+    if several and isinstance(ids, list) and len(ids) == n and all(v is None or np.ndim(v) == 1 for v in ids):
+        return ids
     if n == 1:
-        return [given]
+        return [ids]
     raise DataError(
         f"{owner}: eval_set is a list of {n} sets; eval_qid or eval_group must be a list with one array per set."
     )
 
 
-def _shape(given: Any) -> tuple[int, ...]:
+def _shape(value: Any) -> tuple[int, ...]:
     """The shape of a value; () if it has none, for instance rows of unequal length."""
     try:
-        return tuple(np.shape(given))
+        return tuple(np.shape(value))
     except ValueError:
         return ()
 
 
-def refuse_foreign(owner: str, given: Mapping[str, Any]) -> None:
+def refuse_foreign(owner: str, keywords: Mapping[str, Any]) -> None:
     """Accept keywords without effect; refuse all others, with the alternative.
 
     Raises
         DataError   a keyword of another library's rankers is not None
         TypeError   no ranker has this keyword
     """
-    for name, value in given.items():
+    for name, value in keywords.items():
         if name in OURS and value is not None:
             raise DataError(f"{owner}.fit takes no {name}: {OURS[name]}.")
         if name not in OURS and name not in HARMLESS:

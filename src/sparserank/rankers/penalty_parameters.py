@@ -134,18 +134,18 @@ class PenalizedRanker(LinearRanker):
         assert isinstance(completed, Penalty | SizedMaker)
         return completed
 
-    def _learned_transform(self, given: TrainingSet, penalty: Penalty | SizedMaker) -> FeatureTransform:
+    def _learned_transform(self, training: TrainingSet, penalty: Penalty | SizedMaker) -> FeatureTransform:
         """The transform of the features, learned on queries with a positive weight without labels; sets transform_.
         Warns if columns are equal.
         """
         kind = STEPS if penalty.on_steps else self.feature_transform
-        used = used_queries(given.data, given.query_weight)
-        (found,) = feature_transforms(used, [kind], penalty)
-        if found.transform is not None:
-            self.transform_ = found.transform
-        if found.said:
-            warnings.warn(f"{type(self).__name__}: {found.said}", DataWarning, stacklevel=6)
-        return found
+        used = used_queries(training.data, training.query_weight)
+        (learned,) = feature_transforms(used, [kind], penalty)
+        if learned.transform is not None:
+            self.transform_ = learned.transform
+        if learned.said:
+            warnings.warn(f"{type(self).__name__}: {learned.said}", DataWarning, stacklevel=6)
+        return learned
 
     def _draw(self, bins: Bins) -> None:
         """Set steps_ from the fitted jumps, and scaled_coef_ per feature."""
@@ -157,11 +157,11 @@ class PenalizedRanker(LinearRanker):
 
 def checked_penalty(owner: str, value: Any) -> Penalty | SizedMaker:
     """The penalty that `value` names, best_k or steps."""
-    found = parse_option("penalty", parse_maker, value, owner)
-    if not isinstance(found, Penalty | BestK | BoostedSteps):
-        works = f"must be a penalty, best_k or steps; {found.name} works only with `select` and `fit_path`."
+    parsed = parse_option("penalty", parse_maker, value, owner)
+    if not isinstance(parsed, Penalty | BestK | BoostedSteps):
+        works = f"must be a penalty, best_k or steps; {parsed.name} works only with `select` and `fit_path`."
         raise ParameterError("penalty", works, owner=owner)
-    return found
+    return parsed
 
 
 def usable_penalty(owner: str, penalty: Penalty | SizedMaker, objective: PairwiseObjective) -> Penalty:

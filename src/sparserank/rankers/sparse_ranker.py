@@ -195,12 +195,12 @@ class SparseRanker(PenalizedRanker):
     def _prepared(self, data: RankingDataset) -> RankingDataset:
         return prepared(data, self.scaling)
 
-    def _learn(self, given: TrainingSet) -> None:
-        data = given.data
-        query_weight = given.query_weight
-        client = given.client
+    def _learn(self, training: TrainingSet) -> None:
+        data = training.data
+        query_weight = training.query_weight
+        client = training.client
         penalty = self._completed_penalty(data)
-        transform = self._learned_transform(given, penalty)
+        transform = self._learned_transform(training, penalty)
         penalty = transform.limited(penalty)
         if transform.transform is not None:
             data = transformed(data, transform.transform)
@@ -211,7 +211,7 @@ class SparseRanker(PenalizedRanker):
             sums = None if client is None else sums_on(client, data.X)
             self.scale_ = feature_scale(data, LINEAR_PART.get(self.scaling, self.scaling), query_weight, sums)
         objective = self._objective(
-            replace(given, data=data), loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_, shape=shape
+            replace(training, data=data), loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_, shape=shape
         )
         if isinstance(penalty, SizedMaker):
             assert self.k is not None
@@ -219,8 +219,8 @@ class SparseRanker(PenalizedRanker):
         else:
             penalty = usable_penalty(type(self).__name__, penalty, objective)
         varying = np.atleast_1d(objective.varying.reshape(-1, objective.width).any(axis=1))
-        if said := kept_in_vain(penalty.keep, data.sources, varying):
-            warnings.warn(f"{type(self).__name__}: {said}", DataWarning, stacklevel=4)
+        if warning := kept_in_vain(penalty.keep, data.sources, varying):
+            warnings.warn(f"{type(self).__name__}: {warning}", DataWarning, stacklevel=4)
         of_feature = np.abs(objective.gradient_at_zero).reshape(-1, objective.width).max(axis=1)
         self.alpha_max_ = penalty.largest(of_feature)
         if isinstance(penalty, Penalty) and isinstance(grouped := on_groups(penalty, objective), Grouped):

@@ -20,7 +20,7 @@ from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.metrics import Metric
-from sparserank.options import Choice, Count, Given, parse_option
+from sparserank.options import CheckedLater, Choice, Count, parse_option
 from sparserank.options.arguments import Positions
 from sparserank.options.selection import SEARCHED, SELECT
 from sparserank.paths import PathPlan, PenaltyPath, SizedMaker
@@ -155,25 +155,25 @@ class SparseRankerCV(PenalizedRanker):
         **KINDS,
         "penalty": SEARCHED,
         "rule": Choice(RULES),
-        "cv": Given(),
+        "cv": CheckedLater(),
         "n_alphas": Count(2, MAX_ALPHAS),
     }
     _takes_doc_weight = _takes_client = True
 
-    def _learn(self, given: TrainingSet) -> None:
-        data = given.data
-        weight = given.query_weight
+    def _learn(self, training: TrainingSet) -> None:
+        data = training.data
+        weight = training.query_weight
         metric = checked_metric(type(self).__name__, "metric", self.metric)
         counted = np.arange(data.n_queries) if weight is None else np.flatnonzero(weight)
         if len(counted) == 0:
             raise DataError(
                 f"{type(self).__name__}: every query has weight 0; at least one must have a positive weight."
             )
-        if len(given.evaluation) > 1:
-            raise DataError(f"{type(self).__name__} takes one evaluation set; got {len(given.evaluation)}.")
-        unseen: RankingDataset | None = given.evaluation[0] if given.evaluation else None
+        if len(training.evaluation) > 1:
+            raise DataError(f"{type(self).__name__} takes one evaluation set; got {len(training.evaluation)}.")
+        unseen: RankingDataset | None = training.evaluation[0] if training.evaluation else None
         if unseen is None and len(counted) == 1:
-            if not given.one_list:
+            if not training.one_list:
                 warnings.warn(
                     "a single query cannot be cross-validated, so the model is scored on its training query; "
                     "pass eval_set.",
@@ -194,7 +194,7 @@ class SparseRankerCV(PenalizedRanker):
             loss=parse_option("loss", parse_loss, self.loss, type(self).__name__),
         )
         penalty = self._completed_penalty(data)
-        transform = self._learned_transform(given, penalty)
+        transform = self._learned_transform(training, penalty)
         penalty = transform.limited(penalty)
         cv = CrossValidation(
             data,
@@ -206,7 +206,7 @@ class SparseRankerCV(PenalizedRanker):
             query_weight=weight,
             feature_groups=self._groups,
             n_threads=self.n_threads,
-            client=given.client,
+            client=training.client,
         )
         require_variation(type(self).__name__, cv.objective)
         maker = PenaltyPath(usable_penalty(type(self).__name__, penalty, cv.objective))
@@ -334,9 +334,9 @@ def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.n
     return np.flatnonzero(held[counted] > 0)
 
 
-def _positions(owner: str, given: Any, n: int, of: str) -> np.ndarray:
+def _positions(owner: str, value: Any, n: int, of: str) -> np.ndarray:
     """Positions among n things, from 0, from such positions or one bool for each."""
-    if problem := Positions(n, of, masks=True).problem(given):
+    if problem := Positions(n, of, masks=True).problem(value):
         raise ParameterError("cv", f"A part of a split {problem}", owner=owner)
-    found = np.asarray(given)
-    return np.flatnonzero(found) if found.dtype == bool else found.astype(np.int64) % n
+    positions = np.asarray(value)
+    return np.flatnonzero(positions) if positions.dtype == bool else positions.astype(np.int64) % n

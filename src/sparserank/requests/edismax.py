@@ -113,14 +113,14 @@ def check(body: Mapping[str, Any], place: str) -> None:
 
 def entries(params: Mapping[str, Any]) -> list[Entry]:
     """The clauses, in the order of PARTS."""
-    found = []
+    parsed = []
     for part in PARTS:
         for text in entries_of(params.get(part)):
             for written in [text.strip()] if part == QUERY else text.split():
                 known = FORMS[part].fullmatch(written)
                 entry = Entry(part, written, known[1], float(known[2] or 1)) if known else Entry(part, written)
-                found += [entry] if written else []
-    return found
+                parsed += [entry] if written else []
+    return parsed
 
 
 def asked(params: Mapping[str, Any], place: str) -> set[str]:
@@ -131,13 +131,13 @@ def asked(params: Mapping[str, Any], place: str) -> set[str]:
     """
     fields = {text for of in entries_of(params.get("fl")) for text in re.split(r"[,\s]+", of)}
     clauses = entries(params)
-    found = {e.name: e.alone(_searched(clauses)) for e in clauses if e.name and _field(e.name) in fields}
-    if odd := next((name for name, alone in found.items() if params.get(f"of_{name}") != alone), None):
+    expected = {e.name: e.alone(_searched(clauses)) for e in clauses if e.name and _field(e.name) in fields}
+    if odd := next((name for name, alone in expected.items() if params.get(f"of_{name}") != alone), None):
         raise DataFormatError(
             f"{place}: of_{odd} is not the clause {brief(odd)} of the request; remove fl, and write it again with "
             "'sparserank inspect'."
         )
-    return set(found)
+    return set(expected)
 
 
 def _searched(clauses: list[Entry]) -> list[Entry]:
@@ -200,9 +200,9 @@ def proposed(body: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | None
     clauses = entries(body[PARAMS])
     if asked(body[PARAMS], place):
         return None, []
-    said = ["the scores of the clauses were added to fl; all documents and scores are the same."]
+    notes = ["the scores of the clauses were added to fl; all documents and scores are the same."]
     for entry in clauses:
         if not entry.name:
             form = "(...)^1" if entry.part == QUERY else "a name or function, ^ and a number such as 0.5"
-            said.append(f"{brief(entry.written)} of {entry.part} keeps its boost; as {form}, it can be tuned.")
-    return with_entries(body, clauses, {e.name for e in clauses if e.name}), said
+            notes.append(f"{brief(entry.written)} of {entry.part} keeps its boost; as {form}, it can be tuned.")
+    return with_entries(body, clauses, {e.name for e in clauses if e.name}), notes

@@ -106,9 +106,9 @@ OF_FIELD = {  # type of a multi_match: the query of one field, its parameters, t
 }
 
 
-def entries_of(given: Any) -> list[Any]:
+def entries_of(value: Any) -> list[Any]:
     """The entries of what may be one or a list."""
-    return [] if given is None else list(given) if isinstance(given, list) else [given]
+    return [] if value is None else list(value) if isinstance(value, list) else [value]
 
 
 def field_of(kind: str, content: Mapping[str, Any]) -> str | None:
@@ -119,7 +119,7 @@ def field_of(kind: str, content: Mapping[str, Any]) -> str | None:
 def per_field(content: Mapping[str, Any]) -> tuple[list[Any], str]:
     """(clauses for a bool query with the same documents and scores as a multi_match; if there are none, why)."""
     each = [FIELD.fullmatch(str(name)) for name in entries_of(content.get("fields"))]
-    fields = {found[1]: float(found[2] or 1) for found in each if found}
+    fields = {match[1]: float(match[2] or 1) for match in each if match}
     form = str(content.get("type", "best_fields")).lower()
     one = len(each) == 1
     if form not in OF_FIELD and not one:

@@ -79,9 +79,9 @@ def tell(
 ) -> None:
     """Warn of what the responses cannot show; left_out: queries without any judgment."""
     depth = statistics.median(map(len, hits.values()))
-    said = [f"responses with hits to {len(hits):,} queries, of {depth:g} documents (median); only these can move"]
+    notes = [f"responses with hits to {len(hits):,} queries, of {depth:g} documents (median); only these can move"]
     if left_out:
-        said.append(f"queries without any judgment, which are left out: {len(left_out):,}")
+        notes.append(f"queries without any judgment, which are left out: {len(left_out):,}")
     if judged := scored.judged:
         returned = {(q, d) for q, of in hits.items() for d in of}
         if returned.isdisjoint(judged):
@@ -89,15 +89,15 @@ def tell(
             raise DataFormatError(other_ids("document", ours, theirs))
         n_unjudged = len(returned.difference(judged))
         n_absent = sum(pair not in returned for pair in judged)
-        said.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}")
+        notes.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}")
         n_empty = len(scored.queries.difference(hits))
-        said.append(
+        notes.append(
             f"judged documents that are in no response: {n_absent:,} ({n_empty:,} judged queries have no hit here)"
         )
     silent = [name for name, of in (scored.clauses or {}).items() if of and (of[1] == 0 or name not in names)]
     if silent:
-        said.append(f"clauses that never match, or whose boost is 0, so that nothing can be learned: {listed(silent)}")
-    warnings.warn(f"{'; '.join(said)}.", DataWarning, stacklevel=2)
+        notes.append(f"clauses that never match, or whose boost is 0, so that nothing can be learned: {listed(silent)}")
+    warnings.warn(f"{'; '.join(notes)}.", DataWarning, stacklevel=2)
 
 
 def other_ids(what: str, ours: str, theirs: str) -> str:
@@ -114,8 +114,8 @@ def form_of(content: dict[str, Any]) -> str:
         return "logged features"
     response = content[RESPONSE]
     of_solr = isinstance(response, dict) and RESPONSE in response
-    own = OF_SOLR if of_solr else "responses of Elasticsearch or OpenSearch"
-    return f"{own} with their requests" if REQUEST in content else own
+    form = OF_SOLR if of_solr else "responses of Elasticsearch or OpenSearch"
+    return f"{form} with their requests" if REQUEST in content else form
 
 
 def refuse_other(content: dict[str, Any], place: str) -> None:
@@ -140,10 +140,10 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
             docs = response[RESPONSE]["docs"]
             hits = [{"_id": d.pop("id"), "_score": d.pop("score"), "matched_queries": d} for d in docs]
             response["hits"] = {"hits": hits}
-        found = [(hit["_id"], hit["_score"], hit.get("matched_queries", {})) for hit in response["hits"]["hits"]]
-        if any(document is None for document, *_ in found):
+        entries = [(hit["_id"], hit["_score"], hit.get("matched_queries", {})) for hit in response["hits"]["hits"]]
+        if any(document is None for document, *_ in entries):
             raise KeyError
-        for document, _, matched in found:
+        for document, _, matched in entries:
             "".join([str(document), *(matched if isinstance(matched, dict) else ())]).encode()  # no lone surrogates
     except UnicodeEncodeError as error:
         raise DataFormatError(f"{place}: ids and names of clauses must be valid UTF-8 text.") from error
@@ -154,15 +154,15 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
         ) from error
     if partial:
         raise DataFormatError(f"{place}: is partial (timed out, or shards failed); send the request again.")
-    for given_id, score, matched in found:
-        document = str(given_id)
+    for raw_id, score, matched in entries:
+        document = str(raw_id)
         where = f"{place}: document {brief(document)}"
         matched = {} if matched == [] else matched
         if not isinstance(matched, dict):
             raise DataFormatError(f"{where} has clauses without scores; send the request with {SCORES} in its URL.")
-        own = _score(score, where)
-        values = _values(matched, own, where, scored.clauses)
-        yield str(qid), (scored.judged or {}).get((str(qid), document), 0.0), document, values, own
+        total_score = _score(score, where)
+        values = _values(matched, total_score, where, scored.clauses)
+        yield str(qid), (scored.judged or {}).get((str(qid), document), 0.0), document, values, total_score
 
 
 def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> dict[str, float]:
@@ -179,14 +179,14 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
             )
         if known is not None:
             as_clause = f"{where}, clause {brief(name)} (in Solr, any value besides id and score; fl names them),"
-            given = _score(listed_score, as_clause)
+            value = _score(listed_score, as_clause)
             least, most = known[2:] or (0.0, LARGEST)
-            if not least * (1 - NOISE) <= given <= most * (1 + NOISE):
+            if not least * (1 - NOISE) <= value <= most * (1 + NOISE):
                 raise DataFormatError(
-                    f"{where}, clause {brief(name)}, has the score {given:.7g}, which its boost of {known[1]:g} cannot "
+                    f"{where}, clause {brief(name)}, has the score {value:.7g}, which its boost of {known[1]:g} cannot "
                     "give: the responses are to another request; give the request that was sent."
                 )
-            out[name] = given * known[0]
+            out[name] = value * known[0]
             total += out[name] * known[1]
     error = SINGLE * (len(out) + 1) * max(total, score)
     if total - score > error:

@@ -168,16 +168,16 @@ def search_query(body: Any, place: str = "the query") -> SearchQuery:
     """A request from its content; raises as `read_search_query`."""
     _check_request(body, place)
     unscored: set[str] = set()
-    found = list(_clauses(SearchQuery(body, place=place).query, 1.0, True, place, unscored))
-    names = [*(clause.name for clause in found), *unscored]
+    named_clauses = list(_clauses(SearchQuery(body, place=place).query, 1.0, True, place, unscored))
+    names = [*(clause.name for clause in named_clauses), *unscored]
     if odd := next((name for name in names if names.count(name) > 1 or name in RESERVED), None):
         raise DataFormatError(f"{place}: {brief(odd)} is the name of two clauses, or taken; give each its own name.")
-    if not found:
+    if not named_clauses:
         raise DataFormatError(
             f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned, as 'sparserank "
             "inspect' does with a file, and send that request."
         )
-    clauses = {clause.name: clause for clause in found}
+    clauses = {clause.name: clause for clause in named_clauses}
     return SearchQuery(body, clauses, frozenset(unscored), place)
 
 
@@ -213,20 +213,20 @@ def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str
         inside = outer * _boost(content, place)
         for entry in (e for part in UNSCORED for e in entries_of(content.get(part))):
             unscored.update(_names(entry))
-        found = [
+        named_inside = [
             clause
             for part in SCORED
             for entry in entries_of(content.get(part))
             for clause in _clauses(entry, inside, part == "must", place, unscored)
         ]
         required = "must" in content or "filter" in content
-        if found and content.get(LEAST) not in (None, *((0, "0") if required else EITHER)):
+        if named_inside and content.get(LEAST) not in (None, *((0, "0") if required else EITHER)):
             raise DataFormatError(
                 f"{place}: {LEAST} is {content[LEAST]}, so optional clauses decide about others; write those of which "
                 "some must match as a bool of their own in must (for 1, as 'sparserank inspect' does), with a "
                 f"{NAME} of its own if it is not 1."
             )
-        yield from found
+        yield from named_inside
     elif name := next(_names(content), None):
         why = QUERY_TYPES.get(kind, OTHER).whole or OTHER.whole
         raise DataFormatError(f"{place}: clause {brief(name)} is inside {brief(kind)}, which {why}.")
@@ -306,13 +306,13 @@ def _finds(query: Any, matched: Collection[str], rest: bool | Collection[int]) -
     return held and all(parts["must"]) and sum(parts["should"]) >= least
 
 
-def difference(own: Any, sent: Any) -> str:
+def difference(expected: Any, sent: Any) -> str:
     """Where two requests differ in their query or in what changes scores, such as 'query.bool.should.0.match'; '' if
     they do not. What users look for may differ: strings with templates, the values of TEXT, and those of queries of one
     field in short form."""
-    if not (isinstance(own, Mapping) and isinstance(sent, Mapping)):
+    if not (isinstance(expected, Mapping) and isinstance(sent, Mapping)):
         return "its form"
-    return _difference(_compared(own), _compared(sent), ())
+    return _difference(_compared(expected), _compared(sent), ())
 
 
 def _compared(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -323,18 +323,20 @@ def _compared(body: Mapping[str, Any]) -> dict[str, Any]:
     return {part: body[part] for part in parts if part in body}
 
 
-def _difference(own: Any, sent: Any, at: tuple[str, ...]) -> str:
+def _difference(expected: Any, sent: Any, at: tuple[str, ...]) -> str:
     kind, key = ("", "", *at)[-2:]
-    if key in VECTORS or (isinstance(own, str) and ("{{" in own or key in TEXT or QUERY_TYPES.get(kind, OTHER).value)):
+    if key in VECTORS or (
+        isinstance(expected, str) and ("{{" in expected or key in TEXT or QUERY_TYPES.get(kind, OTHER).value)
+    ):
         return ""
     inside: Any = None
-    if isinstance(own, Mapping) and isinstance(sent, Mapping) and own.keys() == sent.keys():
-        inside = own
-    elif isinstance(own, list) and isinstance(sent, list) and len(own) == len(sent):
-        inside = range(len(own))
+    if isinstance(expected, Mapping) and isinstance(sent, Mapping) and expected.keys() == sent.keys():
+        inside = expected
+    elif isinstance(expected, list) and isinstance(sent, list) and len(expected) == len(sent):
+        inside = range(len(expected))
     if inside is None:
-        return "" if own == sent else ".".join(at) or "its parts"
-    return next(filter(None, (_difference(own[k], sent[k], (*at, str(k))) for k in inside)), "")
+        return "" if expected == sent else ".".join(at) or "its parts"
+    return next(filter(None, (_difference(expected[k], sent[k], (*at, str(k))) for k in inside)), "")
 
 
 def proposed(body: Any, place: str) -> tuple[Any, list[str]]:
@@ -345,22 +347,22 @@ def proposed(body: Any, place: str) -> tuple[Any, list[str]]:
         DataFormatError   whatever `search_query` refuses
     """
     _check_request(body, place)
-    said: list[str] = []
+    notes: list[str] = []
     if edismax.is_request(body):
-        new, said = edismax.proposed(body, place)
+        new, notes = edismax.proposed(body, place)
     else:
-        query = _rewritten(body["query"], None, place, said)
+        query = _rewritten(body["query"], None, place, notes)
         if next(_clauses(query, 1.0, True, place, set()), None) is None:
-            query = _rewritten(query, dict.fromkeys((*RESERVED, *_names(query)), 1), place, said)
-            said.insert(0, "names were added; all documents and scores are the same.")
-        new = {**body, "query": query} if said else None
+            query = _rewritten(query, dict.fromkeys((*RESERVED, *_names(query)), 1), place, notes)
+            notes.insert(0, "names were added; all documents and scores are the same.")
+        new = {**body, "query": query} if notes else None
     request = search_query(new or body, place)
     if len(request.clauses) == 1 and not request.unnamed:
-        said.append(ONE_CLAUSE)
-    return new, said
+        notes.append(ONE_CLAUSE)
+    return new, notes
 
 
-def _rewritten(query: Any, taken: dict[str, int] | None, place: str, said: list[str]) -> Any:
+def _rewritten(query: Any, taken: dict[str, int] | None, place: str, notes: list[str]) -> Any:
     """The query with should clauses of which one must match, beside others that must, as a bool of their own, and with
     a name in each scored clause, its field if it has one, where a `multi_match` that is a sum becomes one per field.
     taken: {name: number of clauses so far}; None: names are not added."""
@@ -373,16 +375,16 @@ def _rewritten(query: Any, taken: dict[str, int] | None, place: str, said: list[
         if clauses:
             kind = "bool"
             content = {SCORED[1]: clauses, **{k: v for k, v in content.items() if k == BOOST}}
-            said.append("multi_match is one clause per field.")
+            notes.append("multi_match is one clause per field.")
     if kind == "bool" and named is None:
         out = dict(content)
         for part in SCORED:
             if part in content:
-                out[part] = [_rewritten(entry, taken, place, said) for entry in entries_of(content[part])]
+                out[part] = [_rewritten(entry, taken, place, notes) for entry in entries_of(content[part])]
         if out.get("should") and ("must" in out or "filter" in out) and out.get(LEAST) in (1, "1"):
             del out[LEAST]
             out["must"] = [*out.get("must", []), {"bool": {"should": out.pop("should")}}]
-            said.append(f"{LEAST} 1 became a bool of its own in must.")
+            notes.append(f"{LEAST} 1 became a bool of its own in must.")
         return {kind: out}
     if taken is None:
         return query
@@ -391,9 +393,9 @@ def _rewritten(query: Any, taken: dict[str, int] | None, place: str, said: list[
     taken[called] = taken.get(called, 0) + 1
     name = called if taken[called] == 1 else f"{called} {taken[called]}"
     if kind not in QUERY_TYPES:
-        said.append(f"{kind} is an unknown type of query; see whether your engine takes its name where it stands.")
+        notes.append(f"{kind} is an unknown type of query; see whether your engine takes its name where it stands.")
     elif why and kind != "constant_score" and not str(content.get("query")).startswith("{'match_all'"):
-        said.append(f"{name} stays one clause, because a {kind} {why}.")
+        notes.append(f"{name} stays one clause, because a {kind} {why}.")
     if field_name is None:
         return {kind: {**content, NAME: name}}
     value = content[field_name]

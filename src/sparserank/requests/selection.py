@@ -111,8 +111,8 @@ class Answers:
         from; None: the same). Weighted queries are only those with hits."""
 
         def parts(name: str, data: RankingDataset) -> tuple[RankingDataset, RankingDataset]:
-            own = {q for q, source in self.queries.items() if source == name}
-            return self.parts(data, own if weight is None else own & {*map(str, data.query_ids)})
+            qids = {q for q, source in self.queries.items() if source == name}
+            return self.parts(data, qids if weight is None else qids & {*map(str, data.query_ids)})
 
         learned, judged = parts("train", train)
         last = None if test is None else parts("test", test)[1]
@@ -139,22 +139,22 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: Al
     Raises
         DataFormatError   the responses are to another request, or to several
     """
-    found = Answers(judgments_of(chosen["qrels"], asked_in(chosen)), request)
-    own = None if request is None else request.body
-    judged = {q for q, _ in found.judged}
+    collected = Answers(judgments_of(chosen["qrels"], asked_in(chosen)), request)
+    expected = None if request is None else request.body
+    judged = {q for q, _ in collected.judged}
     scored = Scored(None, None if request is None else request.listed)
     files = ((name, file) for name, source in sources.items() if source is not None for file in paths_of(source))
     for name, (place, line, hits) in ((name, answer) for name, file in files for answer in answers(file, scored)):
         if REQUEST in line:
-            own = line[REQUEST] if own is None else own
-            if where := difference(own, line[REQUEST]):
+            expected = line[REQUEST] if expected is None else expected
+            if where := difference(expected, line[REQUEST]):
                 other = f"that of {option('query')}" if request is not None else "those of other lines"
                 raise DataFormatError(
                     f"{place}: its request differs from {other} in {where}: the responses are to another request; give "
                     "the request that was sent."
                 )
-        found.run.update({(q, d): score for q, _, d, _, score in hits})
-        found.queries |= dict.fromkeys({str(line["qid"])} & judged, name)
+        collected.run.update({(q, d): score for q, _, d, _, score in hits})
+        collected.queries |= dict.fromkeys({str(line["qid"])} & judged, name)
         if request is None:
             continue
         for hit in line["response"]["hits"]["hits"]:
@@ -163,7 +163,7 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: Al
                     f"{place}: document {brief(str(hit['_id']))} matches less than the request requires: the responses "
                     "are to another request; give the request that was sent."
                 )
-    return found
+    return collected
 
 
 def for_request(
@@ -198,10 +198,10 @@ def for_request(
         request.check_engine(str(engine))
     if chosen["qrels"] is None or odd is not None:
         return request, None, None
-    found = answered(sources, request, chosen)
+    responses = answered(sources, request, chosen)
     if seen is not None and seen.run is not None:
-        found.today = seen.run
-    return request, found if found.run else None, None if seen is None or seen.run is None else seen
+        responses.today = seen.run
+    return request, responses if responses.run else None, None if seen is None or seen.run is None else seen
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class ClauseRules:
 
 
 def for_clauses(
-    chosen: AllSelectOptions, plan: SelectionPlan, data: RankingDataset, found: Answers | None
+    chosen: AllSelectOptions, plan: SelectionPlan, data: RankingDataset, responses: Answers | None
 ) -> tuple[SelectionPlan, ClauseRules]:
     """The plan and the rules for weights >= 0. What is in no clause is always kept as it is, unless it is the same
     for all documents of a query; otherwise, the first clause of a model keeps its boost.
@@ -222,18 +222,18 @@ def for_clauses(
     Raises
         ParameterError   a clause is to lower scores, or what does not vary is to be kept
     """
-    given = chosen["monotone"] or {}
+    directions = chosen["monotone"] or {}
     names = list(data.names)
-    request = None if found is None else found.request
-    if odd := next((name for name, sign in given.items() if sign in ("-", -1)), None):
+    request = None if responses is None else responses.request
+    if odd := next((name for name, sign in directions.items() if sign in ("-", -1)), None):
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     current = None
     boosts = _boosts(request, names)
     digits = rounded(boosts, plan.path_plan.round).tolist()
-    own = [names.index(name) for name in request.clauses if name in names] if request is not None else []
-    units = [(j, digits[j]) for j in own if digits[j]]
+    columns = [names.index(name) for name in request.clauses if name in names] if request is not None else []
+    units = [(j, digits[j]) for j in columns if digits[j]]
     if REST in names and _varies(data, names.index(REST), boosts):
         keep = (REST,)
         units = [(names.index(REST), 1.0), *units]
@@ -242,15 +242,15 @@ def for_clauses(
     elif REST in names:
         drop = (REST,)
     plan = replace(plan, path_plan=replace(plan.path_plan, units=tuple(units)))
-    if found is not None:
+    if responses is not None:
         required = set() if request is None else {c.name for c in request.clauses.values() if c.must}
-        found_anyway = request is None or request.finds(required, False)
-        plan = plan.with_conventions(of_clauses=True, zero_scores="ranked" if found_anyway else "left_out")
+        finds_unscored = request is None or request.finds(required, False)
+        plan = plan.with_conventions(of_clauses=True, zero_scores="ranked" if finds_unscored else "left_out")
         if chosen["current"] is None:
             query = chosen["query"]
             of = "the request" if isinstance(query, Mapping) or query is None else Path(query).name
             used = tuple(name for name, boost in zip(names, boosts, strict=True) if boost)
-            current = InUse(f"{LABEL} ({of}, these hits)", used, run=found.run)
+            current = InUse(f"{LABEL} ({of}, these hits)", used, run=responses.run)
     return plan, ClauseRules(keep, drop, current)
 
 
@@ -309,20 +309,20 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
     names = list(data.names)
     used = model.weights
     rest = REST in names and REST not in used
-    said: list[str] = [NO_REST] if rest and _varies(data, names.index(REST), np.ones(len(names))) else []
+    notes: list[str] = [NO_REST] if rest and _varies(data, names.index(REST), np.ones(len(names))) else []
     if _same_for_all_queries(data, model.support):
-        said.insert(0, NO_QUERY)
-    for sentence in said:
+        notes.insert(0, NO_QUERY)
+    for sentence in notes:
         warnings.warn(sentence, DataWarning, stacklevel=4)
     if request is None or not used.keys() & request.clauses.keys():
-        return [*said, *([] if request is None else [NO_CLAUSE])]
+        return [*notes, *([] if request is None else [NO_CLAUSE])]
     after = SearchQuery(request.with_boosts(used))
     # What is in no clause stays as it is, so it is the unit of the new boosts.
     boosts = {c.name: (c.boost, used.get(c.name, 0.0) / used.get(REST, 1.0)) for c in request.clauses.values()}
     changed = ", ".join(f"{name} {old:g} -> {new:g}" for name, (old, new) in boosts.items() if new)
     deleted = ", ".join(f"{name} ({old:g})" for name, (old, new) in boosts.items() if not new)
     same = all(old == new for old, new in boosts.values())
-    said.append(STAY if same else f"{BOOSTS}{changed}{f'; without: {deleted}' if deleted else ''}.")
+    notes.append(STAY if same else f"{BOOSTS}{changed}{f'; without: {deleted}' if deleted else ''}.")
     patterns, n_docs = np.unique(columns_dense(data.X, np.arange(len(names))) != 0, axis=0, return_counts=True)
     lost = at_most = 0
     for pattern, n in zip(patterns.tolist(), n_docs.tolist(), strict=True):
@@ -334,5 +334,5 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
         exact = lost == at_most
         counted = f"{'' if exact else 'at least '}{lost:,} of the {data.n_docs:,} documents"
         why = "" if exact else f" ({len(request.unnamed)} clauses have no name, which hides others)"
-        said.append(Caution(f"{LOST}{counted}{why}; the new request does not."))
-    return said
+        notes.append(Caution(f"{LOST}{counted}{why}; the new request does not."))
+    return notes

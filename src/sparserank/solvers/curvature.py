@@ -112,9 +112,9 @@ class Curvature:
 
     def known(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Those of the columns that are known, in rising order, and the Hessian on them."""
-        own = np.intersect1d(columns, self._columns)
-        at = np.searchsorted(self._columns, own)
-        return own, self._H[np.ix_(at, at)]
+        common = np.intersect1d(columns, self._columns)
+        at = np.searchsorted(self._columns, common)
+        return common, self._H[np.ix_(at, at)]
 
     def _ask(self, iterate: Iterate, columns: np.ndarray) -> Steps[None]:
         both = np.union1d(columns, self._later)
