@@ -1,4 +1,4 @@
-"""Facts about ranking data, for people and for programs."""
+"""Summary of ranking data, as rows for people and as a dict for programs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
 def summary_of(
     files: Sequence[Any], data: RankingDataset, *, features: bool = True, suspicions: Sequence[str] = ()
 ) -> tuple[dict[str, Any], list[list[str]]]:
-    """({fact: value}, rows of a table) for data whose missing values may be kept. Features that are made from one
-    column of a table count as one. With features=False, the facts are about queries and labels only. told: sentences
-    about suspicious features."""
+    """({name: value} for programs, rows of a table for people) for data whose missing values may be kept. Features that
+    are made from one column of a table count as one. With features=False, the summary is about queries and labels only.
+    suspicions: sentences about suspicious features."""
     import numpy as np
 
     from sparserank.data.matrices import missing_counts
     from sparserank.losses import SquaredHinge
 
-    share = np.zeros(data.n_features) if data.is_stored else missing_counts(data.X) / data.n_docs  # stores have none
+    # stores contain no missing values
+    share = np.zeros(data.n_features) if data.is_stored else missing_counts(data.X) / data.n_docs
     holes = {data.feature_names[j]: float(share[j]) for j in np.argsort(-share, kind="stable") if share[j] > 0}  # type: ignore[index]
     data = without_holes(data)
     sizes = data.sizes
@@ -94,13 +95,13 @@ def without_holes(data: RankingDataset) -> RankingDataset:
 
     from sparserank.data.matrices import each_value, missing_counts
 
-    if data.is_stored or not missing_counts(data.X).any():  # stores have none
+    if data.is_stored or not missing_counts(data.X).any():  # stores contain no missing values
         return data
     return replace(data, X=each_value(data.X, np.nan_to_num), keep_missing=False)
 
 
 def shown_value(value: Any) -> str:
-    """A fact in one cell of a table."""
+    """A value of the summary as the text of one cell."""
     if isinstance(value, dict):
         return " ".join(f"{k}:{v}" for k, v in value.items())
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)

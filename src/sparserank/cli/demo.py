@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-LINES = 27  # of the final output, in which each of the six features has a line
+LINES = 27  # lines of the final output, enough for one line per selected feature (six)
 
 HELP = """Generate a synthetic ranking problem whose true features are known, run 'select' on it, and report whether \
 it found them.

@@ -71,7 +71,7 @@ def run(
         if target is not None:
             refuse_other(target, begins)
     if junit is not None:
-        junit.unlink(missing_ok=True)  # after an error, there is none
+        junit.unlink(missing_ok=True)  # so that an old report does not remain if this run fails
     require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
     asked = USUAL
     if qrels is not None:
@@ -151,7 +151,7 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None, asked: Asked) -> R
 
 
 def _kind_of(path: Path) -> str:
-    """'model', 'trees' (of LightGBM), 'run' or 'scores', by the content."""
+    """What a system file contains: 'model', 'trees' (of LightGBM), 'run' or 'scores'."""
     from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
     from sparserank.data.run_reader import EITHER, JUDGMENTS, OF_RESPONSES, TABLE, holds
     from sparserank.data.text_lines import text_lines
@@ -199,7 +199,8 @@ def _scores(path: Path, data: Any) -> Any:
 
 
 MAX_ROWS = 18  # shown without --verbose
-GATED = ("limit", "above_limit", "shown")  # what programs get of a verdict, beside the row of the system
+# fields of a gate's verdict that programs get, added to the row of the system
+GATED = ("limit", "above_limit", "shown")
 
 
 def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = ()) -> None:

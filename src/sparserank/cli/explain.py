@@ -115,7 +115,7 @@ def run(
 
 
 def _value(value: float | str, step: tuple[float | None, float | None] | None) -> str:
-    """A value, with the step on which it lies."""
+    """A value as text, followed by the step on which it lies if the feature has steps."""
     if isinstance(value, str):
         return value
     if math.isnan(value):

@@ -110,7 +110,7 @@ def _write(out: Path | None, files: Mapping[str, str | bytes], to: str) -> None:
 def _notes(
     engine: Engine, files: Mapping[str, str | bytes], model: RankingModel, offset: float, *, positive: bool
 ) -> None:
-    """Print what the files do not show."""
+    """Print notes on the export that the written files do not show."""
     from sparserank.export import ranklib
     from sparserank.model.training_record import lowest_score
     from sparserank.options.selection import TREES

@@ -73,7 +73,7 @@ def _show(fitted: FittedModel, out: Path) -> None:
 
 
 def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
-    """The fitted model, its largest weights, and the next commands."""
+    """The short output: the fitted model, its largest weights, and the next commands."""
     from sparserank.export import export_command
 
     model = fitted.model

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from sparserank.model.fusion import FusionFormula
 
-BEGINS_REQUEST = re.compile(  # a run has numbers there; lines of responses and judged requests have these keys, too
+# begins a search request. Where a request has an object, a run has numbers; qid and ratings exclude responses and
+# judged requests
+BEGINS_REQUEST = re.compile(
     rb'\s*\{(?!.*"(?:qid|ratings)"\s*:).*"(?:query|retriever|source|params)"\s*:\s*\{\s*"\w+"\s*:\s*[{\["]', re.DOTALL
 )
 HELP = """Show the contents of data files, a store, a run, judgments, a model file or a search request.
@@ -90,7 +92,7 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
 
 
 def _entries(path: Path, kind: str) -> None:
-    """Facts about a run or judgments."""
+    """Show a summary of a run or of judgments."""
     import numpy as np
 
     from sparserank.cli.data_summary import shown_value
@@ -118,7 +120,7 @@ def _entries(path: Path, kind: str) -> None:
 
 
 def _show_summary(title: str, summary: dict[str, Any], rows: list[list[str]]) -> None:
-    """Give the facts to programs, and print these rows of them."""
+    """Set the summary as the result for programs, and print these rows of it for people."""
     from sparserank.cli.data_summary import shown_value
 
     give(summary, [{"fact": name, "value": shown_value(value)} for name, value in summary.items()])
@@ -144,7 +146,7 @@ def _model(path: Path) -> None:
     steps = []
     for name, weight in model.weights.items():
         f = model.sources[name][0]
-        if f.derived is not None:  # a category, or only whether a number is missing
+        if f.derived is not None:  # the feature is a level of a category, or says whether a number is missing
             rows.append([name, f"{weight:.6g}", *["-"] * (4 + knows)])
             continue
         is_raw = f.kind == "none" and not (model.logarithmic or model.per_query)
@@ -175,7 +177,7 @@ def _model(path: Path) -> None:
 
 
 def _request(path: Path) -> None:
-    """The clauses of a search request; one that cannot be tuned as it is, is printed so that it can."""
+    """Show the clauses of a search request. A request that cannot be tuned as it is, is printed in a form that can."""
     from sparserank.export.linear_weights import json_text
     from sparserank.requests.search_query import EXPECTED, proposed, search_query
     from sparserank.strict_json import read_json
@@ -211,7 +213,7 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
     rows = drift(model, documents)
     give(rows, [{**row, "drift": " ".join(row["drift"])} for row in rows])
     cells = []
-    ranks_more = documents.sizes.max() > TOP  # otherwise, all documents are among the first
+    ranks_more = documents.sizes.max() > TOP  # otherwise every document is in the top ranks
     for r in rows:
         missing, outside, distance = (_compared(r, rule, rise) for rule, rise in RISES.items())
         of_training = f"{r['training_missing']:.1%}" if "training_missing" in r else "-"
@@ -238,7 +240,8 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
 
 
 def _compared(row: dict[str, Any], rule: str, rise: float) -> str:
-    """A share of new values, and the limit if it is only noise that may keep it from being drift."""
+    """The share of new values for a rule, such as '12.0%'. If its rise is large enough for drift, the limit follows
+    that it must exceed to be more than noise."""
     if rule not in row:
         return "-"
     beyond = row[rule] - row.get(f"training_{rule}", math.inf) > rise

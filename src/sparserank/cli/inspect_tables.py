@@ -93,7 +93,7 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
 def _summary(
     files: Sequence[Path], reading: Reading, proposal: Proposal, surveyed: Survey
 ) -> tuple[dict[str, Any], list[list[str]]]:
-    """Facts about the ranking data, and rows of a table; problems are added to the proposal."""
+    """Summary of the ranking data, and rows of a table; problems are added to the proposal."""
     from sparserank.cli.data_summary import summary_of, suspicious
     from sparserank.data.missing import KEEP
     from sparserank.data.read_files import read_files
@@ -156,7 +156,7 @@ def _escaped(word: str) -> str:
 
 
 def _unused(stem: str, suffix: str) -> str:
-    """The name of a file that does not exist."""
+    """A file name, made of stem and suffix, that does not exist yet."""
     number = 1
     while Path(name := f"{stem}{'' if number == 1 else number}{suffix}").exists():
         number += 1
@@ -164,7 +164,7 @@ def _unused(stem: str, suffix: str) -> str:
 
 
 def _column_row(c: Column, use: str) -> dict[str, Any]:
-    """The facts about a column, for programs."""
+    """A column of the table as a row for programs."""
     low, high = (None if v != v else v for v in (c.low, c.high))
     return {
         "column": c.name,

@@ -40,7 +40,8 @@ def check(flag: str, kind: Kind, value: Any) -> None:
 
 
 def typed(problem: str) -> str:
-    """The problem with a value, without the alternative None, which cannot be typed."""
+    """The problem with a value, as a sentence that omits the alternative None, which cannot be typed on a command
+    line."""
     return problem.replace(" or None; got", "; got", 1)
 
 
@@ -78,7 +79,7 @@ def _directions(texts: list[str]) -> dict[str, str]:
     return directions
 
 
-READ: dict[str, Callable[[Any], Any]] = {  # parsers of options that have another form in Python
+READ: dict[str, Callable[[Any], Any]] = {  # parsers of options whose value in Python is not a list of texts
     "feature_columns": _columns,
     "ignore_columns": _names,
     "categories": _names,
@@ -109,7 +110,7 @@ def client_of(scheduler: str | None) -> Any:
     from sparserank.shards.dask import connect
 
     client = connect(scheduler)
-    _quieten("distributed")  # its import sets log levels; we report errors in one sentence
+    _quieten("distributed")  # importing it sets log levels; errors are reported by the command in one sentence
     screen.note(f"{len(client.nthreads())} workers at {scheduler}; dashboard: {client.dashboard_link}")
     return client
 
@@ -221,7 +222,7 @@ def documents_for(
 
 
 def require_no_reading(why: str = "a model of fuse, which ranks runs", **options: Any) -> None:
-    """Refuse options that say how features are read; None: not given."""
+    """Refuse options that say how features are read; an option that is None was not set."""
     first = next((name for name, value in options.items() if value is not None), None)
     require(first is None, option(first or ""), f"does not apply to {why}; leave it out.")
 

@@ -27,10 +27,11 @@ VARIABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # a variable 
 ONE = "1"  # the derived feature whose weight is the constant
 NORMALIZERS = {MINMAX: "minmax", L2: "l2_norm"}
 TECHNIQUES = {MINMAX: "min_max", L2: "l2"}
-MAX_QUERIES = 5  # clauses of a hybrid query
+MAX_QUERIES = 5  # largest number of clauses of a hybrid query
 MAX_RANK_CONSTANT = 10_000
-OF_VECTORS = re.compile(r"(?<![a-z])(knn|ann|hnsw|dense|vectors?|embeddings?)(?![a-z])", re.IGNORECASE)  # names
-CANDIDATES = 100  # of knn in each shard
+# matches names of retrievers that search by vectors
+OF_VECTORS = re.compile(r"(?<![a-z])(knn|ann|hnsw|dense|vectors?|embeddings?)(?![a-z])", re.IGNORECASE)
+CANDIDATES = 100  # candidates that knn examines in each shard
 
 
 def elasticsearch(of: Sum, options: Options) -> Files:
@@ -90,7 +91,8 @@ def _of_field(field: str, level: str | None) -> dict[str, Any]:
 
 
 def _base(term: Feature, names: Names, options: Options) -> str:
-    """Name of the untransformed feature in the set: its own name, unless an expression cannot use it as a variable."""
+    """Name of the untransformed feature in the set: the feature's name, or a valid variable if an expression cannot use
+    that name."""
     if term.kind == NONE or VARIABLE.fullmatch(term.name):
         return term.name
     if options.features is None:
@@ -127,8 +129,8 @@ OPENSEARCH = replace(ENGINE, name="opensearch")
 
 
 def elasticsearch_fusion(formula: FusionFormula, name: str) -> Files:
-    """The body of a search request, with placeholders for what is not known of each retriever. The rrf of equal weights
-    is written without them, as all versions take it; as rrf needs two retrievers, one alone stands for itself."""
+    """The body of a search request, with placeholders for the queries of the retrievers. Equal weights are not written,
+    because older versions do not accept weights for rrf. A single retriever is written without rrf, which needs two."""
     norm = formula.norm
     children = [_retriever(term, formula.depth) for term in formula.terms]
     plain = norm.name == RRF and equal_weights(formula)
@@ -146,7 +148,7 @@ def elasticsearch_fusion(formula: FusionFormula, name: str) -> Files:
 
 
 def _retriever(term: FusionTerm, depth: int) -> dict[str, Any]:
-    """A retriever with placeholders: of vectors if its name says so."""
+    """A retriever with placeholders; it searches by vectors if its name says so."""
     if not OF_VECTORS.search(term.retriever):
         return {"standard": {"query": query_placeholder(term)}}
     limits = {"k": depth, "num_candidates": max(depth, CANDIDATES)}
@@ -179,7 +181,7 @@ def opensearch_fusion(formula: FusionFormula, name: str) -> Files:
 
 
 def _processor(formula: FusionFormula) -> dict[str, Any]:
-    """The score ranker processor for rrf, and the normalization processor for norms of scores."""
+    """The processor of the pipeline: score ranker for rrf, normalization for norms of scores."""
     parameters = {"weights": [term.weight for term in formula.terms]}
     if formula.norm.name == RRF:
         ranked: dict[str, Any] = {"technique": "rrf", "rank_constant": formula.norm.k}

@@ -23,17 +23,13 @@ EXPECTED = 'a JSON object {"feature name": definition in the engine, ...}'
 Files = dict[str, str | bytes]  # name: content
 
 
-# The value of a missing field in a template of Elasticsearch, and in a feature of Solr.
+# Matches the value that replaces a missing field, in a template of Elasticsearch or a feature of Solr.
 MISSING = re.compile(r'(?:missing|defaultValue)\\*": *\\*"?(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)')
 
 
 @dataclass(frozen=True)
 class Options:
-    """name: of the model in the engine, and of its feature store; features: {feature name: definition in the engine};
-    normalizers: write the scaling as the engine's normalisers instead of folding it in; offset: constant added to every
-    score, if requested (shifted); sigmoid: scores go through 1 / (1 + e^-x). Both keep the order. filled: the engine's
-    features return the model's fill values for missing ones; wide: one input of all features, instead of one per
-    selected feature; query: the search request that gets the boosts.
+    """Options of an export, checked.
     """
 
     name: str = "sparserank"
@@ -83,11 +79,11 @@ class Engine:
         return name == self.allowed(name)
 
     def allowed(self, name: str) -> str:
-        """A name with _ in place of what the format does not allow."""
+        """The name with _ in place of characters that the format does not allow."""
         return "".join("_" if c in self.forbidden else c for c in name) or "_"
 
     def lacks(self, transforms: Collection[str] = (), *, steps: bool = False, lists: bool = False) -> str:
-        """What the engine cannot run of these, as a predicate: 'cannot run steps'; "" if it can run all.
+        """Which of these capabilities the engine lacks, as a predicate: 'cannot run steps'; "" if it has all.
 
         lists  whether features are scaled within each query
         """
@@ -102,7 +98,7 @@ class Engine:
 
     @property
     def _takes(self) -> str:
-        """What the engine takes, at the beginning of a refusal."""
+        """The beginning of a refusal: what the engine can run."""
         if LOG in self.transforms:
             return ""
         return f"takes {'weights of raw features' if self.transforms else 'steps'} only, and "
@@ -134,7 +130,7 @@ class Engine:
                 )
 
     def _instead_of(self, term: Feature) -> str:
-        """What to do about a term that the engine cannot run."""
+        """Advice on a term that the engine cannot run."""
         if term.steps is not None:
             return (
                 "Export to elasticsearch, opensearch, vespa, lucene, sql, onnx, python, "

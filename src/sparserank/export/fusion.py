@@ -31,7 +31,7 @@ FUSION_ENGINES: dict[str, FusionEngine] = {
 
 
 def export_fusion(formula: FusionFormula, to: str, name: str = "sparserank") -> Files:
-    """{file name: text} of a formula in the format of an engine.
+    """Write a formula in the format of an engine, as {file name: text}.
 
     Raises
         ParameterError   the format is unknown
@@ -48,7 +48,7 @@ def export_fusion(formula: FusionFormula, to: str, name: str = "sparserank") -> 
 def fusion_command(formula: FusionFormula, place: str) -> str:
     """The command that exports the formula at `place`, a quoted path, for the first engine that runs it."""
     engine = next(name for name, e in FUSION_ENGINES.items() if e.runs(formula))
-    several = " --out engine" if engine == "opensearch" else ""  # its export has two files
+    several = " --out engine" if engine == "opensearch" else ""  # the export to OpenSearch has two files
     return f"sparserank export {place} --to {engine}{several}"
 
 

@@ -33,7 +33,8 @@ def pipeline(retrievers):
 
 
 def ranx(formula: FusionFormula, name: str) -> Files:
-    """`fuse(runs=[...], **arguments)`, with the runs in the order of `retrievers`, each cut at the depth."""
+    """The arguments of `ranx.fuse(runs=[...], **arguments)`. The runs must be in the order of `retrievers`, each cut at
+    the depth."""
     arguments = {
         "norm": "min-max",
         "method": "wsum",
@@ -47,7 +48,7 @@ RANX = FusionEngine("ranx", "ranx", ranx, norms=(MINMAX,))
 
 
 def qdrant(formula: FusionFormula, name: str) -> Files:
-    """query.json for `POST /collections/NAME/points/query`, with a placeholder for each retriever's own query."""
+    """query.json for `POST /collections/NAME/points/query`, with a placeholder for the query of each retriever."""
     prefetch = [{"query": query_placeholder(term), "limit": formula.depth} for term in formula.terms]
     rrf: dict[str, Any] = {"k": formula.norm.k + 1}
     if not equal_weights(formula):

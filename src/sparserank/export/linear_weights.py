@@ -13,13 +13,14 @@ from sparserank.model.feature import Feature
 from sparserank.text import brief
 from sparserank.transforms import LOG
 
-FIELD = "field"  # of a definition: where the column of a table is in the engine
+FIELD = "field"  # key of a definition; its value is the field of the engine that contains the column
 
 
 def definition_of(
     features: Mapping[str, Any], term: Feature, needed: str, made: Callable[[str, str | None], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
-    """The definition of a feature; if none is given for one that is made from a column, that of the field and level."""
+    """The definition of a feature. A feature that is made from a column needs none: by default, it is made from the
+    field and the level."""
     name = term.name
     definition = features.get(term.name)
     if term.derived is not None and definition is None:
@@ -38,8 +39,8 @@ def definition_of(
 
 
 def _field(features: Mapping[str, Any], term: Feature) -> str:
-    """The field of the column that a feature is made from: {"field": ...}, or that of a feature of a field; by default,
-    the name of the column.
+    """The field in the engine of the column that a feature is made from: the value of "field" in the definition of the
+    column or in its params; by default, the name of the column.
 
     Raises
         ParameterError   the column is defined, but not by a field
@@ -75,7 +76,7 @@ def single_precision(weights: Mapping[str, float], norms: Iterable[float] = ()) 
 
 
 class Names:
-    """Names in a feature store: given ones, and new ones."""
+    """Names in a feature store: those of the features, and new ones for derived features."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = {*taken}

@@ -20,7 +20,7 @@ from sparserank.transforms import ASINH, LOG
 
 OPSET = 17
 IR_VERSION = 9
-OPSET_OF_TEXTS = 19  # the first that compares texts
+OPSET_OF_TEXTS = 19  # the first opset that compares texts
 LIMIT = np.array([float(MISSING_FROM)])
 ONE = np.ones(1)
 WIDE = "X"
@@ -90,12 +90,12 @@ ENGINE = Engine("onnx", "ONNX", onnx, steps=True)
 
 
 def _of_numbers(graph: _Graph, x: str, of: Sum) -> str:
-    """The terms of the columns of x, without their part of the constant."""
+    """The sum of the terms of the columns of x, without their constants."""
     known = _filled(graph, x, of)
     x = _shaped(graph, known, of)
     weights = np.array([[0.0 if t.steps is not None else t.slope] for t in of.terms])
     score = graph.add("MatMul", x, weights)
-    if any(t.missing is None for t in of.terms):  # NaN even where steps would take it
+    if any(t.missing is None for t in of.terms):  # a missing value must give NaN, even for steps, which accept NaN
         nothing = graph.add("MatMul", graph.add("Sub", known, known), np.ones((len(of.terms), 1)))
         score = graph.add("Add", score, nothing)
     for k, term in enumerate(of.terms):
@@ -107,7 +107,8 @@ def _of_numbers(graph: _Graph, x: str, of: Sum) -> str:
 
 
 def _of_column(graph: _Graph, source: str, terms: Sequence[Feature], *, is_text: bool) -> str:
-    """The terms of the features that are made from a column, an input, without their part of the constant."""
+    """The sum of the terms of the features that are made from one column, which is an input of the graph, without their
+    constants."""
     if is_text:
         levels = np.array([["" if t.derived is None else t.derived.level or "" for t in terms]], dtype=object)
         where = graph.add("Equal", source, levels)

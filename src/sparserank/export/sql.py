@@ -17,7 +17,7 @@ from sparserank.options import option
 from sparserank.text import brief
 
 BACKSLASH = r" || SUBSTR('\\', 1, 1) || "
-VALUES = {  # norms of a row of `lists`
+VALUES = {  # SQL of each norm, for a row of `lists`
     MINMAX: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) END",
     L2: "CASE WHEN high = 0e0 THEN score ELSE score / high / SQRT(squares) END",
     ZSCORE: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) / deviation END",
@@ -60,8 +60,8 @@ FROM (
   FROM ({fused}) AS fused
 ) AS ordered
 WHERE place <= {longest}"""
-# Scores are divided by the highest one or by their range, because squares of tiny scores would be 0. Those of tiny
-# quotients are an error in PostgreSQL: TINY is added before.
+# Scores are divided by the highest one or by their range, because squares of tiny scores would be 0. PostgreSQL raises
+# an error for squares of tiny quotients, so TINY is added before squaring.
 SHARE = f"(score / NULLIF(high, 0e0) + {TINY})"
 SQUARES = f"SUM({SHARE} * {SHARE}) OVER (PARTITION BY qid, retriever)"
 SPREAD = f"((score - middle) / NULLIF(high - low, 0e0) + {TINY})"
