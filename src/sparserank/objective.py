@@ -146,16 +146,18 @@ class PairwiseObjective:
         self.n_features = weighting.shards.n_columns
         self.n_pairs = weighting.n_pairs[k]
         self.total_weight = weighting.total_weight[k]
-        self.n_useful_docs = weighting.n_useful_docs[k]  # documents of queries that have pairs of positive weight
-        self.shares_reads = weighting.shares_reads  # evaluating a second w in the same read is much cheaper than alone
+        # number of documents in queries that have pairs of positive weight
+        self.n_useful_docs = weighting.n_useful_docs[k]
+        # whether a second w costs much less if it is evaluated in the same read
+        self.shares_reads = weighting.shares_reads
         self.pair_weights = weighting.pair_weights
         # The last evaluation, always replaced as a whole: other threads may read it, and losing it costs only time.
         self._last: tuple[np.ndarray, Evaluation] | None = None
         self.n_evaluations = 0
 
     def value_and_gradient(self, w: np.ndarray, query_weight: np.ndarray | None = None) -> tuple[float, np.ndarray]:
-        """f(w) and its gradient (n_features,), in one pass over X;
-        with other query weights (n_queries,) if given."""
+        """f(w) and its gradient (n_features,), in one pass over X; `query_weight` (n_queries,) replaces the weights of
+        the objective."""
         if query_weight is not None:
             weight = checked_weights("query_weight", query_weight, self.shards.n_queries)
             return self._reweighted(weight).value_and_gradient(w)
@@ -211,8 +213,8 @@ class PairwiseObjective:
         return last[1] if last is not None and np.array_equal(w, last[0]) else self.evaluate(w)
 
     def hessian(self, w: np.ndarray, columns: np.ndarray, n_docs: int | None = None) -> np.ndarray:
-        """Generalised Hessian (k, k) at w for the given columns. If n_docs is given, it is computed on a sample of
-        queries with about that many documents.
+        """Generalised Hessian (k, k) at w on k columns. With `n_docs`, it is computed on a sample of queries with about
+        that many documents.
 
         The sample is spread evenly and is the same every time. The result is divided by its share of the total pair
         weight.
@@ -252,7 +254,7 @@ class PairwiseObjective:
         """
         with np.errstate(
             over="ignore", invalid="ignore"
-        ):  # trial points may be far out; solvers refuse values that are not finite
+        ):  # trial points may be far away; solvers refuse values that are not finite
             slope = float(w @ here.gradient)
         return self.loss.dual(here.value, slope, lambda: here.square, lambda s: self._swept_dual(w, s))
 
@@ -314,7 +316,7 @@ class PairwiseObjective:
 
 def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, np.ndarray]:
     """relevance (n_docs,) and query_ptr (n_queries + 1,), checked against the rows of X."""
-    if hasattr(X, "dtype"):  # otherwise a custom row type
+    if hasattr(X, "dtype"):  # other types of rows check themselves
         if X.dtype not in (np.float32, np.float64) or X.ndim != 2:
             raise DataError(f"X must be a float32 or float64 matrix; got {X.ndim} dimensions of {X.dtype}.")
         n_docs = X.shape[0]

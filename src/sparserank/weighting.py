@@ -62,11 +62,11 @@ class Weighting:
         pairs = np.concatenate([f.pair_weight for f in per_shard])
         plain = np.concatenate([f.n_pairs for f in per_shard])
         counted = query_weight > 0
-        with np.errstate(over="ignore", invalid="ignore"):  # values out of range are refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # values out of range are refused after the sums
             weight = query_weight
             if pair_weights == "query":
                 weight = np.divide(weight, pairs, out=np.zeros_like(weight), where=pairs > 0)
-            totals = (weight * pairs).sum(axis=1)  # not BLAS: its sums depend on its threads
+            totals = (weight * pairs).sum(axis=1)  # not by BLAS, whose sums depend on the number of threads
         for total in totals:
             self._refuse(total, doc_weighted)
         self.query_scale = np.where(pairs > 0, weight / totals[:, None], 0.0)
@@ -103,7 +103,8 @@ class Weighting:
         return None if self._scale is None else self._scale[k : k + 1]
 
     def evaluate(self, ks: Sequence[int], W: np.ndarray) -> list[Evaluation]:
-        """Evaluate row i of W (m, n_features) under weighting ks[i] in one read of X, with the same result as alone."""
+        """Evaluate row i of W (m, n_features) under weighting ks[i], all in one read of X. The results equal those of
+        separate reads."""
         parts = self.shards.call("value_and_gradient", W, self.key, ks)
         values, squares, gradients = (sum(p[1:], start=p[0]) for p in zip(*parts, strict=True))  # in shard order
         out = []

@@ -79,7 +79,8 @@ def _directions(texts: list[str]) -> dict[str, str]:
     return directions
 
 
-READ: dict[str, Callable[[Any], Any]] = {  # parsers of options whose value in Python is not a list of texts
+# parsers of options whose text on the command line is split into names or pairs
+READ: dict[str, Callable[[Any], Any]] = {
     "feature_columns": _columns,
     "ignore_columns": _names,
     "categories": _names,

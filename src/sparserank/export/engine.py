@@ -30,6 +30,15 @@ MISSING = re.compile(r'(?:missing|defaultValue)\\*": *\\*"?(-?\d+(?:\.\d+)?(?:[e
 @dataclass(frozen=True)
 class Options:
     """Options of an export, checked.
+
+    name         name of the model in the engine, and of its feature store
+    features     {feature name: definition in the engine}, or None
+    normalizers  whether the scaling is written as the engine's normalisers instead of folded into the weights
+    offset       constant added to every score; shifted: whether the user set one
+    sigmoid      whether scores go through 1 / (1 + e^-x), which keeps their order
+    filled       whether the engine's features return the model's replacements for missing values
+    wide         whether one input contains all features, instead of one input per selected feature
+    query        the search request that gets the boosts
     """
 
     name: str = "sparserank"

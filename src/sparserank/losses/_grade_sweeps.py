@@ -23,8 +23,9 @@ from sparserank._kernel_cache import kernel
 from sparserank.losses._sizes import AT_ONCE
 from sparserank.losses._sorting_kernels import sort_descending
 
-SUMS = 2 * AT_ONCE  # sums per document: one of weights and one of weights times score, for each level of a round
-_AT_ONCE = np.uint64(AT_ONCE)  # a power of two
+# number of sums per document: one of weights, and one of weights times score, for each level of a round
+SUMS = 2 * AT_ONCE
+_AT_ONCE = np.uint64(AT_ONCE)  # levels per round, a power of two
 _LAST = np.uint64(AT_ONCE - 1)  # i & _LAST is i if i < _AT_ONCE, and a valid index in any case
 
 

@@ -14,7 +14,8 @@ from sparserank.number_checks import as_floats
 from sparserank.text import brief
 
 MAX_TABLE_LEVELS = 12  # up to this number, a scan over levels is faster than a Fenwick tree
-CHUNK = 1 << 16  # approximate number of documents ranked at once: sorting takes ten times the memory of their relevance
+# approximate number of documents that are ranked at once; sorting needs ten times the memory of their relevance
+CHUNK = 1 << 16
 
 Table = tuple[tuple[float, ...], ...]
 
@@ -32,7 +33,7 @@ class RelevanceLevels:
 
 
 def checked_table(value: Any) -> np.ndarray:
-    """(K, K) float64 weights of pairs of grades.
+    """A table (K, K) of weights for pairs of grades, as float64.
 
     Raises
         DataError   the table is not numeric, not square, not finite or negative

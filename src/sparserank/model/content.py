@@ -1,4 +1,5 @@
-"""The content of a model file: tables of the fields of a model and of its features, by which it is written and read."""
+"""The content of a model file: tables of the fields of a model and of its features. Writing and reading follow these
+tables."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ FORMAT_VERSION = 9
 
 
 class Field(NamedTuple):
-    """A field of the file: its type, the first version that has it, and what is wrong with a value ("": nothing)."""
+    """A field of the file: its type, the first version that has it, and a function that says what is wrong with a value
+    ("": nothing)."""
 
     kind: Kind
     since: int
@@ -49,8 +51,8 @@ def _no_transform(kind: str) -> str:
 
 
 def _no_steps(steps: dict[str, Any]) -> str:
-    """Refuse steps that no fit produces: no edge, edges that do not rise, numbers that are not finite, or not one value
-    more than edges."""
+    """Refuse steps that no fit produces: no edges, edges that do not increase, numbers that are not finite, or a number
+    of values other than that of the edges plus one."""
     edges = part(steps, "edges", LIST)
     values = part(steps, "values", LIST)
     if not all(type(v) in (int, float) and math.isfinite(as_real(v)) for v in (*edges, *values)):
@@ -62,7 +64,8 @@ def _no_steps(steps: dict[str, Any]) -> str:
     return "" if math.isfinite(float(max(values)) - float(min(values))) else "must have values that are less far apart"
 
 
-FIELDS = {  # of a feature: a file has all fields of one version, or none; those of version 1 always
+# fields of a feature. A file has all fields that a version added, or none of them; it always has those of version 1
+FIELDS = {
     "index": Field(INTEGER, 1),
     "name": Field(TEXT, 1),
     "coef": Field(NUMBER, 1, _not_finite),
@@ -111,7 +114,7 @@ MODEL = {  # fields of a model
     "parameters": Field(OBJECT, 1),
     "metadata": Field(OBJECT, 1),
 }
-DEFAULTS = {"intercept": 0.0, "index_base": 1, "derived": {}}  # of what is not written
+DEFAULTS = {"intercept": 0.0, "index_base": 1, "derived": {}}  # values of the fields that a file may omit
 
 
 def content_of(model: RankingModel) -> dict[str, Any]:
@@ -144,10 +147,10 @@ def content_of(model: RankingModel) -> dict[str, Any]:
 
 
 def fields_of(content: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of the model that the content of a file describes.
+    """The arguments of RankingModel that the content of a file describes.
 
     Raises
-        ValueError   as `checked`; or it has what its version does not support, or what is no longer supported
+        ValueError   as `checked`; or the file has a field that its version does not support, or that was removed
     """
     version = content["version"]
     values = {}
@@ -179,13 +182,15 @@ def fields_of(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _together(names: Iterable[str]) -> dict[str, Field]:
-    """The fields of a file that has these: with one, all of its version."""
+    """The fields of FIELDS that a feature in a file must have: if it has one field of a version, all of that
+    version."""
     used = {FIELDS[name].since for name in names if name in FIELDS} | {1}
     return {name: field for name, field in FIELDS.items() if field.since in used}
 
 
 def written(feature: Feature) -> dict[str, Any]:
-    """The content of the file for a feature; the median only if it would replace a missing value.
+    """The fields of a feature as the file contains them. The median is written only if it would replace a missing
+    value.
 
     Raises
         ValueError   as `checked`, or the weight is too large for the scale
@@ -200,10 +205,10 @@ def written(feature: Feature) -> dict[str, Any]:
 
 
 def read(entry: Any, version: int) -> Feature:
-    """The feature of what a file of this version has for it.
+    """Make a Feature from its entry in a file of this version.
 
     Raises
-        ValueError   as `checked`; or it has what its version does not support, or what is no longer supported
+        ValueError   as `checked`; or the entry has a field that its version does not support, or that was removed
     """
     if not isinstance(entry, dict):
         raise ValueError(f"each of the features must be an object; got {brief(entry)}")
@@ -225,7 +230,7 @@ def read(entry: Any, version: int) -> Feature:
 
 
 def _checked(content: dict[str, Any]) -> dict[str, Any]:
-    """The content for a feature, if a fit can produce it."""
+    """The values of a feature; raises ValueError unless a fit can produce them."""
     feature = f"feature {brief(content['name'])}: "
     checked(FIELDS, content, feature)
     if not math.isfinite(content["coef"] / content["scale"]):

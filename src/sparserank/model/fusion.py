@@ -20,17 +20,17 @@ from sparserank.options.arguments import check_arguments
 from sparserank.text import brief
 
 KEY = "fusion"  # key in the parameters of a model that `fuse` made
-# keys of optional facts about scores
+# keys of optional entries about the scores of retrievers
 NEGATIVE = "negative"
 MERGED = "merged"
-MIN_MERGED = 0.01  # smallest share that is recorded
+MIN_MERGED = 0.01  # smallest share of merged scores that a model records
 
 
 @dataclass(frozen=True)
 class FusionTerm:
-    """weight: of the normalised values of a retriever; the absolute weights of a formula sum to 1.
+    """A retriever in a formula. weight: factor of its normalised values; the absolute weights of a formula sum to 1.
 
-    Facts about its scores on the training queries:
+    Observed in its scores on the training queries:
     negative   whether any is below 0
     merged     share of neighbours in its lists whose scores differ, but are equal in single precision
     """
@@ -164,7 +164,7 @@ class FusionFormula:
 
 @dataclass(frozen=True)
 class Added:
-    """The contribution of a term to the scores of the documents that its retriever returned up to the depth.
+    """The contribution of one term to the scores of the documents that its retriever returned up to the depth.
 
     keys     (query id, document id) of each; ranks: from 1 in the list of the retriever
     values   weight * normalised value
@@ -176,7 +176,7 @@ class Added:
 
 
 def formula_of(model: RankingModel) -> FusionFormula:
-    """The formula of a model.
+    """The fusion formula that a model stores.
 
     Raises
         DataError   `fuse` did not make the model, or its file was changed
@@ -215,7 +215,7 @@ def is_fusion(model: RankingModel) -> bool:
 def fusion_parameters(
     depth: int, engine: str | None, negative: Sequence[str] = (), merged: Mapping[str, float] | None = None
 ) -> dict[str, Any]:
-    """The facts among the parameters of a model of `fuse`; negative, merged: as in `FusionTerm`, by retriever."""
+    """The entry of `fuse` in the parameters of a model. negative, merged: as in `FusionTerm`, by retriever."""
     parameters: dict[str, Any] = {"depth": depth, "engine": engine}
     if negative:
         parameters[NEGATIVE] = list(negative)

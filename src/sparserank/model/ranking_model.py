@@ -212,7 +212,7 @@ class RankingModel:
 
     @property
     def n_available(self) -> int:
-        """Number of features, of which those that are made from one column of a table count as one."""
+        """Number of features; those that are made from one column of a table count as one."""
         return len(set(sources_of(self.derived, self.feature_names)))
 
     @cached_property
@@ -232,7 +232,7 @@ class RankingModel:
 
     @property
     def sources(self) -> dict[str, list[Feature]]:
-        """{column of a table that is in use: the selected features that are made from it}"""
+        """{column of a table that the model uses: the selected features that are made from it}"""
         out: dict[str, list[Feature]] = {}
         for f in self.features:
             out.setdefault(f.source, []).append(f)
@@ -240,13 +240,13 @@ class RankingModel:
 
     @property
     def columns(self) -> dict[str, list[int]]:
-        """{selected feature: [its number]}; features that are made from one column of a table are one, by the name of
-        that column."""
+        """{selected column of a table: numbers of the selected features that are made from it}"""
         return {name: [f.index for f in members] for name, members in self.sources.items()}
 
     @property
     def weights(self) -> dict[str, float]:
-        """{selected feature: its weight; of a category, the range of what its levels add}, the largest first."""
+        """{selected column of a table: weight of its feature, or for a category, the range of the contributions of its
+        levels}, the largest first."""
         out = {}
         for name, (first, *more) in self.sources.items():
             out[name] = first.coef
@@ -256,12 +256,13 @@ class RankingModel:
         return dict(sorted(out.items(), key=lambda item: -abs(item[1])))
 
     def flag_of(self, feature: str) -> float | None:
-        """What is added to the score where a number is missing, beside its replacement; None: nothing."""
+        """The contribution to the score where a number is missing, in addition to that of its replacement; None: no
+        such contribution."""
         first, *more = self.sources[feature]
         return sum(map(self.rise, more)) if more and first.derived is None else None
 
     def rise(self, feature: Feature, low: float = 0.0, high: float = 1.0) -> float:
-        """What a feature adds to the score at one value, minus what it adds at another."""
+        """The contribution of a feature at x = high, minus that at x = low."""
         at = Shaping.of([feature], self.scaling)(np.array([[low], [high]]), np.array([0, 2]))
         return float(feature.coef * (at[1, 0] - at[0, 0]))
 
@@ -389,8 +390,8 @@ class RankingModel:
         return np.asarray(self._shaping(columns, data.query_ptr) * self.coef[self.support])
 
     def explained(self, data: RankingDataset) -> dict[str, tuple[list[float | str], np.ndarray]]:
-        """{selected feature, by the name of its column: (its values, its contributions (n_docs,) to the scores)}, in
-        the row order of the data set; the value of a category is its level, 'other' for levels without a weight."""
+        """{selected column: (its values, its contributions (n_docs,) to the scores)}, in the row order of the data set.
+        The value of a category is its level, or 'other' for levels without a weight."""
         columns = self.selected_values(data)
         parts = self.contributions(data)
         out: dict[str, tuple[list[float | str], np.ndarray]] = {}
@@ -403,8 +404,8 @@ class RankingModel:
         return out
 
     def score_dataset(self, data: RankingDataset, *, missing: str | None = None) -> np.ndarray:
-        """Scores (n_docs,) of `data`; features are found by name if the data have names. Scores and messages follow
-        the row order that was passed to the constructor of `data`. `missing` is as in `predict`."""
+        """Scores (n_docs,) of `data`, matched by feature name if the data have names. Scores and row numbers in
+        messages follow the row order that was passed to the constructor of `data`. `missing` is as in `predict`."""
         check_arguments(RankingModel.score_dataset, locals(), missing=LATER)
         if missing is not None:
             return self.with_missing(missing).score_dataset(data)
@@ -412,8 +413,8 @@ class RankingModel:
 
     def selected_values(self, data: RankingDataset) -> np.ndarray:
         """Unscaled values of the selected features of `data`, (n_docs, len(support)) float64, in the row order of the
-        data set; features are found by name, or by position if data or model have only generated names and share
-        none."""
+        data set. Features are matched by name. They are matched by position if data or model have only generated names
+        and share none."""
         check_arguments(RankingModel.selected_values, locals())
         held = data.names
         at = {name: j for j, name in enumerate(held)}
@@ -437,7 +438,7 @@ class RankingModel:
         return self._shaping.filled(columns)
 
     def _selected(self, X: Any) -> np.ndarray:
-        """The columns of the selected features."""
+        """The columns of X, by position, that the selected features read."""
         if not isinstance(X, StoredFeatures):
             frame = column_names(X) and hasattr(X, "to_numpy")
             X = csr_or_array(X.to_numpy() if frame else X)
@@ -451,22 +452,23 @@ class RankingModel:
         return self._shaping.filled(columns)
 
     def _finds_by_name(self, X: Any) -> bool:
-        """Whether X is a data frame whose columns are found by name;
-        they are found by position if the model has no names, or the frame only numbers."""
+        """Whether X is a data frame whose columns are matched by name. They are matched by position if the model has no
+        names, or the frame has only numbers as names."""
         known = [name for name in column_names(X) if isinstance(name, str)]
         nameless = numbered(self.feature_names, self.index_base) or numbered([n for n in known if n != QID])
         columns = sources_of(self.derived, self.feature_names)
         return bool(known) and not (set(known).isdisjoint(columns) and nameless)
 
     def _named(self, frame: Any) -> np.ndarray:
-        """The selected columns of a data frame, by name in any order; other columns are ignored."""
+        """The columns of a data frame that the selected features read, matched by name in any order; other columns are
+        ignored."""
         known = KnownLevels(self.derived)
         columns = [self._column(frame, f, known) for f in self.features]
         known.tell("X")
         return self._shaping.filled(np.column_stack(columns) if columns else np.zeros((len(frame), 0)))
 
     def _column(self, frame: Any, feature: Feature, known: KnownLevels) -> np.ndarray:
-        """(n_docs,) the feature, which may be made from another column of the frame."""
+        """(n_docs,) values of one feature, which may be made from another column of the frame."""
         derived = feature.derived
         held = column_names(frame)
         if derived is None or derived.source not in held:
@@ -486,8 +488,8 @@ class RankingModel:
     def _score(
         self, columns: np.ndarray, query_ptr: np.ndarray | None = None, row_index: np.ndarray | None = None
     ) -> np.ndarray:
-        """Scores of the selected columns; `row_index` (n_docs,) is the user's number of each row,
-        default their order."""
+        """Scores of the selected columns. `row_index` (n_docs,) is the number of each row in messages, by default its
+        position."""
         if holds_missing(columns):
             row, k = (int(i) for i in np.argwhere(is_missing(columns))[0])
             feature = self.features[k]
@@ -584,8 +586,8 @@ class RankingModel:
 
 
 def step_model(bins: Bins, jumps: np.ndarray, names: tuple[str, ...], **more: Any) -> RankingModel:
-    """The model with jumps (n_features * BINS - 1,) at the edges of these bins. The weight of a feature is half the
-    range of its steps, negative if these are lower at their end than at their beginning."""
+    """Make a model of steps from the jumps (n_features * BINS - 1,) at the edges of these bins. The weight of a feature
+    is half the range of its steps, negative if they end lower than they begin."""
     steps = bins.functions(jumps.reshape(len(names), -1))
     weights = np.zeros(len(names))
     for j, f in steps.items():

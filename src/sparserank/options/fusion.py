@@ -129,7 +129,7 @@ class FuseOptions(of_selection.Stable, total=False):
 
 
 class EngineOfFusion(TypedDict, total=False):
-    """The engine, which is written out in the signature of `fuse`."""
+    """The option `engine`, which the signature of `fuse` writes out."""
 
     engine: Annotated[
         str | None,

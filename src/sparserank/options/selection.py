@@ -25,15 +25,16 @@ MODEL = of_paths.PANEL
 CHOICE = "Choice"
 TREE_PANEL = "Trees"
 PROTOCOLS = ("cv", "holdout")
-REQUESTS = ("elasticsearch-query", "opensearch-query", "solr-query")  # boosts of the clauses of a search request
+# engines whose export is a search request with boosts
+REQUESTS = ("elasticsearch-query", "opensearch-query", "solr-query")
 SEARCH = ("solr", "elasticsearch", "opensearch", *REQUESTS, "vespa", "lucene", "ranklib")
 ENGINES = (*SEARCH, "onnx", "python", "sql", "spark")
 LINEAR = ("l1", "mcp")  # the penalties tried by default
-# limits of steps by default
+# steps are tried by default only within these limits
 MIN_QUERIES_OF_STEPS = 50
 MIN_DOCS_OF_STEPS = 2_000
 MAX_FEATURES_OF_STEPS = 2_000
-TREES = ("lightgbm", "xgboost", "xgboost-dump", "solr-trees")  # formats of trees, for models of steps
+TREES = ("lightgbm", "xgboost", "xgboost-dump", "solr-trees")  # export formats of trees, for models of steps
 DEFAULT_MARGIN = 0.01  # largest acceptable estimated loss, relative to the best mean
 DEFAULT_CONFIDENCE = 0.95
 MAX_CONFIDENCE = 0.99  # the highest for which simultaneous bounds have enough random draws
@@ -97,7 +98,7 @@ SEARCHED = Parsed("paths.fit:parse_maker")
 
 
 class FeatureOptions(TypedDict, total=False):
-    """Options about single features."""
+    """Options that concern single features."""
 
     monotone: Annotated[
         "Mapping[str, str | int] | None",
@@ -147,7 +148,7 @@ class FeatureOptions(TypedDict, total=False):
 
 
 class Choosing(TypedDict, total=False):
-    """Options about the choice of a model that no signature writes out."""
+    """Options for the choice of a model, without those that signatures write out."""
 
     report_metrics: ReportedMetrics
     convention: Annotated[
@@ -189,7 +190,8 @@ class Choosing(TypedDict, total=False):
 
 
 class Stable(Choosing, total=False):
-    """Options of `select` and `fuse` about our own models; lists for trees do not take them."""
+    """Options of `select` and `fuse` that concern our own models; a selection of features for trees does not take
+    them."""
 
     relaxed: Annotated[
         bool,
@@ -279,7 +281,7 @@ class WrittenForFeatures(Written, total=False):
 
 
 class Lists(of_data.RowOptions, total=False):
-    """Options of `select` that can be combined with for_model, besides rules and choice."""
+    """Options of `select` that can be combined with for_model, apart from rules and choice."""
 
     sizes: Annotated[
         "Sequence[int] | None",
@@ -431,7 +433,7 @@ class AllSelectOptions(SelectOptions, WrittenForFeatures, total=False):
 
 
 class ForModelOptions(WrittenForFeatures, FeatureOptions, Choosing, Lists, total=False):
-    """Options of `select` that can be combined with for_model; NOT_OF_TREES are removed from them below."""
+    """Options of `select` that can be combined with for_model, without NOT_OF_TREES, which are removed below."""
 
 
 class FitOptions(FeatureOptions, of_data.RowOptions, total=False):

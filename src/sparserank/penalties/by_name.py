@@ -22,7 +22,7 @@ def is_named(rule: Any) -> bool:
         return True
     if not isinstance(rule, tuple | list):
         return False
-    kinds = set(map(type, rule))  # only one or two for hundreds of thousands of numbers
+    kinds = set(map(type, rule))  # there are only one or two types, even for hundreds of thousands of numbers
     return any(issubclass(kind, str) for kind in kinds) or (
         tuple in kinds and any(isinstance(v, tuple) and isinstance(v[0], str) for v in rule if v)
     )
@@ -55,7 +55,7 @@ def checked_pairs(owner: str, rule: str, entries: Any) -> Pairs:
 
 
 def checked_features(owner: str, rule: str, features: Sequence[Any]) -> tuple[int | str, ...]:
-    """Features by name or by number from 0.
+    """The entries of keep or drop: names of features, or their numbers from 0.
 
     Raises
         DataError   an entry is neither
@@ -69,11 +69,11 @@ def checked_features(owner: str, rule: str, features: Sequence[Any]) -> tuple[in
 def numbering(
     names: Sequence[str], owner: str = "", sources: Sequence[str] | None = None
 ) -> Callable[[str, Any], list[int]]:
-    """A function (rule, name of a column) -> numbers of its features: of all that are made from the column, but a
-    direction is that of the column itself.
+    """A function (rule, name of a column) -> numbers of the features that are made from the column. For the rule
+    monotone, it is only the feature that is the column itself.
 
     Parameters
-        owner     the penalty whose rule it is; "" for an option of a call
+        owner     name of the penalty that has the rule; "" if it is an option of a call
         sources   (n_features,) the column of a table that each feature is made from; None: each is a column
     Raises
         ParameterError   from the function: no column has this name; a category has no direction
@@ -104,8 +104,8 @@ def numbering(
 def numbered_rules(
     owner: str, rules: Mapping[str, Any], names: Sequence[str], sources: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """The rules with feature names replaced by numbers: one value per feature (default: weight 1, sign 0, a separate
-    group), or feature numbers. sources as in `numbering`.
+    """The rules with feature names replaced by numbers: as one value per feature (by default weight 1, sign 0, a
+    separate group), or as feature numbers for keep and drop. sources: as in `numbering`.
 
     Raises
         DataError   no feature has this name

@@ -140,7 +140,7 @@ class SparseLTR(pt.Estimator):
         return X, relevance.fillna(0).to_numpy()
 
     def _features(self, res: Any, results: str) -> Any:
-        """(n_docs, n_features) float64, a frame where features have names."""
+        """The features (n_docs, n_features) as float64, in a frame if they have names."""
         _require_columns(res, RESULTS, results)
         if res["qid"].isna().any():
             raise DataError(f"SparseLTR: {results} must have a query id in every row; one qid is missing.")
@@ -150,7 +150,7 @@ class SparseLTR(pt.Estimator):
             X = np.array(res["features"].tolist(), dtype=np.float64)
         except (TypeError, ValueError):
             X = np.empty(0)
-        if X.shape == (len(res),):  # a single feature
+        if X.shape == (len(res),):  # each result has a single feature
             X = X[:, None]
         if X.ndim != 2 or len(X) != len(res) or X.shape[1] == 0:
             raise DataError(f"SparseLTR: features must be rows of numbers, all of the same length; {_odd_row(res)}.")

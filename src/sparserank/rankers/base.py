@@ -66,11 +66,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     scaled_coef_: np.ndarray
     scaling: str
     _kinds: ClassVar[Mapping[str, Kind]] = {}  # allowed values of the constructor's parameters
-    _takes_client = False  # whether it reads the data only as sums over shards
+    _takes_client = False  # whether the ranker needs only sums over shards of the data, and so can run on a cluster
     _takes_doc_weight = False  # whether every pair of the ranker's loss can carry the weight of its preferred document
 
     def __new__(cls, *_: Any, **parameters: Any) -> Self:
-        """Refuse parameters that the constructor does not have in a sentence, with their present name."""
+        """Refuse parameters that the constructor does not have, in one sentence with their present name."""
         refuse_unknown(cls.__name__, cls._get_param_names(), parameters, of=cls.__name__)
         return super().__new__(cls)
 
@@ -197,7 +197,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
                 "the features so that their values are near 1, or use larger regularisation strengths."
             ) from error
         self._keep_weights(self.coef_, data.X.dtype)
-        # of the rows of queries with a positive weight
+        # medians are over the rows of queries with a positive weight
         counted = None if weight is None or (weight > 0).all() else np.repeat(weight > 0, data.sizes)
         self.medians_ = training_medians(data.X, self.support_, counted)
         if self._steps is not None or not self._is_linear:
@@ -213,12 +213,13 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     @property
     def _is_linear(self) -> bool:
-        """Whether the scaling divides each feature by a number."""
+        """Whether the scaling only divides each feature by a number."""
         return getattr(self, "scaling", "none") in LINEAR_SCALINGS
 
     @property
     def _steps(self) -> Mapping[int, StepFunction] | None:
-        """Contribution of each feature to the score; None: its value times its weight."""
+        """The fitted step functions, each giving the contribution of a feature to the score; None: the contribution is
+        value times weight."""
         return self.__dict__.get("steps_")
 
     @property
@@ -249,7 +250,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     @property
     def _selecting(self) -> np.ndarray:
-        """The weights that define the selection: those of scaled features if the ranker scales."""
+        """The weights that define which features are selected: those of the scaled features if the ranker scales."""
         check_is_fitted(self)
         return self.scaled_coef_ if hasattr(self, "scaled_coef_") else self.coef_
 
@@ -314,7 +315,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         lost = [f"the weight of feature {brief(names[j])}" for j in np.flatnonzero(~np.isfinite(coef))[:1]]
         lost += [f"{what}_" for what in ("loss", "objective") if not np.isfinite(getattr(self, f"{what}_", 0.0))]
         if lost:
-            self.__dict__.pop("coef_", None)  # not fitted
+            self.__dict__.pop("coef_", None)  # a ranker whose fit failed must not count as fitted
             raise DataError(
                 f"{type(self).__name__}: {lost[0]} overflowed. Rescale the features so that their values are near 1, "
                 "or use larger regularisation strengths or smaller steps."
@@ -471,8 +472,8 @@ class TrainingSet:
 
     query_weight   (n_queries,) >= 0, or None
     client         client of the workers that read the data, or None
-    evaluation     evaluation sets
-    one_list       whether all rows are one list because no query ids were given
+    evaluation     evaluation sets; the rankers that choose a strength use them
+    one_list       whether all rows form one list because the caller passed no query ids
     """
 
     data: RankingDataset

@@ -68,7 +68,8 @@ def training_data(
     X, y, qid, doc_weight = (v.compute() if is_dask(v) else v for v in (X, y, qid, doc_weight))
     X, qid = without_qid(X, qid)
     X = with_holes(X) if policy is not None else without_mask(X)
-    with np.errstate(invalid="ignore"), _naming_missing(ranker):  # infinities are found by a sum, which may overflow
+    # scikit-learn detects infinities by a sum, which may overflow
+    with np.errstate(invalid="ignore"), _naming_missing(ranker):
         X, y = validate_data(ranker, X, y, y_numeric=True, ensure_all_finite=policy is None, **FORMS)
     names = getattr(ranker, "feature_names_in_", None)
     ids = ids_of_rows(qid, group, X.shape[0])
@@ -83,7 +84,7 @@ def training_data(
             raise DataError(f"{owner}: {error}") from error
         fill_values = filling.values
     data = RankingDataset(X, y, ids, None, names, doc_weight=doc_weight, fill_values=fill_values, filled=filled)
-    # More rows than one list is likely to have.
+    # True if the data have more rows than a single result list is likely to have.
     is_long = data.n_docs > MANY_ROWS
     is_long |= data.n_docs > MANY_GRADED_ROWS and len(np.unique(data.relevance)) <= data.n_docs // 2
     if data.n_queries == 1 and qid is None and group is None and is_long:
@@ -124,14 +125,14 @@ def features_to_score(ranker: Any, X: Any, fill_values: np.ndarray | None) -> An
 
 
 def feature_names(ranker: Any, n_features: int) -> list[str]:
-    """The names of a ranker's features; if they have none, their numbers."""
+    """The names of a ranker's features; their numbers if it has no names."""
     names = getattr(ranker, "feature_names_in_", None)
     return [str(n) for n in (numbers(n_features, ranker.__dict__.get("_index_base")) if names is None else names)]
 
 
 @contextmanager
 def _naming_missing(ranker: Any, remedy: str | None = None) -> Iterator[None]:
-    """Turn scikit-learn's error about missing values into DataError with our remedy."""
+    """Turn scikit-learn's errors about X and y into ours, which name the remedy for missing values."""
     owner = type(ranker).__name__
     try:
         yield
@@ -162,8 +163,8 @@ def _counted(query: np.ndarray, query_weight: Any) -> np.ndarray | None:
 def evaluation_sets(
     ranker: Any, eval_set: Any, eval_qid: Any, eval_group: Any, data: RankingDataset
 ) -> list[RankingDataset]:
-    """Check and group the sets; features must be those of the training data in the same order, and missing values get
-    its fill values.
+    """Check the sets and group their rows by query. Their features must be those of the training data in the same
+    order, and their missing values get the fill values of the training data.
 
     Parameters
         eval_set               (X, y), or a list of such pairs; None: no set
@@ -212,7 +213,8 @@ def evaluation_sets(
 
 
 def _one_each(owner: str, ids: Any, n: int, several: bool) -> list[Any]:
-    """The ids of each of n sets; for one set, the list around them is optional."""
+    """One entry for each of n sets, from `ids`: query ids or group sizes. For one set, the list around the entry is
+    optional."""
     if ids is None:
         return [None] * n
     if several and isinstance(ids, list) and len(ids) == n and all(v is None or np.ndim(v) == 1 for v in ids):
@@ -261,7 +263,7 @@ def checked_metric(owner: str, name: str, value: Any) -> Metric:
 
 
 def checked_missing(owner: str, value: Any) -> MissingPolicy | None:
-    """The policy that `value` names; it must fill in values without query ids."""
+    """The policy for missing values that `value` names; it must be able to fill in values without query ids."""
     policy = parse_option("missing", MissingPolicy.parse, value, owner)
     if policy is not None and policy.by_query:
         raise DataError(

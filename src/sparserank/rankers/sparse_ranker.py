@@ -39,7 +39,8 @@ from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.scaling import prepared
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
 
-LINEAR_PART = {"log-standard": "standard", "query-min-max": "none"}  # part of a scaling that follows `prepared`
+# the linear part of a scaling, which is applied after `prepared`
+LINEAR_PART = {"log-standard": "standard", "query-min-max": "none"}
 MAX_REFINEMENTS = 6
 REFINED_ALPHAS = 12
 
@@ -228,7 +229,7 @@ class SparseRanker(PenalizedRanker):
         if self.k is not None:
             self._fit_size(objective, penalty, self.k)
         else:
-            assert isinstance(penalty, Penalty)  # paths by size need one
+            assert isinstance(penalty, Penalty)  # a path by size, as for best_k or steps, needs k
             alpha = self.alpha if self.alpha is not None else self.alpha_ratio * path_start(objective, penalty)
             penalty = penalty.with_alpha(alpha)
             one = self._solve(objective, on_groups(penalty, objective))
@@ -238,7 +239,7 @@ class SparseRanker(PenalizedRanker):
             self._keep(np.copysign(path.scaled_coef(0), one.w), path, 0, one.n_iter)
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
-        if isinstance(penalty, SizedMaker):  # it has no strength
+        if isinstance(penalty, SizedMaker):  # a path by size has no strength
             self.alpha_ = self.C_mean_ = self.C_sum_ = float("nan")
         if isinstance(shape, Bins):
             self._draw(shape)
@@ -260,7 +261,7 @@ class SparseRanker(PenalizedRanker):
         groups = self._groups
         penalty = _within(penalty, objective, k) if groups is None else penalty
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "warn": False}
-        options["k"] = k if groups is None else None  # its columns would count, of which a feature may have several
+        options["k"] = k if groups is None else None  # the path would count columns, and a feature may have several
 
         def sizes(path: PathResult) -> np.ndarray:
             return path.nnz if groups is None else groups.counts_of(path.sparse_coefs, path.width)
@@ -319,7 +320,7 @@ def _usable(penalty: Penalty | SizedMaker, objective: PairwiseObjective) -> np.n
 
 
 def _within(penalty: Penalty | SizedMaker, objective: PairwiseObjective, k: int) -> Penalty | SizedMaker:
-    """The penalty without groups in which more than k features vary and may be used.
+    """The penalty, with those groups never used that have more than k features that vary and may be used.
 
     Raises
         DataError   there is no other group

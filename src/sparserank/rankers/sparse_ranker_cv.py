@@ -33,7 +33,7 @@ from sparserank.text import brief
 PATH = "path"
 RULES = ("smallest", "best")
 MAX_ALPHAS = 100_000
-NO_FOLD = -2  # for queries of weight 0, and for all queries with an eval_set
+NO_FOLD = -2  # fold number of queries with weight 0, and of every query if there is an eval_set
 
 
 EXPECTED = "a number of folds >= 2, a scikit-learn splitter, or a list of pairs (train rows, test rows)"
@@ -291,7 +291,7 @@ def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray
     if hasattr(cv, "split"):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # from splitters that ignore groups
+                warnings.simplefilter("ignore")  # some splitters warn that they ignore groups
                 parts = [*cv.split(np.zeros((n, 1)), None, np.arange(n))]
         except (TypeError, ValueError) as error:
             raise DataError(f"{owner}: cv cannot split {n} queries: {brief(str(error))}.") from error
@@ -323,7 +323,8 @@ def _pairs(owner: str, cv: Any) -> list[tuple[Any, Any]]:
 
 
 def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.ndarray:
-    """The positions, among the counted queries, of the queries of these rows."""
+    """The positions, among the counted queries, of the queries that these rows form; raises if a query is only partly
+    included."""
     rows = _positions(owner, rows, len(code), "row")
     held = np.bincount(code[np.unique(rows)], minlength=int(code.max()) + 1)
     size = np.bincount(code)
@@ -335,7 +336,7 @@ def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.n
 
 
 def _positions(owner: str, value: Any, n: int, of: str) -> np.ndarray:
-    """Positions among n things, from 0, from such positions or one bool for each."""
+    """Positions from 0 among n things; `value` contains such positions, or one bool for each thing."""
     if problem := Positions(n, of, masks=True).problem(value):
         raise ParameterError("cv", f"A part of a split {problem}", owner=owner)
     positions = np.asarray(value)

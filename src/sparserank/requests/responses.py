@@ -31,10 +31,10 @@ REQUEST = "request"
 REST = "rest"
 RESERVED = (*ROLES, REST)
 OF_SOLR = "responses of Solr"
-LARGEST = 3.4e38  # of single precision, in which engines score
+LARGEST = 3.4e38  # largest number in single precision, which engines use for scores
 SCORES = "include_named_queries_score=true"  # Elasticsearch 8.8, OpenSearch 2.13
-NOISE = 1e-5  # relative to a score, above what single precision leaves of a sum
-NO_RESPONSE = {  # keys of a line that is no response, or not with its query: what it is
+NOISE = 1e-5  # tolerance relative to a score, larger than the rounding errors of a sum in single precision
+NO_RESPONSE = {  # keys of lines that are no response, or one without its query: what such a line is
     "error": "is an error of the engine; send its request again, or leave the query out",
     "query": "is a search request; give the responses to it, one per line",
     "responses": 'is an answer of _msearch; write one line {"qid": ..., "response": ...} for each of its responses',
@@ -52,7 +52,7 @@ SINGLE = 2.0**-22  # relative error of a sum of two scores in single precision
 
 @dataclass(frozen=True)
 class Scored:
-    """How the listed scores of named clauses are read.
+    """How the listed scores of named clauses are converted to features.
 
     judged   {(query, document): grade}; None: labels are not read, and are 0
     clauses  {name: (factor, boost, least, most)}: the feature is the listed score times the factor, and the boost times
@@ -66,18 +66,18 @@ class Scored:
 
     @cached_property
     def queries(self) -> frozenset[str]:
-        """The queries with a judgment."""
+        """The queries that have a judgment."""
         return frozenset(q for q, _ in self.judged or ())
 
     def counts(self, qid: str) -> bool:
-        """Whether a query has a judgment, if labels are read."""
+        """Whether a query is used: all are if no judgments are read, otherwise those with a judgment."""
         return self.judged is None or qid in self.queries
 
 
 def tell(
     hits: Mapping[str, Collection[str]], names: Collection[str], scored: Scored, left_out: Collection[str]
 ) -> None:
-    """Warn of what the responses cannot show; left_out: queries without any judgment."""
+    """Warn about what cannot be learned from the responses. left_out: queries without any judgment."""
     depth = statistics.median(map(len, hits.values()))
     notes = [f"responses with hits to {len(hits):,} queries, of {depth:g} documents (median); only these can move"]
     if left_out:
@@ -101,7 +101,7 @@ def tell(
 
 
 def other_ids(what: str, ours: str, theirs: str) -> str:
-    """Why nothing is judged."""
+    """The message if no document or query of the responses is judged, because the ids differ."""
     return (
         f"no {what} of the responses is judged: they have ids such as {brief(ours)}, and the judgments "
         f"{brief(theirs)}; use the same ids in both."
@@ -109,7 +109,7 @@ def other_ids(what: str, ours: str, theirs: str) -> str:
 
 
 def form_of(content: dict[str, Any]) -> str:
-    """What a line holds, for messages; all lines of a file hold the same."""
+    """What a line contains, for messages; all lines of a file have the same form."""
     if RESPONSE not in content:
         return "logged features"
     response = content[RESPONSE]
@@ -119,7 +119,7 @@ def form_of(content: dict[str, Any]) -> str:
 
 
 def refuse_other(content: dict[str, Any], place: str) -> None:
-    """Refuse what is no response beside its query, and no feature log."""
+    """Refuse a line that is neither a response with its query nor a feature log; the message says what it is."""
     held = content.get(RESPONSE, content)
     is_log = not content.keys().isdisjoint(("label", "[features]", "fields"))
     for key, why in NO_RESPONSE.items() if isinstance(held, dict) and not is_log else ():
@@ -128,7 +128,7 @@ def refuse_other(content: dict[str, Any], place: str) -> None:
 
 
 def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Entry]:
-    """The hits of a response, with the scores of their named clauses."""
+    """The hits of a response as entries; the scores of their named clauses are the features."""
     qid = content.get("qid")
     if qid is None or isinstance(qid, dict | list | bool) or not str(qid).isprintable():
         raise DataFormatError(f"{place}: has no 'qid'; every response needs its query, as text or a number.")
@@ -136,7 +136,7 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
         response = content[RESPONSE]
         head = content[RESPONSE].get("responseHeader", {})
         partial = response.get("timed_out") or response.get("_shards", {}).get("failed") or head.get("partialResults")
-        if RESPONSE in response:  # the documents of Solr as hits
+        if RESPONSE in response:  # convert Solr's documents to hits
             docs = response[RESPONSE]["docs"]
             hits = [{"_id": d.pop("id"), "_score": d.pop("score"), "matched_queries": d} for d in docs]
             response["hits"] = {"hits": hits}
@@ -144,7 +144,8 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
         if any(document is None for document, *_ in entries):
             raise KeyError
         for document, _, matched in entries:
-            "".join([str(document), *(matched if isinstance(matched, dict) else ())]).encode()  # no lone surrogates
+            # raises if a text contains lone surrogates
+            "".join([str(document), *(matched if isinstance(matched, dict) else ())]).encode()
     except UnicodeEncodeError as error:
         raise DataFormatError(f"{place}: ids and names of clauses must be valid UTF-8 text.") from error
     except (KeyError, TypeError, AttributeError) as error:
@@ -166,7 +167,7 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
 
 
 def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> dict[str, float]:
-    """The features of a hit: those of its clauses, and the rest of its score."""
+    """The features of a hit: one per named clause, and the rest of its score."""
     out = {}
     total = 0.0
     for name, listed_score in matched.items():

@@ -27,7 +27,7 @@ class Ahead:
         self._problem = following
         self._stop = stop
         self._looks = 0
-        self.best: Iterate | None = None  # best evaluated point of the next problem
+        self.best: Iterate | None = None  # the best point of the next problem that was evaluated
 
     def guess(self, curvature: Curvature, here: Iterate) -> np.ndarray | None:
         """(n_features,) the solution predicted from the earlier guess, or else from `here`; None: not worth an

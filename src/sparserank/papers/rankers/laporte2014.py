@@ -25,7 +25,7 @@ PENALTIES: dict[str, Penalty] = {
     "log": Log(eps=0.1),
     "l0.5": Lp(p=0.5, eps=0.1).smoothed(),  # the paper does not smooth and prints no other eps
 }
-TOL = 1e-6  # of alpha_max; the paper says "until convergence"
+TOL = 1e-6  # tolerance relative to alpha_max; the paper only says "until convergence"
 MAX_ROUNDS = 200
 
 
