@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from sparserank.model.fusion import FusionFormula
 
-# begins a search request. Where a request has an object, a run has numbers; qid and ratings exclude responses and
-# judged requests
+# Matches the beginning of a search request. In place of its object, a run has numbers; the keys qid and ratings exclude
+# responses and judged requests.
 BEGINS_REQUEST = re.compile(
     rb'\s*\{(?!.*"(?:qid|ratings)"\s*:).*"(?:query|retriever|source|params)"\s*:\s*\{\s*"\w+"\s*:\s*[{\["]', re.DOTALL
 )

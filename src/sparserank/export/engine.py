@@ -62,8 +62,8 @@ class Options:
 class Engine:
     """An engine, a database or a runtime. `select` tries only models that it can run; its export refuses the others.
 
-    name        as users write it; title: its name in messages
-    write       writes the files of a model
+    name        name of the engine in calls; title: its name in messages
+    write       function that writes the files of a model
     transforms  feature transforms that it can run; steps: whether it can run step functions
     takes_zero  whether it takes 0 for a missing value, whatever fill value the model learned
     trees       format of steps as trees that it loads, "": none

@@ -31,10 +31,10 @@ TINY = 1e-100  # its square is not 0, and x * x + 1 is the same with x + TINY
 class Dialect:
     """The syntax of a language: methods take and return text. Each language declares what differs.
 
-    engine         its name in messages
+    engine         name of the language in messages
     ln, size, one  the functions log x and |x|, and the constant 1
     comments       tokens that begin a comment outside quotes
-    has_texts, has_booleans   whether columns may be texts, and truth values that are no numbers
+    has_texts, has_booleans   whether columns may contain texts, and booleans that are not numbers
     """
 
     engine: str

@@ -38,8 +38,8 @@ def equal_weights(formula: FusionFormula) -> bool:
 class FusionEngine:
     """A system that fuses retrievers. `fuse` tries only formulas that it can run; its export refuses the others.
 
-    name       as users write it; title: its name in messages
-    write      writes the files of a formula, with a name of the model
+    name       name of the system in calls; title: its name in messages
+    write      function that writes the files of a formula
     norms      the norms that it computes
     rrf_k      lowest and highest constant of its rrf
     positive   whether weights must be >= 0

@@ -51,7 +51,8 @@ def checked_table(value: Any) -> np.ndarray:
 def relevance_levels(
     relevance: np.ndarray, query_ptr: np.ndarray, grade_pair_weights: np.ndarray | Table | None = None
 ) -> RelevanceLevels:
-    """Rank the grades: within each query, or over all grades 0..K-1 when a K x K weight table is given.
+    """Rank the grades from 0, within each query. With a K x K weight table, the ranks are the grades 0..K-1 of all
+    queries.
 
     Parameters
         grade_pair_weights  (K, K), entry [a, b] >= 0 weights a pair of grades a > b; relevance must then be integers in

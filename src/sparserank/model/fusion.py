@@ -31,8 +31,8 @@ class FusionTerm:
     """A retriever in a formula. weight: factor of its normalised values; the absolute weights of a formula sum to 1.
 
     Observed in its scores on the training queries:
-    negative   whether any is below 0
-    merged     share of neighbours in its lists whose scores differ, but are equal in single precision
+    negative   whether any score is below 0
+    merged     share of adjacent documents in its lists whose scores differ, but are equal in single precision
     """
 
     retriever: str

@@ -320,7 +320,7 @@ class RankingModel:
         Parameters
         ----------
         X : array_like, frame or SciPy sparse matrix of shape (n_docs, n_features)
-            Columns of a frame are found by name, in any order; other columns may have any type. Its column qid is the
+            Columns of a frame are matched by name, in any order; other columns may have any type. Its column qid is the
             query of each row.
         qid : array_like of shape (n_docs,), optional
             Query of each row, in any order; only for models that scale or normalise within queries.
@@ -336,9 +336,9 @@ class RankingModel:
         Raises
         ------
         DataError
-            The number of features differs from training; a selected feature is not found by name; a selected value is
-            missing (NaN, infinite, 1.797e308) without a fill value, or so large that the score is not finite; or qid
-            is missing. Messages number rows from 0.
+            The number of features differs from training; no column has the name of a selected feature; a selected
+            value is missing (NaN, infinite, 1.797e308) without a fill value, or so large that the score is not finite;
+            or qid is missing. Messages number rows from 0.
 
         Warns
         -----

@@ -38,7 +38,7 @@ def check_arguments(function: Any, arguments: Mapping[str, Any], **ranges: Kind)
 
     Parameters
         function   a function, or a class whose fields are annotated
-        given      {name: value}: the function's `locals()`, or the fields to check
+        arguments  {name: value}: the function's `locals()`, or the fields to check
         ranges     kinds of values that replace the annotations of some arguments
     """
     for name, kind in (_typed(function) | ranges).items():

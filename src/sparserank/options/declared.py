@@ -22,11 +22,11 @@ class Option:
     default   its value if it is not passed
     help      description for Python and the command line; {name} and {name=value} refer to other options, in the
               spelling of either
-    panel     its heading in documents
+    panel     heading above the option in documents
     says      help for the command line, if it takes other values than Python
     flag      its name on the command line; None: its name with dashes; "": not available there
     command   type of its value on the command line, if it differs from that of the kind
-    shown     its default in documents, if that differs from the value itself
+    shown     text of the default in documents, if it differs from the value
     name      the name of the field
     """
 
@@ -84,7 +84,7 @@ NO_BOUNDS = (
     "boost."
 )
 AS_BOUNDS = "bound bounds max_boost max_boosts min_boost max_weight max_weights min_weight upper lower"
-ABSENT = {  # options that do not exist although users look for them: the message
+ABSENT = {  # messages about options that do not exist although users look for them
     **dict.fromkeys(("metric_refits", "n_knots", "n_trees", "n_leaves", "learning_rate", "n_seeds"), REMOVED),
     **dict.fromkeys(AS_BOUNDS.split(), NO_BOUNDS),
 }

@@ -58,7 +58,7 @@ class SparseRanker(PenalizedRanker):
         'squared_hinge', or a loss object: SquaredHinge(table), which weights pairs by their grades, or a custom loss.
     penalty : str, Penalty or BestK, optional
         'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with k), a call such as 'mcp(gamma=2.0)',
-        or a Penalty, whose own weights, monotone, keep and drop are honoured too. Default: 'l1', or 'mcp' with k,
+        or a Penalty, whose weights, monotone, keep and drop also apply. Default: 'l1', or 'mcp' with k,
         because mcp shrinks the weights least in models with few features.
     alpha : float, optional
         Regularisation strength > 0 on the scale of the mean loss. Default: `alpha_ratio` times the strength at which

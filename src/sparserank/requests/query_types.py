@@ -1,8 +1,9 @@
 """The query types of Elasticsearch and OpenSearch: where the name and the boost of a query are written, and which
 queries are sums of others.
 
-Facts of the grammars of both engines (elasticsearch-specification, opensearch-api-specification), of their manuals, and
-of the parser of multi_match: its score is that of the best field, plus tie_breaker times those of the others.
+Sources: the grammars of both engines (elasticsearch-specification, opensearch-api-specification), their manuals, and
+the parser of multi_match. The score of a multi_match is that of the best field, plus tie_breaker times the scores of
+the others.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ FIELD = re.compile(r"([^*^{}]+)(?:\^(\d+(?:\.\d+)?))?")  # a field of a multi_ma
 class QueryType:
     """A query type.
 
-    value    of a query of one field, in whose object name and boost stand: the key that a short form leaves out, if it
-             has a short form, else ""; None: name and boost stand beside all else
-    whole    why one score that it computes from several is no sum, and what to write instead
+    value    for a query of one field, whose object contains name and boost: the key that its short form omits, or ""
+             if it has no short form. None: name and boost are at the top level
+    whole    why its score is not the sum of the scores inside, and what to write instead
     refused  why no part of a score can be of this type, and what to do instead
     """
 
@@ -142,8 +143,8 @@ def per_field(content: Mapping[str, Any]) -> tuple[list[Any], str]:
 def no_factor(query: Any) -> str:
     """Why the score of a query is not its boost times another number, with the remedy; "" if it is.
 
-    The boost of a function_score goes to the query inside it, before the functions, and that of a script_score to its
-    result; a min_score is compared with what comes out.
+    The boost of a function_score multiplies the query inside it, before the functions. The boost of a script_score
+    multiplies its result. A min_score is compared with the final score.
     """
     for kind, content in query.items() if isinstance(query, Mapping) else ():
         if kind in (*UNSCORED, "constant_score"):  # such a query has no score, or its boost is its score

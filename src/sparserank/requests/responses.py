@@ -3,10 +3,10 @@
     {"qid": 7, "request": {"query": {"match": {"title": {"query": "red lamp", "_name": "title"}}}},
     "response": {"hits": {"hits": [{"_id": "D4", "_score": 3.6, "matched_queries": {"title": 3.1}}]}}}
 
-A response has no labels, which come from judgments; queries without any judgment are left out. The request that was
-sent may stand beside it. A named clause is a feature, 0 where it does not match; what the
-clauses leave of the score of a hit is the feature 'rest'. In a response of Solr, the clauses of a document are its
-values besides id and score.
+A response has no labels; they come from judgments, and queries without any judgment are left out. The line may also
+contain the request that was sent. A named clause is a feature, 0 where it does not match. The feature 'rest' is the
+score of a hit minus the scores of its named clauses. In a response of Solr, the clauses of a document are its values
+other than id and score.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 Other boosts make another request.
 
 The score of a `bool` query is the sum of the scores of its `must` and `should` clauses times its boost (Elasticsearch,
-OpenSearch: Query DSL, Boolean query), so a request whose clauses carry `_name` is a model with weights >= 0.
+OpenSearch: Query DSL, Boolean query), so a request whose clauses have a `_name` is a model with weights >= 0.
 """
 
 from __future__ import annotations

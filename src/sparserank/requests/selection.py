@@ -172,8 +172,8 @@ def for_request(
     """(the request; the responses if the data are responses; the ranker in use if `current` names a run).
 
     Raises
-        ParameterError, DataFormatError   a request without an engine that runs it, or without responses to it, or one
-                                          that is no sum of clauses
+        ParameterError, DataFormatError   no engine runs the request; there are no responses to it; or
+                                          it is no sum of clauses
     """
     engine = chosen["engine"]
     query = chosen["query"]
