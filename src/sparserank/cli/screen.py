@@ -41,7 +41,7 @@ def prepare_streams() -> None:
 
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Print a table; the first column is text, the others are figures."""
+    """Print a table; the first column contains texts, the others numbers."""
     if answer().format != TEXT:
         # two columns may have the heading ""
         keys = [column + " " * columns[:i].count(column) for i, column in enumerate(columns)]

@@ -129,7 +129,7 @@ def rank_lists(
     if not np.isfinite(scores).all():
         raise DataError(f"scores must be finite; document {int(np.argmin(np.isfinite(scores)))} has no finite score.")
     order = rank_documents(scores, relevance, query_ptr, convention.ties, docid)
-    if retrieved is not None:  # the others follow in any order
+    if retrieved is not None:  # documents that were not retrieved follow in any order
         if not retrieved.all() and scores[retrieved].min(initial=np.inf) <= 0.0:  # otherwise they are last already
             of_query = np.repeat(np.arange(len(query_ptr) - 1), np.diff(query_ptr))
             order = order[np.lexsort((~retrieved[order], of_query))]

@@ -228,7 +228,7 @@ def _samples(x: np.ndarray, points: np.ndarray, lengths: np.ndarray) -> dict[str
 
 
 def _record(x: np.ndarray, extremes: Sequence[float], lengths: np.ndarray, knows_missing: bool) -> dict[str, Any]:
-    """The record of one column. extremes: the smallest and the largest value of a number in all rows, also those
+    """The record of one column. extremes: for a numeric column, its smallest and largest value in all rows, also those
     outside this sample."""
     finite = x[np.isfinite(x)] if np.isfinite(x).any() else np.zeros(1)
     points = np.unique([*np.quantile(finite, SHARES, method="inverted_cdf"), *extremes])
@@ -262,8 +262,8 @@ def _records_of(model: RankingModel) -> dict[str, dict[str, Any]]:
 
 
 def points_of(model: RankingModel, feature: Feature) -> list[float]:
-    """The recorded quantiles of a number in training, from its smallest to its largest value; empty if the model has no
-    usable record. Replacements of missing values are left out, even if they look like other values."""
+    """The recorded quantiles of a numeric column in training, from its smallest to its largest value; empty if the
+    model has no usable record. Replacements of missing values are left out, even if they look like other values."""
     try:
         record = _records_of(model)[feature.source]
     except DataError:

@@ -37,7 +37,7 @@ MAX_FEATURES_OF_STEPS = 2_000
 TREES = ("lightgbm", "xgboost", "xgboost-dump", "solr-trees")  # export formats of trees, for models of steps
 DEFAULT_MARGIN = 0.01  # largest acceptable estimated loss, relative to the best mean
 DEFAULT_CONFIDENCE = 0.95
-MAX_CONFIDENCE = 0.99  # the highest for which simultaneous bounds have enough random draws
+MAX_CONFIDENCE = 0.99  # highest confidence for which simultaneous bounds have enough random draws
 
 MAKERS = Parsed("paths.fit:parse_maker", several=True)
 
