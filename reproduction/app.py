@@ -5,7 +5,7 @@ from __future__ import annotations
 from reproduction import commands, letor
 from reproduction.execute import OUT, SYSTEM
 from sparserank.cli.build import HelpfulCommand, group
-from sparserank.cli.declared import Argument, Command, own
+from sparserank.cli.declared import Argument, Command, cli_option
 from sparserank.options.reading import READING
 
 PUBLISHED = Command(
@@ -14,8 +14,10 @@ PUBLISHED = Command(
     [
         OUT,
         SYSTEM,
-        own("markdown", "Path | None", "Also write a Markdown document; figures are written to a folder next to it."),
-        own("preface", "Path | None", "Markdown file to insert before the tables of --markdown."),
+        cli_option(
+            "markdown", "Path | None", "Also write a Markdown document; figures are written to a folder next to it."
+        ),
+        cli_option("preface", "Path | None", "Markdown file to insert before the tables of --markdown."),
         READING["n_threads"],
     ],
     required=["out"],

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.declared import own
+from sparserank.cli.declared import cli_option
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import TEXT, answer
 from sparserank.cli.reading import parsed, require
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from reproduction.protocol.plan import ExperimentPlan
     from sparserank.report.document import Section, Table
 
-OUT = own("out", "Path", "Directory for results; an earlier run there is resumed.")
-SYSTEM = own(
+OUT = cli_option("out", "Path", "Directory for results; an earlier run there is resumed.")
+SYSTEM = cli_option(
     "system",
     "list[str] | None",
     "Name of a system in 'python -m reproduction systems'; may be repeated.",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reproduction.execute import OUT, SYSTEM, check_systems, execute
-from sparserank.cli.declared import Argument, Command, own
+from sparserank.cli.declared import Argument, Command, cli_option
 from sparserank.cli.reading import parsed, require
 from sparserank.options.paths import SCALINGS
 from sparserank.options.selection import SELECT
@@ -31,7 +31,9 @@ COMMAND = Command(
     [
         OUT,
         SYSTEM,
-        own("choose_by", "list[str] | None", "Metric for choosing models; may be repeated.", shown="map, ndcg@10"),
+        cli_option(
+            "choose_by", "list[str] | None", "Metric for choosing models; may be repeated.", shown="map, ndcg@10"
+        ),
         replace(SELECT["convention"], default="letor4", panel=""),
         replace(SELECT["scaling"], default="none", panel=""),
         SELECT["missing"],

@@ -111,8 +111,8 @@ class PairwiseObjective:
         n_queries = len(query_ptr) - 1
         expected = f"{n_docs} finite weights >= 0, one per document"
         of_docs = None if doc_weight is None else checked_weights("doc_weight", doc_weight, n_docs, expected)
-        given = np.ones(n_queries) if query_weight is None else query_weight
-        weight = checked_weights("query_weight", given, n_queries)
+        query_weights = np.ones(n_queries) if query_weight is None else query_weight
+        weight = checked_weights("query_weight", query_weights, n_queries)
         if client is None:
             shards: Shards = make_shards(shape.rows(X), relevance, query_ptr, of_pairs, of_docs, n_threads)
         else:
@@ -146,19 +146,21 @@ class PairwiseObjective:
         self.n_features = weighting.shards.n_columns
         self.n_pairs = weighting.n_pairs[k]
         self.total_weight = weighting.total_weight[k]
-        self.n_useful_docs = weighting.n_useful_docs[k]  # documents of queries that have pairs of positive weight
-        self.shares_reads = weighting.shares_reads  # evaluating a second w in the same read is much cheaper than alone
+        # number of documents in queries that have pairs of positive weight
+        self.n_useful_docs = weighting.n_useful_docs[k]
+        # whether a second w costs much less if it is evaluated in the same read
+        self.shares_reads = weighting.shares_reads
         self.pair_weights = weighting.pair_weights
         # The last evaluation, always replaced as a whole: other threads may read it, and losing it costs only time.
         self._last: tuple[np.ndarray, Evaluation] | None = None
         self.n_evaluations = 0
 
     def value_and_gradient(self, w: np.ndarray, query_weight: np.ndarray | None = None) -> tuple[float, np.ndarray]:
-        """f(w) and its gradient (n_features,), in one pass over X;
-        with other query weights (n_queries,) if given."""
+        """f(w) and its gradient (n_features,), in one pass over X; `query_weight` (n_queries,) replaces the weights of
+        the objective."""
         if query_weight is not None:
-            given = checked_weights("query_weight", query_weight, self.shards.n_queries)
-            return self._reweighted(given).value_and_gradient(w)
+            weight = checked_weights("query_weight", query_weight, self.shards.n_queries)
+            return self._reweighted(weight).value_and_gradient(w)
         value, gradient, _ = self.evaluate(w)
         return value, gradient
 
@@ -187,18 +189,18 @@ class PairwiseObjective:
     def checked(self, w: Any) -> np.ndarray:
         """w as a new float64 array."""
         try:
-            own = np.array(w).astype(np.float64, casting="same_kind")
+            coef = np.array(w).astype(np.float64, casting="same_kind")
         except (TypeError, ValueError):
             raise DataError(f"w must contain real numbers, one coefficient per feature ({self.n_features}).") from None
-        if own.shape != (self.n_features,):
-            raise DataError(f"w must contain one coefficient per feature ({self.n_features}); got shape {own.shape}.")
-        return own
+        if coef.shape != (self.n_features,):
+            raise DataError(f"w must contain one coefficient per feature ({self.n_features}); got shape {coef.shape}.")
+        return coef
 
     def _finite(self, w: Any) -> np.ndarray:
-        own = self.checked(w)
-        if not np.isfinite(own).all():
+        coef = self.checked(w)
+        if not np.isfinite(coef).all():
             raise DataError("w must be finite; it contains NaN or infinity.")
-        return own
+        return coef
 
     def remember(self, w: np.ndarray, result: Evaluation) -> Evaluation:
         """Store an evaluation at w that was computed elsewhere."""
@@ -211,8 +213,8 @@ class PairwiseObjective:
         return last[1] if last is not None and np.array_equal(w, last[0]) else self.evaluate(w)
 
     def hessian(self, w: np.ndarray, columns: np.ndarray, n_docs: int | None = None) -> np.ndarray:
-        """Generalised Hessian (k, k) at w for the given columns. If n_docs is given, it is computed on a sample of
-        queries with about that many documents.
+        """Generalised Hessian (k, k) at w on k columns. With `n_docs`, it is computed on a sample of queries with about
+        that many documents.
 
         The sample is spread evenly and is the same every time. The result is divided by its share of the total pair
         weight.
@@ -252,7 +254,7 @@ class PairwiseObjective:
         """
         with np.errstate(
             over="ignore", invalid="ignore"
-        ):  # trial points may be far out; solvers refuse values that are not finite
+        ):  # trial points may be far away; solvers refuse values that are not finite
             slope = float(w @ here.gradient)
         return self.loss.dual(here.value, slope, lambda: here.square, lambda s: self._swept_dual(w, s))
 
@@ -314,7 +316,7 @@ class PairwiseObjective:
 
 def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, np.ndarray]:
     """relevance (n_docs,) and query_ptr (n_queries + 1,), checked against the rows of X."""
-    if hasattr(X, "dtype"):  # otherwise a custom row type
+    if hasattr(X, "dtype"):  # other types of rows check themselves
         if X.dtype not in (np.float32, np.float64) or X.ndim != 2:
             raise DataError(f"X must be a float32 or float64 matrix; got {X.ndim} dimensions of {X.dtype}.")
         n_docs = X.shape[0]
@@ -335,8 +337,8 @@ def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, 
     return relevance, query_ptr.astype(np.int64, copy=False)
 
 
-def _scales(given: Any, n: int) -> np.ndarray:
-    scales = usable_weights(given, n)
+def _scales(scale: Any, n: int) -> np.ndarray:
+    scales = usable_weights(scale, n)
     if scales is None or not scales.all():
         raise DataError(f"scale must contain {n} finite numbers > 0, one per feature.")
     return scales[None, :]

@@ -26,8 +26,8 @@ KNOWN = (
 
 @dataclass(frozen=True)
 class _Column:
-    """A column after the steps so far: (sum of sign * t(x) - center) / scale over the features x, where t is the
-    logarithm or nothing. A feature has a sign other than 1, or another beside it, only after an encoder."""
+    """A column after the steps so far: (sum of sign * t(x) - center) / scale over features x of the input, where t is
+    the logarithm or the identity. Only an encoder makes columns of several features, or of signs other than 1."""
 
     features: tuple[int, ...]
     signs: tuple[float, ...] = (1.0,)
@@ -46,15 +46,15 @@ class _Column:
 
 
 class _Input:
-    """The features of the pipeline's input: its columns, and those that are made from them; fill replaces a missing
-    value of a feature."""
+    """The features of the pipeline's input: its columns, and features that are made from a column. fill: the
+    replacement for a missing value of each feature."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names, self.derived = list(names), dict[str, Derived]()
         self.fill = [float("nan")] * len(names)
 
     def made(self, j: int, level: str | None) -> int:
-        """The number of the feature that says where column j has this level, or is missing."""
+        """The number of the feature that says where column j has this level, or where it is missing."""
         if self.names[j] in self.derived or self.fill[j] == self.fill[j]:
             raise DataError(f"{brief(self.names[j])} is encoded or imputed twice, which a model cannot express.")
         d = Derived(self.names[j], level)
@@ -115,7 +115,7 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
 
 
 def _after(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list[_Column]:
-    """The columns after one more step."""
+    """The columns after one more step of the pipeline."""
     from sklearn import preprocessing as p
     from sklearn.compose import ColumnTransformer
     from sklearn.feature_selection import SelectorMixin
@@ -127,15 +127,15 @@ def _after(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list
     if step is None or isinstance(step, str):
         return [] if step == "drop" else columns
     if kind is Pipeline:
-        for own, inner in step.steps:
-            columns = _after(inputs, columns, f"{name}: {own}", inner)
+        for inner_name, inner in step.steps:
+            columns = _after(inputs, columns, f"{name}: {inner_name}", inner)
         return columns
     if kind is ColumnTransformer:
         if step.transformer_weights:
             raise DataError(f"step {brief(name)}: transformer_weights cannot be folded; scale the columns instead.")
         held = list(getattr(step, "feature_names_in_", range(step.n_features_in_)))
         parts = [(f"{name}: {n}", t, [columns[j] for j in _places(of, held)]) for n, t, of in step.transformers_]
-        return [column for n, t, own in parts for column in (_after(inputs, own, n, t) if own else [])]
+        return [column for n, t, part in parts for column in (_after(inputs, part, n, t) if part else [])]
     if isinstance(step, SelectorMixin) and kind.transform is SelectorMixin.transform:
         return [columns[j] for j in np.flatnonzero(step.get_support())]
     if kind is p.StandardScaler or kind is p.RobustScaler:
@@ -183,7 +183,7 @@ def _scaled(columns: list[_Column], center: Any, scale: Any) -> list[_Column]:
 
 
 def _imputed(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list[_Column]:
-    """The columns with missing values filled in, then those that say where they are missing."""
+    """The columns with missing values filled in, followed by columns that say where values were missing."""
     if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
         raise DataError(
             f"step {brief(name)}: SimpleImputer replaces {brief(step.missing_values)}; a model treats only NaN as "
@@ -193,8 +193,8 @@ def _imputed(inputs: _Input, columns: list[_Column], name: str, step: Any) -> li
     try:
         statistics = np.asarray(step.statistics_, dtype=np.float64)
     except ValueError as error:
-        said = f"step {brief(name)}: SimpleImputer fills in text; let OneHotEncoder encode missing values."
-        raise DataError(said) from error
+        message = f"step {brief(name)}: SimpleImputer fills in text; let OneHotEncoder encode missing values."
+        raise DataError(message) from error
     missing = [] if step.indicator_ is None else step.indicator_.features_.tolist()
     flags = [_Column((inputs.made(columns[j].features[0], None),)) for j in missing]
     for column, value in zip(columns, statistics, strict=True):
@@ -204,21 +204,22 @@ def _imputed(inputs: _Input, columns: list[_Column], name: str, step: Any) -> li
 
 
 def _levels(inputs: _Input, j: int, step: Any, k: int, name: str) -> list[_Column]:
-    """The columns of a OneHotEncoder for feature j, its k-th: one for each frequent level, then one for all others,
-    less the one that it drops."""
+    """The columns that a OneHotEncoder makes of feature j, the k-th feature that it encodes: one for each frequent
+    level, then one for all others, without the level that it drops."""
     levels = [_level_text(level, name) for level in step.categories_[k].tolist()]
     rare = getattr(step, "infrequent_categories_", None)
     infrequent = set() if rare is None or rare[k] is None else {_level_text(v, name) for v in rare[k].tolist()}
     if len(set(levels)) < len(levels):
         raise DataError(f"step {brief(name)}: two levels of {brief(inputs.names[j])} are the same as text.")
     frequent = {level: inputs.made(j, level) for level in levels if level not in infrequent}
-    out: dict[str | None, _Column] = {level: _Column((own,)) for level, own in frequent.items()}
-    if infrequent and step.handle_unknown in ("infrequent_if_exist", "warn"):  # also levels that are not known
-        own = tuple(frequent.values()) or (inputs.made(j, levels[0]),)
-        out[None] = _Column(own, (-1.0 if frequent else 0.0,) * len(own), center=-1.0)
+    out: dict[str | None, _Column] = {level: _Column((feature,)) for level, feature in frequent.items()}
+    # the encoder also counts levels that it did not see in training as infrequent
+    if infrequent and step.handle_unknown in ("infrequent_if_exist", "warn"):
+        features = tuple(frequent.values()) or (inputs.made(j, levels[0]),)
+        out[None] = _Column(features, (-1.0 if frequent else 0.0,) * len(features), center=-1.0)
     elif infrequent:
-        own = tuple(inputs.made(j, level) for level in levels if level in infrequent)
-        out[None] = _Column(own, (1.0,) * len(own))
+        features = tuple(inputs.made(j, level) for level in levels if level in infrequent)
+        out[None] = _Column(features, (1.0,) * len(features))
     if step.drop_idx_ is not None and step.drop_idx_[k] is not None:
         gone = levels[step.drop_idx_[k]]
         del out[None if gone in infrequent else gone]
@@ -254,28 +255,28 @@ def _on_input(model: RankingModel, inputs: _Input, columns: Sequence[_Column]) -
         raise DataError(
             "the ranker fills in missing values after the pipeline has scaled them; put a SimpleImputer first instead."
         )
-    made: dict[int, Feature] = {}  # of the input, without their weights
+    made: dict[int, Feature] = {}  # features of the input, with weight 1
     weight = np.zeros(len(inputs.names))
     constant = 0.0
     for f in model.features:
-        given = columns[f.index]
-        column = given.then(f.mean, f.scale)
-        own = f.coef / column.scale
+        source = columns[f.index]
+        column = source.then(f.mean, f.scale)
+        slope = f.coef / column.scale
         kind = LOG if column.is_log else f.transform
-        constant -= own * column.center
+        constant -= slope * column.center
         for j, sign in zip(column.features, column.signs, strict=True):
-            weight[j] += own * sign
+            weight[j] += slope * sign
             first = made.setdefault(j, Feature(j, inputs.names[j], 1.0, transform=kind))
             if (first.transform == LOG) != (kind == LOG):
                 raise DataError(f"the pipeline uses {brief(first.name)} with and without a logarithm.")
         if column.signs == (1.0,):
-            median = None if given.is_log or f.median is None else given.center + given.scale * f.median
+            median = None if source.is_log or f.median is None else source.center + source.scale * f.median
             scaled = f._replace(index=j, name=inputs.names[j], mean=column.center, scale=column.scale)
             made[j] = scaled._replace(transform=kind, median=median)
     features = [f._replace(coef=float(weight[j] * f.scale)) for j, f in made.items()]
     constant += sum(weight[f.index] * f.mean for f in features)
     features.sort(key=lambda f: -abs(f.coef))
-    if constant and features and features[0].coef:  # what the means do not subtract goes to one of them
+    if constant and features and features[0].coef:  # the rest of the constant goes into the mean of the largest feature
         largest = features[0]
         features[0] = largest._replace(mean=float(largest.mean - constant / weight[largest.index]))
     imputed = [f if np.isnan(inputs.fill[f.index]) else f._replace(missing=inputs.fill[f.index]) for f in features]

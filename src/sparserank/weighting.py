@@ -57,16 +57,16 @@ class Weighting:
         self.shards = shards
         self.names = feature_names
         self.pair_weights = pair_weights
-        facts = shards.call("facts")
-        self.shares_reads = all(f.shares_reads for f in facts)
-        pairs = np.concatenate([f.pair_weight for f in facts])
-        plain = np.concatenate([f.n_pairs for f in facts])
+        per_shard = shards.call("facts")
+        self.shares_reads = all(f.shares_reads for f in per_shard)
+        pairs = np.concatenate([f.pair_weight for f in per_shard])
+        plain = np.concatenate([f.n_pairs for f in per_shard])
         counted = query_weight > 0
-        with np.errstate(over="ignore", invalid="ignore"):  # values out of range are refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # values out of range are refused after the sums
             weight = query_weight
             if pair_weights == "query":
                 weight = np.divide(weight, pairs, out=np.zeros_like(weight), where=pairs > 0)
-            totals = (weight * pairs).sum(axis=1)  # not BLAS: its sums depend on its threads
+            totals = (weight * pairs).sum(axis=1)  # not by BLAS, whose sums depend on the number of threads
         for total in totals:
             self._refuse(total, doc_weighted)
         self.query_scale = np.where(pairs > 0, weight / totals[:, None], 0.0)
@@ -76,7 +76,7 @@ class Weighting:
             float(t) if plainly else float(pairs[c].sum()) for t, c in zip(totals, counted, strict=True)
         ]
         self.n_pairs = [int(plain[c].sum()) for c in counted]
-        sizes = np.concatenate([f.n_docs for f in facts])
+        sizes = np.concatenate([f.n_docs for f in per_shard])
         self.n_useful_docs = [int(sizes[row > 0].sum()) for row in self.query_scale]
         self.key = uuid.uuid4().hex  # a key that no other process uses
         self._scale = scale
@@ -103,7 +103,8 @@ class Weighting:
         return None if self._scale is None else self._scale[k : k + 1]
 
     def evaluate(self, ks: Sequence[int], W: np.ndarray) -> list[Evaluation]:
-        """Evaluate row i of W (m, n_features) under weighting ks[i] in one read of X, with the same result as alone."""
+        """Evaluate row i of W (m, n_features) under weighting ks[i], all in one read of X. The results equal those of
+        separate reads."""
         parts = self.shards.call("value_and_gradient", W, self.key, ks)
         values, squares, gradients = (sum(p[1:], start=p[0]) for p in zip(*parts, strict=True))  # in shard order
         out = []
@@ -134,7 +135,7 @@ class Weighting:
         """`Shard.bin_sums` for several (w, features, k, cutoff), over all shards; seeds (len(asks), n_queries)."""
         by_query = self.pair_weights == "query"
         parts = self.shards.call("bin_sums", self.key, asks, by_query, per_query=seeds)
-        return [sum(own[1:], start=own[0]) for own in zip(*parts, strict=True)]  # in shard order
+        return [sum(per_shard[1:], start=per_shard[0]) for per_shard in zip(*parts, strict=True)]  # in shard order
 
     def measure(self, W: np.ndarray, metric: Metric, k: int) -> np.ndarray:
         """(m,) means of a metric over the queries of weighting k, for the models with weights W (m, n_features)."""
@@ -155,8 +156,8 @@ class Weighting:
         largest, offset = (np.max([p[i] for p in parts], axis=0) for i in (1, 2))
         varies = largest > ROUNDING * offset
         for k in range(len(norms)):
-            own = None if self._scale is None else self._scale[k]
-            refuse_extreme(np.where(varies[k], largest[k], 0.0), offset[k], self.names, own)
+            scale = None if self._scale is None else self._scale[k]
+            refuse_extreme(np.where(varies[k], largest[k], 0.0), offset[k], self.names, scale)
         norms = np.where(varies, np.maximum(norms, 0.0), 0.0)
         return norms, norms > 0.0
 

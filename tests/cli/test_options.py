@@ -17,7 +17,7 @@ from sparserank.cli.declared import COMMANDS
 from sparserank.errors import DataError, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.fusion import FUSION_ENGINES
-from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed, fusion, paths, selection
+from sparserank.options import CheckedLater, Choice, Count, Flag, Number, Option, Or, Parsed, fusion, paths, selection
 from sparserank.options.fusion import FUSE, FuseOptions
 from sparserank.options.kinds import Kind
 from sparserank.options.paths import FIT_PATH, PathOptions
@@ -85,7 +85,7 @@ def test_the_attack_finds_an_option_that_is_not_checked() -> None:
     assert refused(declared.kind)
     with pytest.raises(ParameterError):
         declared.check(refused(declared.kind)[0])
-    Option(Given(), None, "", name="n").check(refused(declared.kind)[0])
+    Option(CheckedLater(), None, "", name="n").check(refused(declared.kind)[0])
 
 
 WORDS = {"select": ["{train}", "--out", "{out}"], "fit": ["{train}", "--out", "{out}"]}

@@ -38,12 +38,14 @@ ALL = "help_all"
 
 
 def help_of_command(command: click.Command, context: click.Context, shown: set[str]) -> str:
-    """shown: names of the options to show, each with only its first sentence; empty: all options in full."""
+    """The help text of a command. shown: names of the options to list, each with only its first sentence; if empty, all
+    options are listed in full."""
     panels: dict[str, list[Row]] = {"Arguments": [], "Options": []}
     for param in command.get_params(context):
         is_argument = isinstance(param, click.Argument)
         rows = panels.setdefault("Arguments" if is_argument else getattr(param, "panel", "Options"), [])
-        if not shown or is_argument or param.is_eager or param.name in shown:  # in the order of all options
+        # rows keep the order in which the command declares its options
+        if not shown or is_argument or param.is_eager or param.name in shown:
             rows.append(_row(param, short=bool(shown) and not is_argument))
     return _printed(command, context, [_panel(title, rows) for title, rows in panels.items() if rows])
 
@@ -59,12 +61,12 @@ def help_of_group(group: click.Group, context: click.Context) -> str:
 
 
 def _row(param: click.Parameter, *, short: bool = False) -> Row:
-    """short: whether its help is only its first sentence"""
+    """One row of the help: an argument or option. short: show only the first sentence of its help."""
     names = [*param.opts, *param.secondary_opts]
-    said = getattr(param, "help", None) or ""
-    if short and (first := FIRST_SENTENCE.match(said)):
-        said = first[0]
-    text = Text(said)
+    help_text = getattr(param, "help", None) or ""
+    if short and (first := FIRST_SENTENCE.match(help_text)):
+        help_text = first[0]
+    text = Text(help_text)
     if default := getattr(param, "words", ""):
         text.append(f" [default: {default}]", style="dim")
     if param.required:
@@ -119,8 +121,8 @@ class DeclaredArgument(click.Argument):
 class DeclaredOption(click.Option):
     """An option, as declared.
 
-    panel     heading in the help; kind: type in the help, by which numbers are checked
-    words     default in the help, "" if it has none
+    panel     heading in the help; kind: type in the help, which also decides how numbers are checked
+    words     default as the help shows it, "" if there is none
     """
 
     def __init__(self, declared: Option, *, required: bool = False) -> None:
@@ -152,7 +154,8 @@ class DeclaredOption(click.Option):
 
 
 def _read_as(command: str) -> tuple[str, bool, bool]:
-    """(type, whether several values are read, whether one must be given) of 'list[Path] | None'."""
+    """For a declared type such as 'list[Path] | None': (type of one value, whether several values are read, whether at
+    least one is required)."""
     kind = command.removesuffix(" | None")
     several = kind.startswith("list[")
     return kind.removeprefix("list[").removesuffix("]"), several, kind == command
@@ -212,7 +215,7 @@ def group(name: str, help: str, commands: Sequence[click.Command], *, version: s
 
 
 def _eager(flag: str, help: str, show: Callable[[click.Context], None]) -> click.Option:
-    """An option that prints something and ends the program."""
+    """An option such as --version, which prints something and ends the program."""
 
     def callback(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         if wanted and not context.resilient_parsing:
@@ -257,26 +260,26 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
     options = [p for p in context.command.params if isinstance(p, DeclaredOption)]
     arguments = {str(p.name): p.opts[0].upper() for p in context.command.params if isinstance(p, click.Argument)}
     flags = FLAGS | arguments | {str(o.name): o.opts[0] for o in options}
-    given = {}
+    set_by_user = {}
     for name, value in values.items():
         source = context.get_parameter_source(name)
         if source is not None and source is not click.core.ParameterSource.DEFAULT:
             plain = list(value) if isinstance(value, tuple) else value
-            given[name] = READ[name](plain) if name in READ else plain
+            set_by_user[name] = READ[name](plain) if name in READ else plain
     for option in options:
-        if option.kind in ("int", "float") and option.name in given:
-            check(option.opts[0], option.declared.kind, given[option.name])
-    with command_line(flags), answering(Answer(format or TEXT, bool(quiet), bool(verbose))) as own:
+        if option.kind in ("int", "float") and option.name in set_by_user:
+            check(option.opts[0], option.declared.kind, set_by_user[option.name])
+    with command_line(flags), answering(Answer(format or TEXT, bool(quiet), bool(verbose))) as command_answer:
         announce_compiling()
         try:
-            run(**given)
+            run(**set_by_user)
         except ParameterError as error:
-            if error.owner:  # of a penalty or a metric that an option names
+            if error.owner:  # the parameter belongs to a penalty or metric that an option names
                 raise DataError(str(error)) from error
             raise click.BadParameter(typed(error.message), param_hint=flag_of(error.parameter, flags)) from error
         except (SparserankError, OSError, MemoryError):
             if verbose:
                 traceback.print_exc()
             raise
-    own.print()
-    context.exit(own.code)
+    command_answer.print()
+    context.exit(command_answer.code)

@@ -33,7 +33,7 @@ Use only your own stores: later, only damage is looked for. Of others, ask for t
 """
 
 
-FACTS = ("n_docs", "n_queries", "n_features", "dtype", "sparse")
+STORE_FIELDS = ("n_docs", "n_queries", "n_features", "dtype", "sparse")
 
 
 def run(
@@ -63,8 +63,8 @@ def run(
         store = to_store(
             sources, out, reading, shard_bytes=shard_mb << 20, restart=restart, like=like, progress=progress
         )
-    facts = {"wrote": str(out), **{name: store[name] for name in FACTS}, "n_shards": len(store["shards"])}
-    give(facts)
+    document = {"wrote": str(out), **{name: store[name] for name in STORE_FIELDS}, "n_shards": len(store["shards"])}
+    give(document)
     kind = "sparse" if store["sparse"] else "dense"
     say(
         f"wrote {out}: {store['n_docs']} documents, {store['n_queries']} queries, {store['n_features']} features "

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sparserank.options import Count, Flag, Given, Option
+from sparserank.options import CheckedLater, Count, Flag, Option
 from sparserank.options import reading as of_data
 from sparserank.options.fusion import FUSE
 from sparserank.options.reading import READING
@@ -40,9 +40,9 @@ class Command:
     required: Sequence[str] = ()
 
 
-def own(name: str, command: str, help: str, **fields: Any) -> Option:
+def cli_option(name: str, command: str, help: str, **fields: Any) -> Option:
     """An option that only the command line has."""
-    return Option(Given(command), fields.pop("default", None), help, name=name, **fields)
+    return Option(CheckedLater(command), fields.pop("default", None), help, name=name, **fields)
 
 
 def switch(name: str, help: str, *, flag: str | None = None, panel: str = "") -> Option:
@@ -71,8 +71,8 @@ SELECT = Command(
     [Argument("train", "list[Path]", TRAINING)],
     [
         OUT,
-        own("valid", "list[Path] | None", "Validation file; may be repeated."),
-        own("test", "list[Path] | None", "Test file, used only for the comparison; may be repeated."),
+        cli_option("valid", "list[Path] | None", "Validation file; may be repeated."),
+        cli_option("test", "list[Path] | None", "Test file, used only for the comparison; may be repeated."),
         *without(OF_SELECT, "out", "sparse", "dtype"),
     ],
     required=["out"],
@@ -97,7 +97,7 @@ CONVERT = Command(
         READING["sparse"],
         READING["qrels"],
         Option(Count(1, 1 << 20), 128, "Megabytes of features per shard.", name="shard_mb"),
-        own(
+        cli_option(
             "doc_weight",
             "str | None",
             "Table column with the document weights.",
@@ -105,7 +105,7 @@ CONVERT = Command(
         ),
         *ROWS,
         *COLUMNS,
-        own(
+        cli_option(
             "like",
             "Path | None",
             "Store of the training data; its feature order and missing-value replacements are used.",
@@ -122,13 +122,13 @@ PREDICT = Command(
     ],
     [
         OF_SIZE,
-        own(
+        cli_option(
             "out",
             "Path | None",
             "File for the scores; standard output by default. A .csv or .parquet file also contains the ids.",
         ),
-        own("run", "Path | None", "Write a TREC run (qid Q0 docno rank score tag) instead of scores."),
-        own("qrels", "Path | None", "Also write the judgments as TREC qrels (qid 0 docno rel)."),
+        cli_option("run", "Path | None", "Write a TREC run (qid Q0 docno rank score tag) instead of scores."),
+        cli_option("qrels", "Path | None", "Also write the judgments as TREC qrels (qid 0 docno rel)."),
         *WITH_MODELS,
     ],
 )
@@ -136,41 +136,41 @@ EVALUATE = Command(
     "evaluate",
     [Argument("data", "list[Path] | None", "LETOR files or tables with judgments.")],
     [
-        own(
+        cli_option(
             "system",
             "list[Path]",
             "Model, run (TREC, JSON, Parquet or CSV) or scores; may be repeated.",
         ),
-        own(
+        cli_option(
             "qrels",
             "Path | None",
             "Judgments (TREC, BEIR, JSON or CSV), used instead of judged documents; every system must then be a run or "
             "a model of fuse.",
         ),
-        own(
+        cli_option(
             "runs",
             "list[Path] | None",
             "With {qrels}: run of a retriever that a model of fuse uses, named after its file or by NAME=FILE; may be "
             "repeated.",
         ),
-        own("metric", "list[str] | None", "Metric; may be repeated.", shown="ndcg@10, map"),
+        cli_option("metric", "list[str] | None", "Metric; may be repeated.", shown="ndcg@10, map"),
         replace(
             OF_SELECT["convention"],
-            kind=Given("str | None"),
+            kind=CheckedLater("str | None"),
             default=None,
             panel="",
             shown="default; trec with {qrels}",
         ),
-        own(
+        cli_option(
             "fail_if_worse",
             "str | None",
             "Exit with code 3 if a system loses more of the first metric against the first system than this: a share "
             "such as 1%, or a number.",
         ),
         switch("fail_if_shown", "With {fail_if_worse}: only if the 95% bound of the loss is above it."),
-        own("junit", "Path | None", "With {fail_if_worse}: also write a JUnit report to this file."),
-        own("out", "Path | None", "Also write the values of the first system, for {baseline}."),
-        own(
+        cli_option("junit", "Path | None", "With {fail_if_worse}: also write a JUnit report to this file."),
+        cli_option("out", "Path | None", "Also write the values of the first system, for {baseline}."),
+        cli_option(
             "baseline",
             "Path | None",
             "Values of an earlier system (written by {out}, with the same judgments), the first of the comparison.",
@@ -200,9 +200,9 @@ EXPLAIN = Command(
     "explain",
     [Argument("model", "Path", MODEL), Argument("data", "list[Path] | None", "Files that contain the query.")],
     [
-        own("query", "str | None", "Id of the query."),
+        cli_option("query", "str | None", "Id of the query."),
         switch("plain", "Explain the model instead of a query: one sentence per feature."),
-        own(
+        cli_option(
             "pair",
             "list[str] | None",
             "Document id. The option may be repeated once, to see why the first document is ranked above the second.",
@@ -231,7 +231,7 @@ FUSE_COMMAND = Command(
         )
     ],
     [
-        own("qrels", "Path | None", "Judgments (TREC, BEIR, JSON, or a table such as Quepid's).", panel=""),
+        cli_option("qrels", "Path | None", "Judgments (TREC, BEIR, JSON, or a table such as Quepid's).", panel=""),
         OUT,
         *without(FUSE, "out"),
     ],
@@ -241,13 +241,13 @@ EXPORT = Command(
     "export",
     [Argument("model", "Path", "Model file of select or fit, or the directory of a selection.")],
     [
-        own(
+        cli_option(
             "to",
             "str",
             f"{', '.join(ENGINES[:-1])} or {ENGINES[-1]}; for models of steps, also "
             f"{' and '.join(TREES)}; for fused retrievers, also ranx.",
         ),
-        own(
+        cli_option(
             "out",
             "Path | None",
             "New or empty folder. For a format with a single file, the path of that file (model.onnx, score.sql, ...). "
@@ -255,10 +255,12 @@ EXPORT = Command(
             shown="standard output, if the export is a single text",
         ),
         OF_SIZE,
-        own("name", "str", "Name of the model in the engine, and of its feature store or set.", default="sparserank"),
-        own("features", "Path | None", "JSON file that defines each feature of the model in the engine."),
+        cli_option(
+            "name", "str", "Name of the model in the engine, and of its feature store or set.", default="sparserank"
+        ),
+        cli_option("features", "Path | None", "JSON file that defines each feature of the model in the engine."),
         switch("normalizers", "Write the scaling as the engine's normalisers instead of folding it into the weights."),
-        own(
+        cli_option(
             "offset",
             "str",
             "Constant added to every score, for engines that reject negative scores or clamp them to 0. It is a "
@@ -273,13 +275,13 @@ EXPORT = Command(
             "filled",
             "Use this if the features of the engine return the model's replacements for missing values instead of 0.",
         ),
-        own(
+        cli_option(
             "missing",
             "str | None",
             "model: replace missing values by the training medians stored in the model.",
             shown="as in training, otherwise no score",
         ),
-        own(
+        cli_option(
             "query",
             "Path | None",
             "elasticsearch-query, opensearch-query, solr-query: the request that gets the boosts.",
@@ -295,14 +297,14 @@ DEMO = Command(
     "demo",
     [],
     [
-        own("out", "Path", "Directory for data and results.", default="demo-run"),
+        cli_option("out", "Path", "Directory for data and results.", default="demo-run"),
         replace(OF_SELECT["random_state"], help="Random seed for generating the problem.", panel=""),
         READING["n_threads"],
     ],
 )
 COMMANDS = (SELECT, FUSE_COMMAND, FIT, PREDICT, EVALUATE, DIFF, INSPECT, EXPLAIN, EXPORT, CONVERT, DEMO)
 OUTPUT = (  # options of every command
-    own(
+    cli_option(
         "format",
         "str",
         "Format of standard output: text, markdown or, for programs, json or csv.",

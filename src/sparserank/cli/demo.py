@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-LINES = 27  # of the final output, in which each of the six features has a line
+LINES = 27  # lines of the final output, enough for one line per selected feature (six)
 
 HELP = """Generate a synthetic ranking problem whose true features are known, run 'select' on it, and report whether \
 it found them.
@@ -53,15 +53,15 @@ def run(*, out: Path = Path("demo-run"), random_state: int = 0, n_threads: int |
                 feature_names=names,
             )
     show_selection(result, str(out / "run"), LINES - 1, k=False)
-    found = set(result.model.support.tolist())
+    selected = set(result.model.support.tolist())
     true = set(problem.support.tolist())
 
     def names_of(features: set[int]) -> str:
         return ", ".join(data.names[j] for j in sorted(features)) or "none"
 
-    if found != true:
+    if selected != true:
         raise SparserankError(
             "the selected features are not exactly those from which the labels were generated: missed "
-            f"{names_of(true - found)}; also kept {names_of(found - true)}."
+            f"{names_of(true - selected)}; also kept {names_of(selected - true)}."
         )
     say(f"sparserank found exactly the {len(true)} features from which the labels were generated ({names_of(true)}).")

@@ -41,18 +41,18 @@ def run(*, old: Path, new: Path, data: list[Path] | None = None, missing: str | 
     judged = None
     if data:
         judged = documents_for([first.model, second.model], [old, new], data, options, missing=missing)
-    found = diff_of(first, second, judged)
+    changes = diff_of(first, second, judged)
     cells = []
-    for r in found.features:
+    for r in changes.features:
         weights = [*(signed(r[name]) for name in COLUMNS[2:5]), figure(r["shape"])]
         shares = ["-" if share is None else f"{share:.0%}" for share in (r["old_share"], r["new_share"])]
         unknown = "-" if r["change"] == BOTH or "-" in shares else "cannot tell"
         verdict = {True: "real", False: "noise", None: unknown}[r["real"]]
         cells.append([r["feature"], r["change"], *weights, *shares, verdict])
     filled = tuple(i for i, column in enumerate(zip(*cells, strict=True)) if set(column) != {"-"})
-    show_all([found.sentences[0], "", Table("Features and their weights", COLUMNS, cells, screen=filled)])
-    if found.comparison is not None:
-        show_comparison(found.comparison)
-        show_queries(f"Queries whose {next(iter(found.comparison.metrics))} changed most", found.queries)
-    show_all(found.sentences[1:])
-    give(found.to_json(), found.features)
+    show_all([changes.sentences[0], "", Table("Features and their weights", COLUMNS, cells, screen=filled)])
+    if changes.comparison is not None:
+        show_comparison(changes.comparison)
+        show_queries(f"Queries whose {next(iter(changes.comparison.metrics))} changed most", changes.queries)
+    show_all(changes.sentences[1:])
+    give(changes.to_json(), changes.features)

@@ -71,7 +71,7 @@ def run(
         if target is not None:
             refuse_other(target, begins)
     if junit is not None:
-        junit.unlink(missing_ok=True)  # after an error, there is none
+        junit.unlink(missing_ok=True)  # so that an old report does not remain if this run fails
     require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
     asked = USUAL
     if qrels is not None:
@@ -151,7 +151,7 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None, asked: Asked) -> R
 
 
 def _kind_of(path: Path) -> str:
-    """'model', 'trees' (of LightGBM), 'run' or 'scores', by the content."""
+    """What a system file contains: 'model', 'trees' (of LightGBM), 'run' or 'scores'."""
     from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
     from sparserank.data.run_reader import EITHER, JUDGMENTS, OF_RESPONSES, TABLE, holds
     from sparserank.data.text_lines import text_lines
@@ -160,15 +160,15 @@ def _kind_of(path: Path) -> str:
 
     if path.is_dir():  # the directory of a selection stands for its chosen model
         return "model"
-    found = holds(path)
-    if found in (EITHER, TABLE):
+    content = holds(path)
+    if content in (EITHER, TABLE):
         return "run"
     expected = f"a model file, a run (lines '{RUN}', JSON, Parquet or CSV) or one score per line"
     for _, text in text_lines(path, expected):
         fields = text.split(maxsplit=5)
         if not fields or fields[0].startswith("#"):
             continue
-        if found == JUDGMENTS:
+        if content == JUDGMENTS:
             first = f"{brief(text)}, as in judgments, which {option('qrels')} takes"
             raise DataFormatError(f"{path}: expected {expected}; its first line is {first}.")
         if fields[0].startswith("{"):
@@ -199,7 +199,8 @@ def _scores(path: Path, data: Any) -> Any:
 
 
 MAX_ROWS = 18  # shown without --verbose
-GATED = ("limit", "above_limit", "shown")  # what programs get of a verdict, beside the row of the system
+# fields of a gate's verdict that programs get, added to the row of the system
+GATED = ("limit", "above_limit", "shown")
 
 
 def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = ()) -> None:
@@ -223,20 +224,20 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
         columns = ["against the first, paired"]
     cells = []
     for r in shown:
-        own = [r["system"], compared.metrics[r["metric"]].title, figure(r["mean"]), interval(r["low"], r["high"])]
+        line = [r["system"], compared.metrics[r["metric"]].title, figure(r["mean"]), interval(r["low"], r["high"])]
         known = "difference" in r
         low = r.get("difference_low", 0.0)
         high = r.get("difference_high", 0.0)
         if everything:
             between = interval(low, high, signed) if known else ""
-            own += [signed(r.get("difference")), between, p_text(r.get("p_value")), p_text(r.get("p_holm"))]
+            line += [signed(r.get("difference")), between, p_text(r.get("p_value")), p_text(r.get("p_holm"))]
         elif known:
             proven = r["p_holm"] <= 1.0 - DEFAULT_CONFIDENCE
             base = r["mean"] - r["difference"]
-            own.append(relative(r["difference"], low, high, base, shown=proven, sign=signs[r["metric"]]))
+            line.append(relative(r["difference"], low, high, base, shown=proven, sign=signs[r["metric"]]))
         elif columns:
-            own.append("")
-        cells.append(own)
+            line.append("")
+        cells.append(line)
     table(
         head,
         ["system", "metric", "mean", "interval", *columns],

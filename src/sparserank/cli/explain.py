@@ -70,7 +70,7 @@ def run(
     fused = is_fusion(loaded)
     if fused:
         require_no_reading(**options, missing=missing)
-        found = explain_fused(formula_of(loaded), list(map(str, data)), query)
+        explanation = explain_fused(formula_of(loaded), list(map(str, data)), query)
         labelled = False
     else:
         options |= columns_of_run([model], data, options)
@@ -80,31 +80,32 @@ def run(
         labelled = labelled and REQUEST not in loaded.parameters  # search responses have no labels
         options = {"unjudged": "zero", **options}
         documents_of = documents_for([loaded], [model], data, options, missing=missing, labelled=labelled)
-        found = explain_query(loaded, documents_of, query)
-    compared = None if pair is None else found.pair(*pair)
+        explanation = explain_query(loaded, documents_of, query)
+    compared = None if pair is None else explanation.pair(*pair)
     documents = []
     each = []
     rows = []
-    for i, name in enumerate(found.documents[:most]):
-        label = float(found.relevance[i]) if labelled else None
-        score = float(found.scores[i])
+    for i, name in enumerate(explanation.documents[:most]):
+        label = float(explanation.relevance[i]) if labelled else None
+        score = float(explanation.scores[i])
         shown = {"document": name, "label": label, "score": score}
-        parts = dict(zip(found.features, found.contributions[i].tolist(), strict=True))
+        parts = dict(zip(explanation.features, explanation.contributions[i].tolist(), strict=True))
         documents.append({**shown, "contributions": parts})
         each += [{**shown, "feature": feature, "contribution": value} for feature, value in parts.items()]
-        drivers = ", ".join(f"{feature} {signed(value)}" for feature, value in found.drivers(i))
+        drivers = ", ".join(f"{feature} {signed(value)}" for feature, value in explanation.drivers(i))
         rows.append([name, "-" if label is None else f"{label:g}", figure(score), drivers])
-    give({"query": found.query, "documents": documents, "pair": compared}, each if compared is None else compared)
+    give({"query": explanation.query, "documents": documents, "pair": compared}, each if compared is None else compared)
     if compared is None:
         table(
-            f"Query {found.query}: {len(found.documents)} documents; largest contributions, relative to their mean",
+            f"Query {explanation.query}: {len(explanation.documents)} documents; "
+            "largest contributions, relative to their mean",
             ["document", "label", "score", "retrievers" if fused else "features"],
             rows,
         )
         return
     assert pair is not None
     table(
-        f"Query {found.query}: {'ranks of ' if fused else ''}{pair[0]} compared with {pair[1]}",
+        f"Query {explanation.query}: {'ranks of ' if fused else ''}{pair[0]} compared with {pair[1]}",
         ["retriever" if fused else "feature", pair[0], pair[1], "adds"],
         [[r["feature"], *(_value(r[of], r[f"{of}_step"]) for of in SIDES), signed(r["difference"])] for r in compared],
     )
@@ -114,7 +115,7 @@ def run(
 
 
 def _value(value: float | str, step: tuple[float | None, float | None] | None) -> str:
-    """A value, with the step on which it lies."""
+    """A value as text, followed by the step on which it lies if the feature has steps."""
     if isinstance(value, str):
         return value
     if math.isnan(value):

@@ -76,8 +76,8 @@ def run(
         shift = float(offset)
     if is_fusion(exported):
         name = options.pop("name", "sparserank")
-        given = {"features": known, **options, "offset": shift}
-        odd = next((f"--{flag}" for flag, value in given.items() if value), "")
+        inapplicable = {"features": known, **options, "offset": shift}
+        odd = next((f"--{flag}" for flag, value in inapplicable.items() if value), "")
         require(not odd, odd, "does not apply to fused retrievers.")
         formula = formula_of(exported)
         _write(out, export_fusion(formula, to, name), to)
@@ -110,7 +110,7 @@ def _write(out: Path | None, files: Mapping[str, str | bytes], to: str) -> None:
 def _notes(
     engine: Engine, files: Mapping[str, str | bytes], model: RankingModel, offset: float, *, positive: bool
 ) -> None:
-    """Print what the files do not show."""
+    """Print notes on the export that the written files do not show."""
     from sparserank.export import ranklib
     from sparserank.model.training_record import lowest_score
     from sparserank.options.selection import TREES
@@ -130,8 +130,8 @@ def _notes(
         known = "" if lowest is None else f"; the lowest training score becomes {lowest + offset:.3g}"
         note(f"note: every score is raised by {offset:g}, which does not change the ranking{known}.")
     elif engine.negative and not positive:
-        found = "" if lowest is None else f" (the lowest training document scores {lowest:.3g})"
-        note(f"note: {engine.negative} --offset auto keeps scores positive{found}.")
+        lowest_text = "" if lowest is None else f" (the lowest training document scores {lowest:.3g})"
+        note(f"note: {engine.negative} --offset auto keeps scores positive{lowest_text}.")
     texts = "".join(content for content in files.values() if isinstance(content, str))
     if engine.name in TREES:
         note("note: trees take an infinite value as a large number, and predict takes it as missing; give NaN instead.")

@@ -48,8 +48,8 @@ def _show(fitted: FittedModel, out: Path) -> None:
     ranker = fitted.ranker
     model = fitted.model
     data = fitted.data
-    facts = {"model": str(out), **fitted.facts}
-    give(facts, [{name: value for name, value in facts.items() if name != "features"}])
+    document = {"model": str(out), **fitted.facts}
+    give(document, [{name: value for name, value in document.items() if name != "features"}])
     if answer().format == TEXT and not answer().verbose:
         show_all(_short(fitted, out))
         return
@@ -73,22 +73,22 @@ def _show(fitted: FittedModel, out: Path) -> None:
 
 
 def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
-    """The fitted model, its largest weights, and the next commands."""
+    """The short output: the fitted model, its largest weights, and the next commands."""
     from sparserank.export import export_command
 
     model = fitted.model
     data = fitted.data
-    own = model.weights.items()
-    rows = [[name, f"{w:+.4g}", model.sources[name][0].kind] for name, w in own][:MAX_FEATURES]
+    by_feature = model.weights.items()
+    rows = [[name, f"{w:+.4g}", model.sources[name][0].kind] for name, w in by_feature][:MAX_FEATURES]
     plain = all(row[2] == "none" for row in rows)
-    more = len(own) - len(rows)
+    more = len(by_feature) - len(rows)
     n_columns = 2 if plain else 3
     weights = Table("", ["feature", "weight", "transform"][:n_columns], [row[:n_columns] for row in rows])
     file = shlex.quote(str(out))
     export = export_command(model, file, "sql")
     return [
-        f"{len(own)} of {model.n_available} features by {fitted.label}.  {data.n_queries:,} queries, {data.n_docs:,} "
-        "documents; no queries were held out for evaluation.",
+        f"{len(by_feature)} of {model.n_available} features by {fitted.label}.  {data.n_queries:,} queries, "
+        f"{data.n_docs:,} documents; no queries were held out for evaluation.",
         "",
         weights,
         *([f"{more} more: sparserank inspect {file}"] if more else []),

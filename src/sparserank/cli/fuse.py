@@ -60,7 +60,7 @@ def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: An
         return
     show_all(fusion_lines(result, str(out), width=width_of_screen()))
     if answer().verbose:
-        found = result.selection
-        notes = [f"note: {text}" for text in found.notes]
-        show_all([*notes, size_table(found), rival_table(found), penalty_table(found)])
+        selection = result.selection
+        notes = [f"note: {text}" for text in selection.notes]
+        show_all([*notes, size_table(selection), rival_table(selection), penalty_table(selection)])
         say("wrote " + ", ".join(str(out / name) for name in RESULT_FILES if (out / name).exists()))

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from sparserank.model.fusion import FusionFormula
 
-BEGINS_REQUEST = re.compile(  # a run has numbers there; lines of responses and judged requests have these keys, too
+# Matches the beginning of a search request. In place of its object, a run has numbers; the keys qid and ratings exclude
+# responses and judged requests.
+BEGINS_REQUEST = re.compile(
     rb'\s*\{(?!.*"(?:qid|ratings)"\s*:).*"(?:query|retriever|source|params)"\s*:\s*\{\s*"\w+"\s*:\s*[{\["]', re.DOTALL
 )
 HELP = """Show the contents of data files, a store, a run, judgments, a model file or a search request.
@@ -50,7 +52,7 @@ With a model and new data, it compares the columns that the model uses with thos
 
 def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False, **options: Any) -> None:
     """Options are those of `Reading`."""
-    from sparserank.cli.data_facts import facts_of, suspicious
+    from sparserank.cli.data_summary import summary_of, suspicious
     from sparserank.cli.inspect_tables import show_tables
     from sparserank.data.missing import KEEP
     from sparserank.data.read import verify_store
@@ -70,9 +72,9 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
         _request(first)
         return
     reading = reading_of(options, flags=True)
-    found = "" if others else holds(first)
-    if found and found != TABLE:  # the columns of a table are shown
-        _entries(first, found)
+    entry_kind = "" if others else holds(first)
+    if entry_kind and entry_kind != TABLE:  # the columns of a table are shown
+        _entries(first, entry_kind)
         return
     if not others and (is_model or first.suffix == ".json"):
         _model(first)
@@ -85,43 +87,43 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
         show_tables(files, kind, reading)
         return
     data = read_files(files, replace(reading, missing=KEEP) if reading.missing is None else reading)
-    facts, rows = facts_of(files, data, told=[*suspicious(data).values()])
-    _show_facts(" ".join(map(str, files)), facts, rows)
+    summary, rows = summary_of(files, data, suspicions=[*suspicious(data).values()])
+    _show_summary(" ".join(map(str, files)), summary, rows)
 
 
-def _entries(path: Path, found: str) -> None:
-    """Facts about a run or judgments."""
+def _entries(path: Path, kind: str) -> None:
+    """Show a summary of a run or of judgments."""
     import numpy as np
 
-    from sparserank.cli.data_facts import shown_value
+    from sparserank.cli.data_summary import shown_value
     from sparserank.data.run_reader import JUDGMENTS, read_qrels, read_run
     from sparserank.errors import DataFormatError
 
-    entries = read_qrels(path) if found == JUDGMENTS else read_run(path)
+    entries = read_qrels(path) if kind == JUDGMENTS else read_run(path)
     if not entries:
         raise DataFormatError(f"{path}: contains no entry.")
     values = np.array([*entries.values()])
     depths = np.array([*Counter(q for q, _ in entries).values()])
     grades, counts = np.unique(values, return_counts=True)
-    facts: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "file": str(path),
-        "kind": found,
+        "kind": kind,
         "queries": len(depths),
         "documents": len({d for _, d in entries}),
         "documents per query": f"{depths.min()} to {depths.max()}, median {np.median(depths):g}",
     }
-    if found == JUDGMENTS:
-        facts["grades"] = {f"{v:g}": int(c) for v, c in zip(grades, counts, strict=True)}
+    if kind == JUDGMENTS:
+        summary["grades"] = {f"{v:g}": int(c) for v, c in zip(grades, counts, strict=True)}
     else:
-        facts["scores"] = f"{values.min():g} to {values.max():g}"
-    _show_facts(f"{path}: {found}", facts, [[name, shown_value(facts[name])] for name in list(facts)[2:]])
+        summary["scores"] = f"{values.min():g} to {values.max():g}"
+    _show_summary(f"{path}: {kind}", summary, [[name, shown_value(summary[name])] for name in list(summary)[2:]])
 
 
-def _show_facts(title: str, facts: dict[str, Any], rows: list[list[str]]) -> None:
-    """Give the facts to programs, and print these rows of them."""
-    from sparserank.cli.data_facts import shown_value
+def _show_summary(title: str, summary: dict[str, Any], rows: list[list[str]]) -> None:
+    """Set the summary as the result for programs, and print these rows of it for people."""
+    from sparserank.cli.data_summary import shown_value
 
-    give(facts, [{"fact": name, "value": shown_value(value)} for name, value in facts.items()])
+    give(summary, [{"fact": name, "value": shown_value(value)} for name, value in summary.items()])
     table(title, ["", ""], rows)
 
 
@@ -136,7 +138,7 @@ def _model(path: Path) -> None:
         _formula(path, formula_of(model), model.metadata)
         return
     known = {**model.parameters, **model.metadata}
-    facts = " ".join(f"{key}={value}" for key, value in known.items() if key != VALUES)
+    settings = " ".join(f"{key}={value}" for key, value in known.items() if key != VALUES)
     content = model.to_json()
     give(content, [{name: f[name] for name in f if name != "steps"} for f in content["features"]])
     knows = any(f.missing is not None for f in model.features)
@@ -144,7 +146,7 @@ def _model(path: Path) -> None:
     steps = []
     for name, weight in model.weights.items():
         f = model.sources[name][0]
-        if f.derived is not None:  # a category, or only whether a number is missing
+        if f.derived is not None:  # the feature is a level of a category, or says whether a number is missing
             rows.append([name, f"{weight:.6g}", *["-"] * (4 + knows)])
             continue
         is_raw = f.kind == "none" and not (model.logarithmic or model.per_query)
@@ -171,18 +173,18 @@ def _model(path: Path) -> None:
             ["feature", "lowest", "highest", "beyond: adds"],
             steps,
         )
-    say(facts)
+    say(settings)
 
 
 def _request(path: Path) -> None:
-    """The clauses of a search request; one that cannot be tuned as it is, is printed so that it can."""
+    """Show the clauses of a search request. A request that cannot be tuned as it is, is printed in a form that can."""
     from sparserank.export.linear_weights import json_text
     from sparserank.requests.search_query import EXPECTED, proposed, search_query
     from sparserank.strict_json import read_json
 
     body = read_json(path, EXPECTED)
-    named, said = proposed(body, str(path))
-    for sentence in said:
+    named, notes = proposed(body, str(path))
+    for sentence in notes:
         note(f"note: {sentence}")
     if named is not None:
         print(json_text(named), end="")
@@ -211,7 +213,7 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
     rows = drift(model, documents)
     give(rows, [{**row, "drift": " ".join(row["drift"])} for row in rows])
     cells = []
-    ranks_more = documents.sizes.max() > TOP  # otherwise, all documents are among the first
+    ranks_more = documents.sizes.max() > TOP  # otherwise every document is in the top ranks
     for r in rows:
         missing, outside, distance = (_compared(r, rule, rise) for rule, rise in RISES.items())
         of_training = f"{r['training_missing']:.1%}" if "training_missing" in r else "-"
@@ -238,7 +240,8 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
 
 
 def _compared(row: dict[str, Any], rule: str, rise: float) -> str:
-    """A share of new values, and the limit if it is only noise that may keep it from being drift."""
+    """The share of new values for a rule, such as '12.0%'. If its rise is large enough for drift, the limit follows
+    that it must exceed to be more than noise."""
     if rule not in row:
         return "-"
     beyond = row[rule] - row.get(f"training_{rule}", math.inf) > rise
@@ -257,7 +260,7 @@ def _formula(path: Path, formula: FusionFormula, metadata: Mapping[str, Any]) ->
         ["retriever", "weight"],
         [[t.retriever, f"{t.weight:.6g}"] for t in formula.terms],
     )
-    facts = {"engine": formula.engine} | {key: metadata.get(key) for key in ("metric", "quality", "quality_from")}
-    if isinstance(facts["quality"], float):
-        facts["quality"] = figure(facts["quality"])
-    say("; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in facts.items() if value is not None))
+    details = {"engine": formula.engine} | {key: metadata.get(key) for key in ("metric", "quality", "quality_from")}
+    if isinstance(details["quality"], float):
+        details["quality"] = figure(details["quality"])
+    say("; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in details.items() if value is not None))

@@ -35,45 +35,47 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
     from sparserank.errors import DataFormatError
 
     tables = [open_table(f, kind) for f in files]
-    found = survey(tables)
-    if found.n_rows == 0:
+    surveyed = survey(tables)
+    if surveyed.n_rows == 0:
         raise DataFormatError(f"{files[0]}: no data rows.")
-    told = propose(tables, found, reading)
-    facts, rows = ({}, []) if told.blocked else _facts(files, reading, told, found)
-    next_ = None if told.blocked else _next(files, reading, told, facts)
-    roles = [*told.roles()]
+    proposal = propose(tables, surveyed, reading)
+    summary, rows = ({}, []) if proposal.blocked else _summary(files, reading, proposal, surveyed)
+    next_ = None if proposal.blocked else _next(files, reading, proposal, summary)
+    roles = [*proposal.roles()]
     paths = [str(f) for f in files]
     use = (
         {name: WORDS[role] for role, name, _ in roles}
-        | dict.fromkeys(told.left_out, "left out")
-        | dict.fromkeys([*told.features, *([told.packed] if told.packed else [])], "feature")
-        | {name: "category" for name in told.features if not found.columns[name].is_number}
+        | dict.fromkeys(proposal.left_out, "left out")
+        | dict.fromkeys([*proposal.features, *([proposal.packed] if proposal.packed else [])], "feature")
+        | {name: "category" for name in proposal.features if not surveyed.columns[name].is_number}
     )
-    reasons = told.left_out | {name: why for _, name, why in roles}
-    becomes = dict.fromkeys(told.holes, MEDIAN if reading.missing is None else reading.missing)
+    reasons = proposal.left_out | {name: why for _, name, why in roles}
+    becomes = dict.fromkeys(proposal.holes, MEDIAN if reading.missing is None else reading.missing)
     columns = [
-        _told(c, use.get(c.name, "-")) | {"why": reasons.get(c.name), "missing_becomes": becomes.get(c.name)}
-        for c in found.columns.values()
+        _column_row(c, use.get(c.name, "-")) | {"why": reasons.get(c.name), "missing_becomes": becomes.get(c.name)}
+        for c in surveyed.columns.values()
     ]
     document = {
-        **(facts or {"files": paths, "n_docs": found.n_rows}),
+        **(summary or {"files": paths, "n_docs": surveyed.n_rows}),
         "columns": columns,
         "roles": {role: name for role, name, _ in roles},
-        "options": told.options,
-        "in_the_way": told.blocked,
+        "options": proposal.options,
+        "in_the_way": proposal.blocked,
         "next": next_,
     }
     give(document, columns)
-    first = "" if found.whole else "the first "
-    _show_columns(f"{' '.join(paths)}: {first}{found.n_rows} rows", found, use)
+    first = "" if surveyed.whole else "the first "
+    _show_columns(f"{' '.join(paths)}: {first}{surveyed.n_rows} rows", surveyed, use)
     for role, name, why in roles:
         say(f"{WORDS[role]}: {name} ({why})")
-    for name, why in list(told.left_out.items())[:MAX_SHOWN]:
+    for name, why in list(proposal.left_out.items())[:MAX_SHOWN]:
         say(f"left out: {name} ({why})")
-    codes = [name for name in told.features if found.columns[name].may_be_codes and name not in reading.categories]
+    codes = [
+        name for name in proposal.features if surveyed.columns[name].may_be_codes and name not in reading.categories
+    ]
     if codes:
         say(f"few whole numbers, read as amounts: {listed(codes)}; for those that are codes, add --categories")
-    if told.holes and reading.missing is None:
+    if proposal.holes and reading.missing is None:
         from sparserank.export import ENGINES
 
         engines = ", ".join(name for name, engine in ENGINES.items() if engine.takes_zero)
@@ -81,51 +83,51 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
     gap()
     if rows:
         table("Contents as ranking data, with these guesses", ["", ""], rows)
-    for reason in told.blocked:
+    for reason in proposal.blocked:
         say(f"problem: {reason}.")
     if next_ is not None:
         say("Check the guesses, then run:")
         say(f"  {next_}")
 
 
-def _facts(
-    files: Sequence[Path], reading: Reading, told: Proposal, found: Survey
+def _summary(
+    files: Sequence[Path], reading: Reading, proposal: Proposal, surveyed: Survey
 ) -> tuple[dict[str, Any], list[list[str]]]:
-    """Facts about the ranking data, and rows of a table; problems are added to the proposal."""
-    from sparserank.cli.data_facts import facts_of, suspicious
+    """Summary of the ranking data, and rows of a table; problems are added to the proposal."""
+    from sparserank.cli.data_summary import summary_of, suspicious
     from sparserank.data.missing import KEEP
     from sparserank.data.read_files import read_files
     from sparserank.errors import SparserankError
 
-    small = 8 * found.n_rows * len(told.features) <= IN_MEMORY
-    read = replace(reading, **{**told.options, "missing": KEEP if reading.missing is None else reading.missing})
+    small = 8 * surveyed.n_rows * len(proposal.features) <= IN_MEMORY
+    read = replace(reading, **{**proposal.options, "missing": KEEP if reading.missing is None else reading.missing})
     if not small:
         read = replace(read, feature_columns=None, ignore_columns=(), missing=KEEP, docid=None, featureless=True)
     try:
-        remedy = "ignore_columns" if told.packed is None else "drop"
+        remedy = "ignore_columns" if proposal.packed is None else "drop"
         data = read_files(files, read)
         suspects = suspicious(data, remedy) if small else {}
         columns = data.sources
-        absent = {*told.features}.difference(columns) if small else set()
-        told.leave_out({*suspects, *absent})
-        kept = [j for j, column in enumerate(columns) if column not in told.left_out]
+        absent = {*proposal.features}.difference(columns) if small else set()
+        proposal.leave_out({*suspects, *absent})
+        kept = [j for j, column in enumerate(columns) if column not in proposal.left_out]
         data = data.take_features(kept) if len(kept) < len(columns) else data
-        facts, rows = facts_of(files, data, features=small, told=[*suspects.values()])
+        summary, rows = summary_of(files, data, features=small, suspicions=[*suspects.values()])
     except SparserankError as error:
-        told.blocked.append(str(error).rstrip("."))
+        proposal.blocked.append(str(error).rstrip("."))
         return {}, []
     if not small:
         why = "too large to read here; 'sparserank convert' writes a store, which is read from disk"
-        rows.append(["features", f"{len(told.features)} ({why})"])
-        facts["n_features"] = len(told.features)
-    if facts["n_pairs"] == 0:
-        told.blocked.append("no query has two documents with different labels, so there is nothing to learn")
-    return facts, rows
+        rows.append(["features", f"{len(proposal.features)} ({why})"])
+        summary["n_features"] = len(proposal.features)
+    if summary["n_pairs"] == 0:
+        proposal.blocked.append("no query has two documents with different labels, so there is nothing to learn")
+    return summary, rows
 
 
-def _next(files: Sequence[Path], reading: Reading, told: Proposal, facts: dict[str, Any]) -> str:
+def _next(files: Sequence[Path], reading: Reading, proposal: Proposal, summary: dict[str, Any]) -> str:
     """The next command, ready to paste."""
-    options = dict(told.options)
+    options = dict(proposal.options)
     if isinstance(reading.missing, str):
         options["missing"] = reading.missing
     if reading.unjudged != "error":
@@ -137,7 +139,7 @@ def _next(files: Sequence[Path], reading: Reading, told: Proposal, facts: dict[s
         flags += [flag_of(name, FLAGS), value if isinstance(value, str) else joined_names(value)]
     names = [] if reading.feature_names is None else ["--feature-names", str(reading.feature_names)]
     places = [f"./{f}" if str(f).startswith("-") else str(f) for f in files]
-    alone = facts["n_queries"] < 2  # a single query cannot be split
+    alone = summary["n_queries"] < 2  # a single query cannot be split
     command, out = ("fit", _unused("model", ".json")) if alone else ("select", _unused("run", ""))
     return pasted(["sparserank", command, *places, *flags, *names, "--out", out])
 
@@ -154,15 +156,15 @@ def _escaped(word: str) -> str:
 
 
 def _unused(stem: str, suffix: str) -> str:
-    """The name of a file that does not exist."""
+    """A file name, made of stem and suffix, that does not exist yet."""
     number = 1
     while Path(name := f"{stem}{'' if number == 1 else number}{suffix}").exists():
         number += 1
     return name
 
 
-def _told(c: Column, use: str) -> dict[str, Any]:
-    """The facts about a column, for programs."""
+def _column_row(c: Column, use: str) -> dict[str, Any]:
+    """A column of the table as a row for programs."""
     low, high = (None if v != v else v for v in (c.low, c.high))
     return {
         "column": c.name,
@@ -177,15 +179,15 @@ def _told(c: Column, use: str) -> dict[str, Any]:
     }
 
 
-def _show_columns(title: str, found: Survey, use: dict[str, str]) -> None:
+def _show_columns(title: str, surveyed: Survey, use: dict[str, str]) -> None:
     from sparserank.data.tables.guess import percent
 
     rows = []
-    for c in list(found.columns.values())[:MAX_SHOWN]:
+    for c in list(surveyed.columns.values())[:MAX_SHOWN]:
         missing = "?" if c.n_distinct is None else percent(c.missing) if c.missing else "-"
         distinct = "?" if c.n_distinct is None or c.breaks else str(c.n_distinct)
         ends = f"{c.low:g} to {c.high:g}" if c.low == c.low else ""
         rows.append([c.name, use.get(c.name, "-"), "text" if c.is_text else c.kind, missing, distinct, ends])
     table(title, ["column", "use", "type", "missing", "distinct", "range"], rows)
-    if len(found.columns) > MAX_SHOWN:
-        say(f"and {len(found.columns) - MAX_SHOWN} more columns (all of them: --format json)")
+    if len(surveyed.columns) > MAX_SHOWN:
+        say(f"and {len(surveyed.columns) - MAX_SHOWN} more columns (all of them: --format json)")

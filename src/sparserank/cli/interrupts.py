@@ -25,7 +25,8 @@ _advice = ""
 def leave_on_signals() -> None:
     """Make SIGINT and SIGTERM end the process with one sentence; for the command line only."""
     for number, code in CODES.items():
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as in a background job of a script
+        # a script's background jobs ignore signals, and continue to do so
+        if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_, code=code: leave(code))
 
 

@@ -27,8 +27,8 @@ MARKS = re.compile(r"[\\`*_~<>\[\]|#]")  # characters that mean something in Mar
 
 @dataclass
 class Answer:
-    """Output of a command, collected while it runs. sentences and tables are the output in Markdown, and that for
-    programs if the command gives no document."""
+    """Output of a command, collected while it runs. Markdown output consists of `sentences` and `tables`; programs also
+    get these if the command sets no document."""
 
     format: str = TEXT
     quiet: bool = False
@@ -38,18 +38,18 @@ class Answer:
     document: Any = None
     rows: Sequence[Mapping[str, Any]] | None = None
     exact: bool = False  # whether texts in the rows must not be escaped
-    code: int = 0  # exit code of a command that ended well
-    began: float = field(default_factory=time.monotonic)  # about when the command started
+    code: int = 0  # exit code of the command, unless an error ends it
+    began: float = field(default_factory=time.monotonic)  # approximate start of the command
 
     def print(self) -> None:
         """Print the document or the rows; nothing in text format, which is printed while the command runs."""
         if self.format == JSON:
-            found = self.document
-            if found is None:
-                found = {"sentences": self.sentences, "tables": self.tables}
+            document = self.document
+            if document is None:
+                document = {"sentences": self.sentences, "tables": self.tables}
             from sparserank.strict_json import plain
 
-            print(json.dumps(plain(found), indent=1, allow_nan=False))
+            print(json.dumps(plain(document), indent=1, allow_nan=False))
         elif self.format == MARKDOWN:
             alone = self.rows if self.rows and not self.sentences else None
             tables = self.tables or ([] if alone is None else [{"title": "Result", "rows": alone}])
@@ -70,23 +70,23 @@ _current: ContextVar[Answer] = ContextVar("answer")
 
 
 @contextmanager
-def answering(own: Answer) -> Iterator[Answer]:
-    """A context in which this is the answer of the command that runs."""
-    before = _current.set(own)
+def answering(started: Answer) -> Iterator[Answer]:
+    """A context in which `started` collects the output of the command that runs."""
+    before = _current.set(started)
     try:
-        yield own
+        yield started
     finally:
         _current.reset(before)
 
 
 def answer() -> Answer:
-    """The answer of the command that this thread runs; elsewhere a new one, in text."""
+    """The output of the command that runs in this context; elsewhere a new one, in text format."""
     return _current.get(None) or Answer()
 
 
 def give(document: Any, rows: Sequence[Mapping[str, Any]] | None = None, *, exact: bool = False) -> None:
-    """Set the result for programs: the document for json, the rows for csv, by default those that are the document, or
-    the document as one row; `exact` leaves texts unescaped."""
+    """Set the result for programs: the document for json, the rows for csv. By default, the rows are the document if it
+    is a list, or else the document as one row. `exact` leaves texts unescaped."""
     current = answer()
     current.document = document
     current.rows = rows
@@ -96,7 +96,7 @@ def give(document: Any, rows: Sequence[Mapping[str, Any]] | None = None, *, exac
 
 
 def refuse_other(path: Path, begins: str) -> None:
-    """Refuse a file that cannot be written, or that does not begin like this."""
+    """Refuse to overwrite a file that cannot be written, or that does not begin with `begins`."""
     from sparserank.errors import RunDirectoryError
     from sparserank.files import refuse_foreign
 
@@ -114,12 +114,12 @@ def versions_in_use() -> str:
 
 
 def _marked(text: object) -> str:
-    """Text on one line, without a character that means something in Markdown."""
+    """The text on one line, with characters escaped that have a meaning in Markdown."""
     return MARKS.sub(r"\\\g<0>", visible("" if text is None else text))
 
 
 def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """A table in Markdown, with its title."""
+    """The rows as a Markdown table, below its title."""
     columns = list(dict.fromkeys(k for r in rows for k in r))
     lines: list[list[Any]] = [columns, ["---"] * len(columns), *([r.get(k) for k in columns] for r in rows)]
     return f"**{_marked(title)}**\n\n" + "\n".join(f"| {' | '.join(map(_marked, line))} |" for line in lines)

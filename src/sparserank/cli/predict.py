@@ -37,9 +37,9 @@ With a model of sparserank fuse, the files are runs of its retrievers, and the o
   sparserank predict run new/*.run --run fused.run
 """
 
-NUMBERS = {"score", "rank", "rel"}  # fields of a line that are numbers
+NUMBERS = {"score", "rank", "rel"}  # names of the fields that must be numbers
 TABLES = (".csv", ".parquet")
-COLUMNS = "qid,docno,score"  # of a table of scores
+COLUMNS = "qid,docno,score"  # columns of a table of scores
 
 
 def run(
@@ -116,12 +116,12 @@ def _put(out: Path | None, lines: Iterable[str], rows: Callable[[], list[dict[st
 
 
 def _is_table(out: Path, head: bytes) -> bool:
-    """Whether an existing file, which begins with `head`, is empty or a table of scores."""
+    """Whether an existing file is empty or a table of scores; `head` is its beginning."""
     from sparserank.arrow import ds
 
     try:
         names = ds.dataset(out, format=out.suffix[1:]).schema.names
-    except (OSError, ValueError):  # what it contains is no table
+    except (OSError, ValueError):  # the file is not a table
         return not head
     return {*names} <= {*COLUMNS.split(",")}
 
@@ -142,7 +142,7 @@ def _fuse(model: RankingModel, runs: list[Path], out: Path | None) -> None:
 
 
 def _can_be(layout: str, head: bytes) -> bool:
-    """Whether the first line of a file that begins with `head` can be a line that `predict` writes in this layout."""
+    """Whether `predict` may have written a file in this layout, judged by the first line of `head`, its beginning."""
     fields = next((line.split() for line in head.splitlines() if line.strip()), [])
     names = layout.split()
     try:

@@ -40,7 +40,8 @@ def check(flag: str, kind: Kind, value: Any) -> None:
 
 
 def typed(problem: str) -> str:
-    """The problem with a value, without the alternative None, which cannot be typed."""
+    """The problem with a value, as a sentence that omits the alternative None, which cannot be typed on a command
+    line."""
     return problem.replace(" or None; got", "; got", 1)
 
 
@@ -52,33 +53,34 @@ def parsed(flag: str, parse: Callable[[S], T], value: S) -> T:
         raise click.BadParameter(str(error), param_hint=flag) from error
 
 
-def _columns(given: list[str]) -> list[str]:
+def _columns(texts: list[str]) -> list[str]:
     """Names of columns, from comma-separated names and files with one name per line."""
     from sparserank.data.text_lines import read_names
 
-    names = [n for text in given for n in (read_names(text) if Path(text).is_file() else split_names(text))]
+    names = [n for text in texts for n in (read_names(text) if Path(text).is_file() else split_names(text))]
     twice = next((n for n in names if names.count(n) > 1), None)
     require(twice is None, "--feature-columns", f"names {twice!r} twice.")
     return names
 
 
-def _names(given: list[str]) -> list[str]:
-    return [name for text in given for name in split_names(text)]
+def _names(texts: list[str]) -> list[str]:
+    return [name for text in texts for name in split_names(text)]
 
 
-def _directions(given: list[str]) -> dict[str, str]:
+def _directions(texts: list[str]) -> dict[str, str]:
     """{feature: '+' or '-'} from NAME=+ and NAME=-."""
-    found: dict[str, str] = {}
-    for text in given:
+    directions: dict[str, str] = {}
+    for text in texts:
         name, equals, direction = text.rpartition("=")
         valid = bool(equals) and bool(name) and direction in ("+", "-")
         require(valid, "--monotone", f"must be NAME=+ or NAME=-, without a bound; got {brief(text)}.")
-        require(name not in found, "--monotone", f"names {brief(name)} twice.")
-        found[name] = direction
-    return found
+        require(name not in directions, "--monotone", f"names {brief(name)} twice.")
+        directions[name] = direction
+    return directions
 
 
-READ: dict[str, Callable[[Any], Any]] = {  # parsers of options that have another form in Python
+# parsers of options whose text on the command line is split into names or pairs
+READ: dict[str, Callable[[Any], Any]] = {
     "feature_columns": _columns,
     "ignore_columns": _names,
     "categories": _names,
@@ -86,13 +88,13 @@ READ: dict[str, Callable[[Any], Any]] = {  # parsers of options that have anothe
 }
 
 
-def split_names(given: str) -> list[str]:
+def split_names(text: str) -> list[str]:
     """Split names at commas; a name that contains a comma is in double quotes."""
     try:
-        rows = list(csv.reader([given], strict=True))
+        rows = list(csv.reader([text], strict=True))
     except csv.Error:  # an unclosed quote, or one followed by more text, belongs to the name
-        return given.split(",")
-    return rows[0] if len(rows) == 1 and rows[0] else given.split(",")
+        return text.split(",")
+    return rows[0] if len(rows) == 1 and rows[0] else text.split(",")
 
 
 def joined_names(names: Sequence[str]) -> str:
@@ -109,7 +111,7 @@ def client_of(scheduler: str | None) -> Any:
     from sparserank.shards.dask import connect
 
     client = connect(scheduler)
-    _quieten("distributed")  # its import sets log levels; we report errors in one sentence
+    _quieten("distributed")  # importing it sets log levels; errors are reported by the command in one sentence
     screen.note(f"{len(client.nthreads())} workers at {scheduler}; dashboard: {client.dashboard_link}")
     return client
 
@@ -133,13 +135,13 @@ def reading_of(options: dict[str, Any], **fixed: Any) -> Reading:
     from sparserank.data.run_reader import asked_in, judgments_of
 
     names = [name for name in options if name in Reading.__dataclass_fields__]
-    given = {name: options.pop(name) for name in names}
-    if given.get("qrels") is not None:
-        given["qrels"] = judgments_of(given["qrels"], asked_in(given))
-    return Reading(**given, **fixed)
+    values = {name: options.pop(name) for name in names}
+    if values.get("qrels") is not None:
+        values["qrels"] = judgments_of(values["qrels"], asked_in(values))
+    return Reading(**values, **fixed)
 
 
-def columns_of_run(models: Sequence[Path], data: Sequence[Path], given: Mapping[str, Any]) -> dict[str, Any]:
+def columns_of_run(models: Sequence[Path], data: Sequence[Path], user_options: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of labels, query ids and document ids that the runs of the models read, if a table has them and the
     user names no others."""
     from sparserank.data.read_files import TABLES, kind_of
@@ -152,7 +154,7 @@ def columns_of_run(models: Sequence[Path], data: Sequence[Path], given: Mapping[
     for model in models if held else []:
         with suppress(OSError, ValueError, LookupError, TypeError):  # a model without a run, or another kind of run
             run = read_own_json((model if model.is_dir() else model.parent) / "result.json")["origin"]["options"]
-            names = [name for name in ("label", "qid", "docid") if name not in given and run.get(name) in held]
+            names = [name for name in ("label", "qid", "docid") if name not in user_options and run.get(name) in held]
             out |= {name: run[name] for name in names}
     return out
 
@@ -216,14 +218,14 @@ def documents_for(
         return read_files(data, adapted)
     except TooManyFeaturesError as error:
         remedy = f"read every file with {option('n_features', error.width)}, or remove the feature."
-        said = str(error).replace(remedy, "remove the feature, which the model does not know.")
-        raise DataFormatError(said if models else str(error)) from error
+        message = str(error).replace(remedy, "remove the feature, which the model does not know.")
+        raise DataFormatError(message if models else str(error)) from error
 
 
 def require_no_reading(why: str = "a model of fuse, which ranks runs", **options: Any) -> None:
-    """Refuse options that say how features are read; None: not given."""
-    given = next((name for name, value in options.items() if value is not None), None)
-    require(given is None, option(given or ""), f"does not apply to {why}; leave it out.")
+    """Refuse options that say how features are read; an option that is None was not set."""
+    first = next((name for name, value in options.items() if value is not None), None)
+    require(first is None, option(first or ""), f"does not apply to {why}; leave it out.")
 
 
 def of_reading(missing: str | None) -> str | None:

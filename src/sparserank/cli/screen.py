@@ -41,9 +41,10 @@ def prepare_streams() -> None:
 
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Print a table; the first column is text, the others are figures."""
+    """Print a table; the first column contains texts, the others numbers."""
     if answer().format != TEXT:
-        keys = [column + " " * columns[:i].count(column) for i, column in enumerate(columns)]  # "" may stand twice
+        # two columns may have the heading ""
+        keys = [column + " " * columns[:i].count(column) for i, column in enumerate(columns)]
         named = [dict(zip(keys, row, strict=True)) for row in rows]
         answer().tables.append({"title": title, "columns": columns, "rows": named})
         return
@@ -77,9 +78,9 @@ def _broken(heading: str, width: int) -> str:
     )
 
 
-def show_all(found: Sequence[str | Table]) -> None:
-    """Print lines and tables, of which a terminal shows a part, one below the other."""
-    for one in found:
+def show_all(lines: Sequence[str | Table]) -> None:
+    """Print lines and tables, one below the other; a terminal shows only a part of a long table."""
+    for one in lines:
         if isinstance(one, Table):
             table(one.title, *one.on_screen())
             if one.note and answer().format == TEXT:
@@ -110,13 +111,13 @@ def gap() -> None:
 
 
 def note(text: str) -> None:
-    """Print one line about the work."""
+    """Print one line about the progress of the work."""
     if not answer().quiet:
         _on_stderr(text)
 
 
 def warn(text: str) -> None:
-    """Print one line about what may be wrong."""
+    """Print one line about a possible problem."""
     _on_stderr(f"warning: {text}")
 
 
@@ -132,7 +133,7 @@ def _on_stderr(text: str) -> None:
 def announce_compiling() -> None:
     """Print one line when this command first compiles a kernel, and nothing if all of them come from the disk cache."""
 
-    quiet = answer().quiet  # of this command, also where a thread of it compiles
+    quiet = answer().quiet  # read here, because another thread that compiles would get a new, empty answer
 
     def announce(is_cached: bool) -> None:
         only = " (first use after installation only)" if is_cached else ""
@@ -143,7 +144,7 @@ def announce_compiling() -> None:
 
 
 def duration(seconds: float) -> str:
-    """'40 s', '12 min', '3.5 h'."""
+    """A time in words: '40 s', '12 min', '3.5 h'."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
@@ -153,7 +154,7 @@ def duration(seconds: float) -> str:
 def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None], None]]:
     """Yield a callback (done, total, what, seconds left): a bar on a terminal, an occasional line elsewhere. With
     --verbose, it prints a line whenever a piece ends, but none for reports of pieces that are still running."""
-    own = answer()  # of this command, also where a thread of it reports
+    current = answer()  # read here, because another thread that reports would get a new, empty answer
     columns = [
         TextColumn("{task.description}"),
         BarColumn(),
@@ -164,7 +165,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
     ]
     bar = Progress(*columns, console=Console(stderr=True))
     task = bar.add_task(title, total=None, what="", left="")
-    has_bar = sys.stderr.isatty() and not own.quiet and not own.verbose
+    has_bar = sys.stderr.isatty() and not current.quiet and not current.verbose
     last = time.monotonic()
     ended = 0
     begun = False
@@ -172,7 +173,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
     def tell(text: str) -> None:
         if has_bar:
             bar.console.print(Text(visible(text)))
-        elif not own.quiet:
+        elif not current.quiet:
             _on_stderr(text)
 
     def report(done: int, total: int, what: str, left: float | None) -> None:
@@ -181,9 +182,9 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         if has_bar:
             bar.start()  # only once there is work, so that an earlier error is a single line
         if what.startswith(FIRST_LOOK):
-            # The first look, unless the rest takes no longer than to read it.
+            # Tell the first look, unless the remaining work takes less time than reading it.
             if left is None or left >= WORTH_A_LOOK_S:
-                since = f"after {duration(time.monotonic() - own.began)}: {what.removeprefix(FIRST_LOOK)}"
+                since = f"after {duration(time.monotonic() - current.began)}: {what.removeprefix(FIRST_LOOK)}"
                 tell(f"{since}: {ready} more" if ready else since)
             return
         if has_bar:
@@ -191,13 +192,13 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
             return
         if what == "resumed":
             tell(f"{title}: {done} of {total} pieces reused from an earlier run")
-        elif not begun and done == 0 and left is None and what != "start":  # a description of the work
+        elif not begun and done == 0 and left is None and what != "start":  # `what` describes the work
             tell(f"{title}: {what}")
         now = time.monotonic()
         begun = True
         one_more = done > ended
         ended = done
-        if not (own.verbose and one_more) and (left is None or now - last < QUIET_INTERVAL_S):
+        if not (current.verbose and one_more) and (left is None or now - last < QUIET_INTERVAL_S):
             return
         last = now
         tell(f"{title}: {done} of {total}{f', {ready} left' if ready else ''} ({what})")

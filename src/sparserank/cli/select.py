@@ -60,7 +60,7 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
 
 
 def _show_list(result: TreesSelection) -> None:
-    """Show the list of features for trees."""
+    """Show the list of features that was selected for trees."""
     from sparserank.cli.selection_tables import show_details
     from sparserank.report.for_model import kept_table, list_table
     from sparserank.report.tables import comparison_table

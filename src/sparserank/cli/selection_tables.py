@@ -29,8 +29,8 @@ MAX_SIZES = 20  # features of the largest model in the table of sizes, or rows o
 
 
 def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, *, k: bool = True) -> None:
-    """Print a summary of the result; with --verbose, print everything: sizes, penalties with certificates, selected
-    features with costs, comparison on test."""
+    """Print a summary of the result. With --verbose, print everything: sizes, penalties with certificates, selected
+    features with costs, and the comparison on test data."""
     give(result.to_json(), [_flat(row) for row in result.facts["features"]])
     if answer().format == TEXT and not answer().verbose:
         show_all(screen_lines(result, folder, most=most, width=width_of_screen(), k=k))
@@ -69,6 +69,6 @@ def chosen_in(out: Path) -> int | None:
 
 
 def warn_if_replaced(out: Path, before: int | None, now: int, noun: str) -> None:
-    """Warn if the directory contained a model of another number of features (or other `noun`)."""
+    """Warn if the directory contained a model with another number of features (or of whatever `noun` names)."""
     if before is not None and before != now:
         warn(f"{out} contained the model of {counted(before, noun)}; it now contains the one of {counted(now, noun)}.")

@@ -31,7 +31,7 @@ from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.files import StrPath
 from sparserank.options.arguments import check_arguments
-from sparserank.options.kinds import Given
+from sparserank.options.kinds import CheckedLater
 from sparserank.options.reading import ReadOptions
 from sparserank.text import brief
 
@@ -301,7 +301,7 @@ def paths_of(source: Any) -> list[Any]:
 
 def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
     if isinstance(doc_weight, StrPath):
-        if problem := Given(path=True).problem(doc_weight):
+        if problem := CheckedLater(path=True).problem(doc_weight):
             raise ParameterError("doc_weight", problem)
         doc_weight = read_numbers(doc_weight, "weight", "a number >= 0", lambda v: v >= 0)
     if np.shape(doc_weight) != (data.n_docs,):

@@ -14,7 +14,7 @@ from sparserank.data.missing import LEARNED, MEDIAN, MissingPolicy
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError, ParameterError
 from sparserank.files import StrPath
-from sparserank.options import check_given, option
+from sparserank.options import check_options, option
 from sparserank.options.arguments import check_arguments
 from sparserank.options.reading import READING
 from sparserank.text import brief
@@ -110,7 +110,7 @@ class Reading:
     kept: Sequence[str] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        check_given(READING, vars(self))
+        check_options(READING, vars(self))
         lists = ("feature_columns", "ignore_columns", "categories")  # may also be sets
         check_arguments(Reading, {name: value for name, value in vars(self).items() if name not in lists})
         for name in lists:

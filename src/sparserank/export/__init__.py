@@ -41,7 +41,7 @@ ENGINES: dict[str, Engine] = {
     )
 }
 
-NEED_DEFINITIONS = ("solr", "vespa")  # need definitions of features to write operations on them
+NEED_DEFINITIONS = ("solr", "vespa")  # engines whose export can transform a feature only if `features` defines it
 
 
 def export(
@@ -142,7 +142,7 @@ def export(
 
 
 def _boosts(clauses: Any) -> dict[str, list[str] | None]:
-    """The factors and boosts of clauses, as in `SearchQuery.listed`."""
+    """For exports of boosts: how the scores of the clauses are read, see `SearchQuery.listed`."""
     return {name: None if of is None else [f"{value:.6g}" for value in of[:2]] for name, of in clauses.items()}
 
 

@@ -22,7 +22,7 @@ def boosts(of: Sum, options: Options) -> Files:
             f"{brief(odd)} has a weight below 0, and a clause cannot lower a score; train with an "
             "engine of boosts, such as engine='elasticsearch-query' (--engine elasticsearch-query)."
         )
-    # What is in no named clause stays as it is, so it is the unit of the boosts.
+    # The part of the score outside named clauses cannot be changed, so it is the unit of the boosts.
     unit = weights.pop(REST, 1.0)
     weights = {name: weight / unit for name, weight in weights.items()}
     if options.query is None:

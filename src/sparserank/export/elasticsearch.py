@@ -11,7 +11,7 @@ from sparserank.data.fusion.norms import L2, MINMAX, RRF
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.expression import shape
-from sparserank.export.fusion_engine import LARGEST_K, FusionEngine, as_json, equal_weights, own_query
+from sparserank.export.fusion_engine import LARGEST_K, FusionEngine, as_json, equal_weights, query_placeholder
 from sparserank.export.linear_weights import Names, definition_of, json_text, single_precision
 from sparserank.export.lucene import LUCENE
 from sparserank.export.terms import Sum
@@ -27,10 +27,11 @@ VARIABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # a variable 
 ONE = "1"  # the derived feature whose weight is the constant
 NORMALIZERS = {MINMAX: "minmax", L2: "l2_norm"}
 TECHNIQUES = {MINMAX: "min_max", L2: "l2"}
-MAX_QUERIES = 5  # clauses of a hybrid query
+MAX_QUERIES = 5  # largest number of clauses of a hybrid query
 MAX_RANK_CONSTANT = 10_000
-OF_VECTORS = re.compile(r"(?<![a-z])(knn|ann|hnsw|dense|vectors?|embeddings?)(?![a-z])", re.IGNORECASE)  # names
-CANDIDATES = 100  # of knn in each shard
+# matches names of retrievers that search by vectors
+OF_VECTORS = re.compile(r"(?<![a-z])(knn|ann|hnsw|dense|vectors?|embeddings?)(?![a-z])", re.IGNORECASE)
+CANDIDATES = 100  # candidates that knn examines in each shard
 
 
 def elasticsearch(of: Sum, options: Options) -> Files:
@@ -45,7 +46,7 @@ def elasticsearch(of: Sum, options: Options) -> Files:
         f"the plugin's model/linear has no link function; {option('offset')} keeps scores positive", "sigmoid"
     )
     names = Names(t.name for t in of.terms)
-    given = []
+    definitions = []
     derived = []
     weights = {}
     norms = {}
@@ -56,7 +57,7 @@ def elasticsearch(of: Sum, options: Options) -> Files:
             derived.append(_derived(weighed, shape(t, LUCENE, base)))
         if options.features is not None:
             definition = definition_of(options.features, t, "template", _of_field)
-            given.append({"params": [], "template_language": MUSTACHE, **definition, "name": base})
+            definitions.append({"params": [], "template_language": MUSTACHE, **definition, "name": base})
         weights[weighed] = t.coef if options.normalizers else t.slope
         norms[weighed] = {"standard": {"mean": t.mean, "standard_deviation": t.scale}}
     constant = _constant(of, options)
@@ -71,7 +72,7 @@ def elasticsearch(of: Sum, options: Options) -> Files:
         model["feature_normalizers"] = norms
     files: Files = {}
     if options.features is not None:
-        files["featureset.json"] = json_text({"featureset": {"features": [*given, *derived]}})
+        files["featureset.json"] = json_text({"featureset": {"features": [*definitions, *derived]}})
     elif derived:
         files["derived.json"] = json_text({"features": derived})
     return {**files, "model.json": json_text({"model": {"name": options.name, "model": model}})}
@@ -90,7 +91,8 @@ def _of_field(field: str, level: str | None) -> dict[str, Any]:
 
 
 def _base(term: Feature, names: Names, options: Options) -> str:
-    """Name of the untransformed feature in the set: its own name, unless an expression cannot use it as a variable."""
+    """Name of the untransformed feature in the set: the feature's name, or a valid variable if an expression cannot use
+    that name."""
     if term.kind == NONE or VARIABLE.fullmatch(term.name):
         return term.name
     if options.features is None:
@@ -127,8 +129,8 @@ OPENSEARCH = replace(ENGINE, name="opensearch")
 
 
 def elasticsearch_fusion(formula: FusionFormula, name: str) -> Files:
-    """The body of a search request, with placeholders for what is not known of each retriever. The rrf of equal weights
-    is written without them, as all versions take it; as rrf needs two retrievers, one alone stands for itself."""
+    """The body of a search request, with placeholders for the queries of the retrievers. Equal weights are not written,
+    because older versions do not accept weights for rrf. A single retriever is written without rrf, which needs two."""
     norm = formula.norm
     children = [_retriever(term, formula.depth) for term in formula.terms]
     plain = norm.name == RRF and equal_weights(formula)
@@ -146,11 +148,11 @@ def elasticsearch_fusion(formula: FusionFormula, name: str) -> Files:
 
 
 def _retriever(term: FusionTerm, depth: int) -> dict[str, Any]:
-    """A retriever with placeholders: of vectors if its name says so."""
+    """A retriever with placeholders; it searches by vectors if its name says so."""
     if not OF_VECTORS.search(term.retriever):
-        return {"standard": {"query": own_query(term)}}
-    found = {"k": depth, "num_candidates": max(depth, CANDIDATES)}
-    return {"knn": {"field": "REPLACE: the field of the vectors", "query_vector": own_query(term), **found}}
+        return {"standard": {"query": query_placeholder(term)}}
+    limits = {"k": depth, "num_candidates": max(depth, CANDIDATES)}
+    return {"knn": {"field": "REPLACE: the field of the vectors", "query_vector": query_placeholder(term), **limits}}
 
 
 FUSION = FusionEngine(
@@ -173,13 +175,13 @@ def opensearch_fusion(formula: FusionFormula, name: str) -> Files:
         "description": f"{name}: {', '.join(formula.retrievers)}, in this order",
         "phase_results_processors": [_processor(formula)],
     }
-    hybrid = {"pagination_depth": formula.depth, "queries": [own_query(term) for term in formula.terms]}
+    hybrid = {"pagination_depth": formula.depth, "queries": [query_placeholder(term) for term in formula.terms]}
     query = {"query": {"hybrid": hybrid}, "size": formula.depth}
     return {"pipeline.json": as_json(pipeline), "query.json": as_json(query)}
 
 
 def _processor(formula: FusionFormula) -> dict[str, Any]:
-    """The score ranker processor for rrf, and the normalization processor for norms of scores."""
+    """The processor of the pipeline: score ranker for rrf, normalization for norms of scores."""
     parameters = {"weights": [term.weight for term in formula.terms]}
     if formula.norm.name == RRF:
         ranked: dict[str, Any] = {"technique": "rrf", "rank_constant": formula.norm.k}

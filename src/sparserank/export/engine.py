@@ -23,17 +23,22 @@ EXPECTED = 'a JSON object {"feature name": definition in the engine, ...}'
 Files = dict[str, str | bytes]  # name: content
 
 
-# The value of a missing field in a template of Elasticsearch, and in a feature of Solr.
+# Matches the value that replaces a missing field, in a template of Elasticsearch or a feature of Solr.
 MISSING = re.compile(r'(?:missing|defaultValue)\\*": *\\*"?(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)')
 
 
 @dataclass(frozen=True)
 class Options:
-    """name: of the model in the engine, and of its feature store; features: {feature name: definition in the engine};
-    normalizers: write the scaling as the engine's normalisers instead of folding it in; offset: constant added to every
-    score, if requested (shifted); sigmoid: scores go through 1 / (1 + e^-x). Both keep the order. filled: the engine's
-    features return the model's fill values for missing ones; wide: one input of all features, instead of one per
-    selected feature; query: the search request that gets the boosts.
+    """Options of an export, checked.
+
+    name         name of the model in the engine, and of its feature store
+    features     {feature name: definition in the engine}, or None
+    normalizers  whether the scaling is written as the engine's normalisers instead of folded into the weights
+    offset       constant added to every score; shifted: whether the user set one
+    sigmoid      whether scores go through 1 / (1 + e^-x), which keeps their order
+    filled       whether the engine's features return the model's replacements for missing values
+    wide         whether one input contains all features, instead of one input per selected feature
+    query        the search request that gets the boosts
     """
 
     name: str = "sparserank"
@@ -57,8 +62,8 @@ class Options:
 class Engine:
     """An engine, a database or a runtime. `select` tries only models that it can run; its export refuses the others.
 
-    name        as users write it; title: its name in messages
-    write       writes the files of a model
+    name        name of the engine in calls; title: its name in messages
+    write       function that writes the files of a model
     transforms  feature transforms that it can run; steps: whether it can run step functions
     takes_zero  whether it takes 0 for a missing value, whatever fill value the model learned
     trees       format of steps as trees that it loads, "": none
@@ -83,11 +88,11 @@ class Engine:
         return name == self.allowed(name)
 
     def allowed(self, name: str) -> str:
-        """A name with _ in place of what the format does not allow."""
+        """The name with _ in place of characters that the format does not allow."""
         return "".join("_" if c in self.forbidden else c for c in name) or "_"
 
     def lacks(self, transforms: Collection[str] = (), *, steps: bool = False, lists: bool = False) -> str:
-        """What the engine cannot run of these, as a predicate: 'cannot run steps'; "" if it can run all.
+        """Which of these capabilities the engine lacks, as a predicate: 'cannot run steps'; "" if it has all.
 
         lists  whether features are scaled within each query
         """
@@ -102,7 +107,7 @@ class Engine:
 
     @property
     def _takes(self) -> str:
-        """What the engine takes, at the beginning of a refusal."""
+        """The beginning of a refusal: what the engine can run."""
         if LOG in self.transforms:
             return ""
         return f"takes {'weights of raw features' if self.transforms else 'steps'} only, and "
@@ -124,8 +129,8 @@ class Engine:
 
         for term in of.terms if self.takes_zero else ():
             text = json.dumps((options.features or {}).get(term.name), default=str)
-            given = [] if term.missing is None or '"modifier' in text or '"factor' in text else MISSING.findall(text)
-            wrong = next((value for value in given if np.float32(value) != np.float32(term.missing)), None)
+            fills = [] if term.missing is None or '"modifier' in text or '"factor' in text else MISSING.findall(text)
+            wrong = next((value for value in fills if np.float32(value) != np.float32(term.missing)), None)
             if wrong is not None:
                 raise ParameterError(
                     "features",
@@ -134,7 +139,7 @@ class Engine:
                 )
 
     def _instead_of(self, term: Feature) -> str:
-        """What to do about a term that the engine cannot run."""
+        """Advice on a term that the engine cannot run."""
         if term.steps is not None:
             return (
                 "Export to elasticsearch, opensearch, vespa, lucene, sql, onnx, python, "

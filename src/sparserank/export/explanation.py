@@ -40,9 +40,9 @@ class QueryExplanation:
 
     def drivers(self, i: int, most: int = 3) -> list[tuple[str, float]]:
         """The features that move the i-th document most from the mean of the query."""
-        own = self.contributions[i]
-        order = np.argsort(-np.abs(own), kind="stable")[:most]
-        return [(self.features[j], float(own[j])) for j in order if own[j] != 0.0]
+        added = self.contributions[i]
+        order = np.argsort(-np.abs(added), kind="stable")[:most]
+        return [(self.features[j], float(added[j])) for j in order if added[j] != 0.0]
 
     def pair(self, above: str, below: str) -> list[dict[str, Any]]:
         """Compare two documents: for each feature, both values, the steps on which they lie (None without steps), and
@@ -116,18 +116,18 @@ def explain_query(model: RankingModel, data: RankingDataset, query: Any) -> Quer
         raise DataError(
             f"there is no query {brief(str(query))}; the data contain {brief(ids[0])} ... {brief(ids[-1])}."
         )
-    own = data.take_queries(np.array([ids.index(str(query))]))
-    explained = model.explained(own)
-    shape = len(explained), own.n_docs
+    documents = data.take_queries(np.array([ids.index(str(query))]))
+    explained = model.explained(documents)
+    shape = len(explained), documents.n_docs
     added = np.array([parts for _, parts in explained.values()]).reshape(shape).T
-    scores = model.score_dataset(own)
+    scores = model.score_dataset(documents)
     order = np.argsort(-scores, kind="stable")
-    names = document_ids(own)
+    names = document_ids(documents)
     return QueryExplanation(
         str(query),
         tuple(explained),
         tuple(str(names[i]) for i in order),
-        own.relevance[order],
+        documents.relevance[order],
         scores[order],
         np.array([values for values, _ in explained.values()], dtype=object).reshape(shape).T[order],
         (added - added.mean(axis=0))[order],

@@ -15,8 +15,8 @@ from sparserank.model.feature import Feature
 from sparserank.text import brief
 from sparserank.transforms import ASINH, LOG
 
-SIMPLE = re.compile(r"[\w.$]+|[\w.$]+\([^()]*\)")  # needs no brackets
-TOGETHER = 8  # summands per bracket: parsers fail on long chains
+SIMPLE = re.compile(r"[\w.$]+|[\w.$]+\([^()]*\)")  # an expression that needs no brackets
+TOGETHER = 8  # summands per pair of brackets: parsers fail on long chains of +
 BRACKETS = {")": "(", "]": "[", "}": "{"}
 QUOTES = "'\"`"
 # Tokens that end an expression or hide the rest of it in one of the languages. They are refused in quotes too, because
@@ -31,10 +31,10 @@ TINY = 1e-100  # its square is not 0, and x * x + 1 is the same with x + TINY
 class Dialect:
     """The syntax of a language: methods take and return text. Each language declares what differs.
 
-    engine         its name in messages
+    engine         name of the language in messages
     ln, size, one  the functions log x and |x|, and the constant 1
     comments       tokens that begin a comment outside quotes
-    has_texts, has_booleans   whether columns may be texts, and truth values that are no numbers
+    has_texts, has_booleans   whether columns may contain texts, and booleans that are not numbers
     """
 
     engine: str
@@ -50,30 +50,30 @@ class Dialect:
         raise NotImplementedError
 
     def case(self, condition: str, yes: str, no: str) -> str:
-        """yes where the condition holds, else no."""
+        """The text `yes` where the condition holds, else `no`."""
         raise NotImplementedError
 
     def equals(self, x: str, text: str) -> str:
-        """The condition that a column is this text, "" for none."""
+        """The condition that a column equals this text; "" means that the column has no value."""
         raise NotImplementedError
 
     def boolean(self, x: str, yes: str, no: str, other: str | None) -> str:
-        """As `given`, of a feature that was a truth value in training."""
+        """As `where_known`, for a feature that was a boolean column in training."""
         raise NotImplementedError
 
-    def given(self, x: str, value: str, other: str | None) -> str:
-        """The value if the feature x is not missing, else `other`; if that is None, NaN, as the square root of a
-        negative number."""
+    def where_known(self, x: str, value: str, other: str | None) -> str:
+        """The text `value` if the feature x is not missing, else `other`. If `other` is None, the result is NaN: the
+        square root of a negative number."""
         nothing = f"sqrt(-1 - {self.size}({x}))"
         return self.case(f"{self.size}({x}) < {MISSING_FROM}", value, nothing if other is None else other)
 
     def number(self, value: float) -> str:
-        """The shortest text that parses as this number; in brackets if negative."""
+        """The shortest text that parses as this number, in brackets if negative."""
         text = repr(float(value))
         return f"({text})" if value < 0 else text
 
     def real(self, x: str) -> str:
-        """A feature as a number of double precision."""
+        """The feature x as a number in double precision."""
         return x
 
     def exp(self, x: str) -> str:
@@ -91,7 +91,7 @@ class Dialect:
         return self.case(f"{size} < {SMALL}", series, whole) if fine else whole
 
     def asinh(self, x: str, c: float, fine: bool) -> str:
-        """asinh(x / c) with a constant c > 0, likewise."""
+        """asinh(x / c) with a constant c > 0; fine: whether it must keep its digits near 0."""
         # z = x / c is computed only for small enough |x|; far from 0, asinh(z) is log(2 z), from log x and log c.
         # PostgreSQL raises an error where a square is too small for a number: TINY is added to z before.
         z = f"({x} / {self.number(c)})"
@@ -138,9 +138,9 @@ def _line(term: Feature, dialect: Dialect, features: Mapping[str, Any], booleans
         added = dialect.number(rise(term))
         none = dialect.number(0.0)
         if level is None:
-            return dialect.given(x, none, added)
+            return dialect.where_known(x, none, added)
         return dialect.case(dialect.equals(x, level), added, none)
-    first = 0.0 if term.heights is None else float(term.heights.values[0])  # part of the constant
+    first = 0.0 if term.heights is None else float(term.heights.values[0])  # the constant of the expression contains it
     x = _value(term.name, dialect, features)
     other = where_missing(term)
     filled = None if other is None else dialect.number(other - first)
@@ -149,12 +149,12 @@ def _line(term: Feature, dialect: Dialect, features: Mapping[str, Any], booleans
         return dialect.boolean(x, yes, no, filled)
     real = dialect.real(x)
     if term.heights is not None:
-        return dialect.given(x, _risen(term.heights, dialect, real), filled)
-    return dialect.given(x, f"{dialect.number(term.slope)} * {shape(term, dialect, real)}", filled)
+        return dialect.where_known(x, _risen(term.heights, dialect, real), filled)
+    return dialect.where_known(x, f"{dialect.number(term.slope)} * {shape(term, dialect, real)}", filled)
 
 
 def shape(term: Feature, dialect: Dialect, x: str) -> str:
-    """t(x), or its steps minus the first value, in units of the weight: the term divided by its slope."""
+    """The term divided by its slope: t(x), or for steps, the height above the first value."""
     if term.steps is not None:
         return _risen(term.steps, dialect, x)
     if term.kind == LOG:
@@ -180,14 +180,14 @@ def _chosen(dialect: Dialect, x: str, edges: list[float], values: list[float]) -
 def _value(name: str, dialect: Dialect, features: Mapping[str, Any]) -> str:
     if name not in features:
         return dialect.variable(name)
-    given = features[name]
-    if not isinstance(given, str) or not given.strip():
+    definition = features[name]
+    if not isinstance(definition, str) or not definition.strip():
         raise ParameterError(
             "features",
             f"The definition of {brief(name)} must be an expression of {dialect.engine}, as a string; got "
-            f"{brief(str(given))}.",
+            f"{brief(str(definition))}.",
         )
-    text = given.strip()
+    text = definition.strip()
     if not _is_one_expression(text, dialect.comments):
         raise ParameterError(
             "features",
@@ -198,8 +198,8 @@ def _value(name: str, dialect: Dialect, features: Mapping[str, Any]) -> str:
 
 
 def _is_one_expression(text: str, comments: Sequence[str]) -> bool:
-    """Whether every bracket and quote that the text opens is closed in it, in turn,
-    and nothing in it ends or hides what follows."""
+    """Whether the text is one expression: it closes every bracket and quote that it opens, and contains no token that
+    ends an expression or hides what follows."""
     if FORBIDDEN.search(text):
         return False
     opened: list[str] = []

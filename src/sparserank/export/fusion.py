@@ -31,7 +31,7 @@ FUSION_ENGINES: dict[str, FusionEngine] = {
 
 
 def export_fusion(formula: FusionFormula, to: str, name: str = "sparserank") -> Files:
-    """{file name: text} of a formula in the format of an engine.
+    """Write a formula in the format of an engine, as {file name: text}.
 
     Raises
         ParameterError   the format is unknown
@@ -48,7 +48,7 @@ def export_fusion(formula: FusionFormula, to: str, name: str = "sparserank") -> 
 def fusion_command(formula: FusionFormula, place: str) -> str:
     """The command that exports the formula at `place`, a quoted path, for the first engine that runs it."""
     engine = next(name for name, e in FUSION_ENGINES.items() if e.runs(formula))
-    several = " --out engine" if engine == "opensearch" else ""  # its export has two files
+    several = " --out engine" if engine == "opensearch" else ""  # the export to OpenSearch has two files
     return f"sparserank export {place} --to {engine}{several}"
 
 
@@ -62,16 +62,16 @@ def explain_fused(formula: FusionFormula, runs: Any, query: str) -> QueryExplana
         DataError   no retriever in use returned anything for the query; a run is missing or cannot be read
     """
     every = formula.added(runs)
-    own = [
+    lists = [
         {d: (rank, value) for (q, d), rank, value in zip(a.keys, a.ranks, a.values, strict=True) if q == query}
         for a in every
     ]
-    documents = list(dict.fromkeys(d for found in own for d in found))
+    documents = list(dict.fromkeys(d for hits in lists for d in hits))
     if not documents:
         known = list(dict.fromkeys(q for a in every for q, _ in a.keys))
         among = f" The runs contain {brief(known[0])} ... {brief(known[-1])}." if known else ""
         raise DataError(f"no retriever in use returned documents for query {brief(query)}.{among}")
-    ranks, added = np.array([[found.get(d, (np.nan, 0.0)) for found in own] for d in documents]).transpose(2, 0, 1)
+    ranks, added = np.array([[hits.get(d, (np.nan, 0.0)) for hits in lists] for d in documents]).transpose(2, 0, 1)
     scores = added.sum(axis=1)
     fused = ranked(Run({(query, d): score for d, score in zip(documents, scores.tolist(), strict=True)}))[query]
     place = {d: i for i, d in enumerate(documents)}

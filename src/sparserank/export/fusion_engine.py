@@ -23,7 +23,7 @@ def as_json(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def own_query(term: FusionTerm) -> dict[str, str]:
+def query_placeholder(term: FusionTerm) -> dict[str, str]:
     """The placeholder that users replace with the query of a retriever."""
     return {"REPLACE": f"the query of {term.retriever}"}
 
@@ -36,10 +36,10 @@ def equal_weights(formula: FusionFormula) -> bool:
 
 @dataclass(frozen=True)
 class FusionEngine:
-    """A system that fuses. `fuse` tries only formulas that it computes; its export refuses the others.
+    """A system that fuses retrievers. `fuse` tries only formulas that it can run; its export refuses the others.
 
-    name       as users write it; title: its name in messages
-    write      writes the files of a formula, with a name of the model
+    name       name of the system in calls; title: its name in messages
+    write      function that writes the files of a formula
     norms      the norms that it computes
     rrf_k      lowest and highest constant of its rrf
     positive   whether weights must be >= 0
@@ -63,8 +63,8 @@ class FusionEngine:
     constant: str = ""
 
     def why_not(self, norm: Norm, negative: Sequence[str] = (), it: str = "") -> str | None:
-        """Why it does not compute a norm, for messages; `it` replaces its title there; negative: retrievers with
-        scores below 0."""
+        """Why the system cannot compute a norm, for messages; None if it can. `it` replaces the title of the system;
+        negative: retrievers with scores below 0."""
         lowest, highest = self.rrf_k
         k = "" if highest == LARGEST_K else f"(k={lowest} to {highest})"
         if lowest == highest:
@@ -80,7 +80,7 @@ class FusionEngine:
         return None
 
     def runs(self, formula: FusionFormula) -> bool:
-        """Whether it can run the formula."""
+        """Whether the system can run the formula."""
         try:
             self.check(formula)
         except DataError:
@@ -88,7 +88,8 @@ class FusionEngine:
         return formula.engine in (None, self.name)
 
     def notes(self, formula: FusionFormula) -> list[str]:
-        """Notes that are not in its files: its version, and retrievers with scores that it cannot distinguish."""
+        """Notes that the files do not contain: the version of the system, and retrievers with scores that it cannot
+        distinguish."""
         notes = [self.constant] if self.constant and formula.norm.name == RRF and formula.norm.k != RRF_K else []
         merged = {t.retriever: t.merged for t in formula.terms if t.merged} if self.single else {}
         if not merged:
@@ -102,7 +103,7 @@ class FusionEngine:
         ]
 
     def check(self, formula: FusionFormula) -> None:
-        """Raise DataError for a formula that it cannot run."""
+        """Raise DataError for a formula that the system cannot run."""
         train = f"Choose the formula for it with {option('engine', self.name)}."
         lacking = self.why_not(formula.norm, [t.retriever for t in formula.terms if t.negative], "it")
         if lacking is not None:

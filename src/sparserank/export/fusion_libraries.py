@@ -11,7 +11,7 @@ from typing import Any
 
 from sparserank.data.fusion.norms import MINMAX, RRF
 from sparserank.export.engine import Files
-from sparserank.export.fusion_engine import FusionEngine, as_json, equal_weights, own_query
+from sparserank.export.fusion_engine import FusionEngine, as_json, equal_weights, query_placeholder
 from sparserank.export.python_code import IMPORTS, NORMS, norm_and_depth
 from sparserank.model.fusion import FusionFormula
 
@@ -33,7 +33,8 @@ def pipeline(retrievers):
 
 
 def ranx(formula: FusionFormula, name: str) -> Files:
-    """`fuse(runs=[...], **arguments)`, with the runs in the order of `retrievers`, each cut at the depth."""
+    """The arguments of `ranx.fuse(runs=[...], **arguments)`. The runs must be in the order of `retrievers`, each cut at
+    the depth."""
     arguments = {
         "norm": "min-max",
         "method": "wsum",
@@ -47,8 +48,8 @@ RANX = FusionEngine("ranx", "ranx", ranx, norms=(MINMAX,))
 
 
 def qdrant(formula: FusionFormula, name: str) -> Files:
-    """query.json for `POST /collections/NAME/points/query`, with a placeholder for each retriever's own query."""
-    prefetch = [{"query": own_query(term), "limit": formula.depth} for term in formula.terms]
+    """query.json for `POST /collections/NAME/points/query`, with a placeholder for the query of each retriever."""
+    prefetch = [{"query": query_placeholder(term), "limit": formula.depth} for term in formula.terms]
     rrf: dict[str, Any] = {"k": formula.norm.k + 1}
     if not equal_weights(formula):
         rrf["weights"] = [term.weight for term in formula.terms]

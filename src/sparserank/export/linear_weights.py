@@ -13,48 +13,49 @@ from sparserank.model.feature import Feature
 from sparserank.text import brief
 from sparserank.transforms import LOG
 
-FIELD = "field"  # of a definition: where the column of a table is in the engine
+FIELD = "field"  # key of a definition; its value is the field of the engine that contains the column
 
 
 def definition_of(
     features: Mapping[str, Any], term: Feature, needed: str, made: Callable[[str, str | None], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
-    """The definition of a feature; if none is given for one that is made from a column, that of the field and level."""
+    """The definition of a feature. A feature that is made from a column needs none: by default, it is made from the
+    field and the level."""
     name = term.name
-    given = features.get(term.name)
-    if term.derived is not None and given is None:
+    definition = features.get(term.name)
+    if term.derived is not None and definition is None:
         return made(_field(features, term), term.derived.level)
-    if not isinstance(given, Mapping) or needed not in given:
+    if not isinstance(definition, Mapping) or needed not in definition:
         what = "is missing" if name not in features else f"has no {needed!r}"
         raise ParameterError(
             "features",
             f"The definition of {brief(name)} {what}. Give an object with {needed!r} for every selected feature.",
         )
-    if needed == "class" and not isinstance(given[needed], str):
+    if needed == "class" and not isinstance(definition[needed], str):
         raise ParameterError(
-            "features", f"The class of {brief(name)} must be a string; got {brief(str(given[needed]))}."
+            "features", f"The class of {brief(name)} must be a string; got {brief(str(definition[needed]))}."
         )
-    return {key: value for key, value in given.items() if key != FIELD}
+    return {key: value for key, value in definition.items() if key != FIELD}
 
 
 def _field(features: Mapping[str, Any], term: Feature) -> str:
-    """The field of the column that a feature is made from: {"field": ...}, or that of a feature of a field; by default,
-    the name of the column.
+    """The field in the engine of the column that a feature is made from: the value of "field" in the definition of the
+    column or in its params; by default, the name of the column.
 
     Raises
         ParameterError   the column is defined, but not by a field
     """
-    given = features.get(term.source, term.source)
-    if isinstance(given, Mapping):
-        params = given.get("params")
-        given = given.get(FIELD) or (params.get(FIELD) if isinstance(params, Mapping) else None)
-    if not isinstance(given, str):
+    field = features.get(term.source, term.source)
+    if isinstance(field, Mapping):
+        params = field.get("params")
+        field = field.get(FIELD) or (params.get(FIELD) if isinstance(params, Mapping) else None)
+    if not isinstance(field, str):
         raise ParameterError(
             "features",
             f'Feature {brief(term.name)} needs the field of {brief(term.source)}: add "{FIELD}" to its definition, or '
             f"define {brief(term.name)}.",
         )
-    return given
+    return field
 
 
 def single_precision(weights: Mapping[str, float], norms: Iterable[float] = ()) -> dict[str, float]:
@@ -75,7 +76,7 @@ def single_precision(weights: Mapping[str, float], norms: Iterable[float] = ()) 
 
 
 class Names:
-    """Names in a feature store: given ones, and new ones."""
+    """Names in a feature store: those of the features, and new ones for derived features."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = {*taken}

@@ -20,7 +20,7 @@ from sparserank.transforms import ASINH, LOG
 
 OPSET = 17
 IR_VERSION = 9
-OPSET_OF_TEXTS = 19  # the first that compares texts
+OPSET_OF_TEXTS = 19  # the first opset that compares texts
 LIMIT = np.array([float(MISSING_FROM)])
 ONE = np.ones(1)
 WIDE = "X"
@@ -65,8 +65,8 @@ def onnx(of: Sum, options: Options) -> Files:
         x = graph.add("Concat", *(t.name for t in of.terms), axis=1) if of.terms else ""
     score = _of_numbers(graph, x, of) if of.terms else graph.constant(np.zeros((1, 1)))
     for source in dict.fromkeys(t.source for t in made):
-        own = [t for t in made if t.source == source]
-        score = graph.add("Add", score, _of_column(graph, source, own, is_text=source in texts))
+        levels = [t for t in made if t.source == source]
+        score = graph.add("Add", score, _of_column(graph, source, levels, is_text=source in texts))
     score = graph.add("Add", score, np.array([whole.constant + options.offset]))
     graph.add("Sigmoid" if options.sigmoid else "Identity", score, name=SCORE)
     kinds = {name: TensorProto.STRING if name in texts else TensorProto.DOUBLE for name in inputs}
@@ -90,24 +90,25 @@ ENGINE = Engine("onnx", "ONNX", onnx, steps=True)
 
 
 def _of_numbers(graph: _Graph, x: str, of: Sum) -> str:
-    """The terms of the columns of x, without their part of the constant."""
+    """The sum of the terms of the columns of x, without their constants."""
     known = _filled(graph, x, of)
     x = _shaped(graph, known, of)
     weights = np.array([[0.0 if t.steps is not None else t.slope] for t in of.terms])
     score = graph.add("MatMul", x, weights)
-    if any(t.missing is None for t in of.terms):  # NaN even where steps would take it
+    if any(t.missing is None for t in of.terms):  # a missing value must give NaN, even for steps, which accept NaN
         nothing = graph.add("MatMul", graph.add("Sub", known, known), np.ones((len(of.terms), 1)))
         score = graph.add("Add", score, nothing)
     for k, term in enumerate(of.terms):
         if (steps := term.heights) is not None:
-            own = graph.add("Gather", x, np.array([k]), axis=1)
-            beyond = graph.add("Greater", own, steps.edges[None])
+            column = graph.add("Gather", x, np.array([k]), axis=1)
+            beyond = graph.add("Greater", column, steps.edges[None])
             score = graph.add("Add", score, _sum_where(graph, beyond, np.diff(steps.values)))
     return score
 
 
 def _of_column(graph: _Graph, source: str, terms: Sequence[Feature], *, is_text: bool) -> str:
-    """The terms of the features that are made from a column, an input, without their part of the constant."""
+    """The sum of the terms of the features that are made from one column, which is an input of the graph, without their
+    constants."""
     if is_text:
         levels = np.array([["" if t.derived is None else t.derived.level or "" for t in terms]], dtype=object)
         where = graph.add("Equal", source, levels)
@@ -175,16 +176,16 @@ class _Graph:
     """Nodes and constants, with numbered names that differ from all `names`."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._own = "/"
-        while any(name.startswith(self._own) for name in names):
-            self._own += "/"
+        self._prefix = "/"
+        while any(name.startswith(self._prefix) for name in names):
+            self._prefix += "/"
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
     def constant(self, values: np.ndarray) -> str:
         from onnx import numpy_helper
 
-        name = f"{self._own}c{len(self.constants)}"
+        name = f"{self._prefix}c{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
         return name
 
@@ -192,6 +193,6 @@ class _Graph:
         from onnx import helper
 
         names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
-        output = name or f"{self._own}n{len(self.nodes)}"
+        output = name or f"{self._prefix}n{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, names, [output], **attributes))
         return output

@@ -113,8 +113,8 @@ def fuse(lists):
 
 
 def python(of: Sum, options: Options) -> Files:
-    """Write model.py with score(row); row maps feature names to numbers, absent ones are missing. score raises KeyError
-    or ValueError for a missing value that the model refuses."""
+    """Write model.py with score(row), where row maps feature names to numbers; features that it lacks are missing.
+    score raises KeyError or ValueError for a missing value that the model refuses."""
     from sparserank import __version__  # here: options import the table of engines, and must not import this
 
     options.refuse(
@@ -152,7 +152,7 @@ ENGINE = Engine("python", "Python", python, steps=True)
 
 
 def python_fusion(formula: FusionFormula, name: str) -> Files:
-    """fuse.py, a module with fuse(lists)."""
+    """Write fuse.py, a module whose function fuse(lists) applies the formula."""
     from sparserank import __version__
 
     weights = "".join(f"    {t.retriever!r}: {t.weight!r},\n" for t in formula.terms)
@@ -165,7 +165,7 @@ def python_fusion(formula: FusionFormula, name: str) -> Files:
 
 
 def norm_and_depth(formula: FusionFormula) -> str:
-    """The constants DEPTH and NORM, one of the functions of NORMS."""
+    """The Python code of the constants DEPTH and NORM; NORM is one of the functions in NORMS."""
     norm = f"partial(rrf, k={formula.norm.k})" if formula.norm.name == RRF else formula.norm.name
     return f"DEPTH = {formula.depth}  # of the lists; later documents are not used\nNORM = {norm}\n"
 

@@ -19,11 +19,11 @@ def ranklib(of: Sum, options: Options) -> Files:
         "features",
     )
     weights = " ".join(f"{t.index + 1}:{t.slope!r}" for t in of.terms)
-    said = "" if of.index_base == 1 else f"## {FROM_0}\n"
+    comment = "" if of.index_base == 1 else f"## {FROM_0}\n"
     if options.offset:
-        head = f"## Linear Regression\n## Lambda = 1.0E-10\n{said}0:{float(options.offset)!r} "
+        head = f"## Linear Regression\n## Lambda = 1.0E-10\n{comment}0:{float(options.offset)!r} "
         return {"model.txt": f"{head}{weights}\n"}
-    return {"model.txt": f"## Coordinate Ascent\n{said}{weights}\n"}
+    return {"model.txt": f"## Coordinate Ascent\n{comment}{weights}\n"}
 
 
 ENGINE = Engine("ranklib", "RankLib's text", ranklib, transforms=(NONE,), takes_zero=True)

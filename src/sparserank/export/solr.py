@@ -40,7 +40,7 @@ class Source:
 
 
 def source_of(name: str, definition: Mapping[str, Any]) -> Source:
-    """The function whose value is the feature of the store.
+    """The function query whose value is the feature of the store.
 
     Raises
         ParameterError   its class has no such function, or a parameter is missing
@@ -69,7 +69,7 @@ def source_of(name: str, definition: Mapping[str, Any]) -> Source:
 
 
 def quoted(text: str) -> str:
-    """A text, quoted as in local parameters and functions."""
+    """The text in quotes, as local parameters and functions require."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -93,8 +93,8 @@ class _Solr(Dialect):
 
 
 def functions(term: Feature, source: Source) -> list[tuple[str, float]]:
-    """(function, weight) of the features whose sum is the term without its constant. No function is negative: the first
-    is the transform of positive values, the second that of negative values, if any are possible.
+    """(function, weight) of one or two features whose weighted sum is the term without its constant. No function is
+    negative: the first transforms positive values, the second negative ones, if there can be any.
     """
     x = source.value
     above = shape(term, _Solr(), f"max({x},0)")
@@ -104,14 +104,14 @@ def functions(term: Feature, source: Source) -> list[tuple[str, float]]:
 
 def _number(name: str, value: Any) -> str:
     try:
-        found = float(value) if isinstance(value, str | Real) and not isinstance(value, bool) else math.nan
+        number = float(value) if isinstance(value, str | Real) and not isinstance(value, bool) else math.nan
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        number = math.nan
+    if not math.isfinite(number):
         raise ParameterError(
             "features", f"The defaultValue of {brief(name)} must be a number; got {brief(str(value))}."
         )
-    return "0" if found == 0 else repr(found)
+    return "0" if number == 0 else repr(number)
 
 
 def _text(name: str, value: Any, what: str) -> str:
@@ -140,7 +140,7 @@ def solr(of: Sum, options: Options) -> Files:
     weights: dict[str, float] = {}
     for t in of.terms:
         if t.kind == NONE:
-            definitions += given_definition(t, options)
+            definitions += definitions_for(t, options)
             entries.append({"name": t.name, **(_solr_norm(t) if options.normalizers else {})})
             weights[t.name] = t.coef if options.normalizers else t.slope
             continue
@@ -160,8 +160,8 @@ def solr(of: Sum, options: Options) -> Files:
     return {**files, "model.json": json_text(model)}
 
 
-def given_definition(term: Feature, options: Options) -> list[dict[str, Any]]:
-    """The definition of a feature, if definitions are given."""
+def definitions_for(term: Feature, options: Options) -> list[dict[str, Any]]:
+    """The definition of a feature, in a list; the list is empty if the user passed no definitions."""
     if options.features is None:
         return []
     return [{**definition_of(options.features, term, "class", _of_field), "store": options.name, "name": term.name}]
@@ -179,7 +179,7 @@ def _of_field(field: str, level: str | None) -> dict[str, Any]:
         q = f"{{!func x={text}}}if(exists(query($x)),1,0)"
     else:
         known = f"exists({value})"
-        if level is not None:  # of texts, an empty one is missing too
+        if level is not None:  # an empty text counts as missing, too
             known = f'and({known},not(eq({value},literal(""))))'
         q = f"{{!func}}if({known},0,1)"
     return {"class": PACKAGE + QUERY, "params": {"q": q}}

@@ -17,7 +17,7 @@ from sparserank.options import option
 from sparserank.text import brief
 
 BACKSLASH = r" || SUBSTR('\\', 1, 1) || "
-VALUES = {  # norms of a row of `lists`
+VALUES = {  # SQL of each norm, for a row of `lists`
     MINMAX: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) END",
     L2: "CASE WHEN high = 0e0 THEN score ELSE score / high / SQRT(squares) END",
     ZSCORE: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) / deviation END",
@@ -60,8 +60,8 @@ FROM (
   FROM ({fused}) AS fused
 ) AS ordered
 WHERE place <= {longest}"""
-# Scores are divided by the highest one or by their range, because squares of tiny scores would be 0. Those of tiny
-# quotients are an error in PostgreSQL: TINY is added before.
+# Scores are divided by the highest one or by their range, because squares of tiny scores would be 0. PostgreSQL raises
+# an error for squares of tiny quotients, so TINY is added before squaring.
 SHARE = f"(score / NULLIF(high, 0e0) + {TINY})"
 SQUARES = f"SUM({SHARE} * {SHARE}) OVER (PARTITION BY qid, retriever)"
 SPREAD = f"((score - middle) / NULLIF(high - low, 0e0) + {TINY})"
@@ -79,10 +79,10 @@ def _quoted(name: str, quote: str, odd: str) -> str:
     return quoted
 
 
-def _one_column_each(of: Sum, given: Mapping[str, Any]) -> None:
+def _one_column_each(of: Sum, defined: Mapping[str, Any]) -> None:
     """Raise DataError for two features that SQLite and DuckDB would read from the same column."""
     first: dict[str, str] = {}
-    for name in (t.source for t in of.terms if t.name not in given and t.source not in given):
+    for name in (t.source for t in of.terms if t.name not in defined and t.source not in defined):
         other = first.setdefault(name.lower(), name)
         if other != name:
             raise DataError(
@@ -101,12 +101,13 @@ class _Sql(Dialect):
     has_booleans = True
 
     def variable(self, name: str) -> str:
-        """A quoted name. In ClickHouse a backslash there begins an escape: before a quote it would open the quotes."""
+        """The name in quotes. In ClickHouse, a backslash inside quotes begins an escape, so a backslash before the last
+        quote would leave the quotes open."""
         return _quoted(name, '"', '\\"')
 
     def text(self, text: str) -> str:
-        """A text. A backslash in quotes is itself in some databases and begins an escape in others, where two of them
-        are one: in both, the first letter of the two is a backslash."""
+        """The SQL literal of a text. Databases differ in how they read two backslashes in quotes, as two or as one.
+        Both readings begin with a backslash, which BACKSLASH takes."""
         if "\0" in text:
             raise DataError(f"{brief(text)} cannot stand in an SQL query; rename the retriever.")
         parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\\")]
@@ -119,7 +120,8 @@ class _Sql(Dialect):
         return f"SIGN({x}) * {of_size}"
 
     def number(self, value: float) -> str:
-        """A floating-point literal: databases read 1.25 as a decimal, which overflows or rounds."""
+        """The value as a floating-point literal: without an exponent, databases read 1.25 as a decimal, which overflows
+        or rounds."""
         text = repr(float(value))
         text = text if "e" in text else f"{text}e0"
         return f"({text})" if value < 0 else text
@@ -127,10 +129,10 @@ class _Sql(Dialect):
     def real(self, x: str) -> str:
         return f"CAST({x} AS DOUBLE PRECISION)"
 
-    def given(self, x: str, value: str, other: str | None) -> str:
-        """The value if x is known. ClickHouse cannot cast NULL. NaN is larger than all numbers in DuckDB and
-        PostgreSQL, so the last comparison would suffice, but DuckDB decides it by a Parquet file's minimum and maximum,
-        which ignore NaN, unlike differences."""
+    def where_known(self, x: str, value: str, other: str | None) -> str:
+        """The text `value` if x is neither NULL nor NaN nor infinite, else `other`. ClickHouse cannot cast NULL. The
+        last comparison would exclude NaN, which DuckDB and PostgreSQL sort above all numbers. But DuckDB may decide it
+        by a Parquet file's minimum and maximum, which ignore NaN; it cannot do so for a difference."""
         number = self.real(x)
         known = f"{x} IS NOT NULL AND {number} - {number} = 0 AND ABS({number}) < {MISSING_FROM}"
         return f"CASE WHEN {known} THEN {value} END" if other is None else self.case(known, value, other)
@@ -139,12 +141,12 @@ class _Sql(Dialect):
         return f"{x} = {self.text(text)}" if text else f"{x} IS NULL OR {x} = ''"
 
     def boolean(self, x: str, yes: str, no: str, other: str | None) -> str:
-        """PostgreSQL casts a boolean to whole numbers only."""
+        """The case distinction for a boolean x; PostgreSQL casts booleans only to whole numbers."""
         known = self.case(f"CAST({x} AS INTEGER) = 0", no, yes)
         return self.case(f"{x} IS NULL", "NULL" if other is None else other, known)
 
     def exp(self, x: str) -> str:
-        """e^x. PostgreSQL raises an error where it is too large or too small for a number."""
+        """e^x, written so that PostgreSQL raises no error where the result is too large or too small for a number."""
         bounded = f"CASE WHEN {x} > 7e2 THEN 7e2 WHEN {x} < -7e2 THEN -7e2 ELSE {x} END"
         return f"EXP({bounded})"
 
@@ -169,8 +171,8 @@ SQL = _Sql()
 
 
 def sql(of: Sum, options: Options) -> Files:
-    """Write score.sql, an expression over columns with the features' names;
-    NULL where a feature is missing and the model has no fill value for it.
+    """Write score.sql, an expression over columns with the features' names. It is NULL where a feature is missing and
+    the model has no replacement for it.
     """
     return _score(of, options, SQL)
 
@@ -191,7 +193,7 @@ OF_SPARK = Engine("spark", "Spark SQL", spark, steps=True)
 
 
 def sql_fusion(formula: FusionFormula, name: str) -> Files:
-    """fuse.sql."""
+    """Write fuse.sql, a query that fuses the lists of retrievers."""
     value = _value(formula.norm, formula.depth)
     terms = "\n  UNION ALL\n".join(
         f"  SELECT qid, docno, {SQL.real(SQL.number(t.weight))} AS weight, {value} AS value FROM lists "

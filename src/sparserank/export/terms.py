@@ -18,7 +18,7 @@ from sparserank.options import option
 from sparserank.text import brief
 from sparserank.transforms import LOG, NONE, Transform
 
-MISSING_FROM = f"{HUGE:g}".replace("+", "")  # magnitudes from here on are missing, as are infinity and NaN
+MISSING_FROM = f"{HUGE:g}".replace("+", "")  # values of at least this magnitude count as missing, like infinity and NaN
 FINE_SCALE = 1e-4  # for smaller scales of t, its rounding near 0 (1e-16) exceeds 1e-12 of the term
 AUTO = "auto"
 MAX_OFFSET = 1e6  # beyond it, engines in single precision give many documents the same score
@@ -27,9 +27,9 @@ ROOM = 1.0  # least distance from 0 to the lowest training score: other document
 
 @dataclass(frozen=True)
 class Sum:
-    """score = intercept + terms, the contributions of features without their means; the intercept changes no order.
-    names: of all features; index_base: number of the first feature in text; booleans: names of the features that were
-    boolean columns of the training table."""
+    """A model as a sum: score = intercept + terms. A term is the contribution of a feature without its mean; the
+    intercept changes no order. names: of all features; index_base: number of the first feature in text; booleans: names
+    of the features that were boolean columns of the training table."""
 
     terms: tuple[Feature, ...]
     intercept: float
@@ -77,7 +77,7 @@ def sum_of(model: RankingModel) -> Sum:
 
 
 def _of_zero_and_one(term: Feature) -> Feature:
-    """A term of the same values for the x 0 and 1: one step, or a slope."""
+    """A term with the same values at x = 0 and x = 1, as one step or a slope."""
     if term.steps is not None:
         return term._replace(steps=StepFunction(np.array([0.5]), term.steps(np.array([0.0, 1.0]))))
     at_1 = _transformed(term, 1.0)
@@ -90,7 +90,7 @@ def _transformed(term: Feature, x: float) -> float:
 
 
 def ends(term: Feature) -> tuple[float, float]:
-    """The contributions of a feature that is made from a column, if it is 0 and if it is 1."""
+    """The contributions of a feature that is made from a column, at x = 0 and at x = 1."""
     if term.heights is None:
         return 0.0, term.slope
     low, high = term.heights.values.tolist()
@@ -98,7 +98,7 @@ def ends(term: Feature) -> tuple[float, float]:
 
 
 def rise(term: Feature) -> float:
-    """What a feature that is made from a column adds to the score if it is 1."""
+    """The contribution of a feature that is made from a column at x = 1, minus that at x = 0."""
     low, high = ends(term)
     return high - low
 
@@ -109,7 +109,7 @@ def is_fine(term: Feature) -> bool:
 
 
 def shown(term: Feature) -> str:
-    """The transformed feature in messages: log(name)."""
+    """The transformed feature as messages name it: log(name)."""
     return term.name if term.kind == NONE else f"{term.kind}({term.name})"
 
 
@@ -135,7 +135,7 @@ def _refuse_infinite(name: str, *numbers: float) -> None:
 
 
 def offset_of(model: RankingModel, offset: float | str) -> float:
-    """The given offset, or with 'auto' the smallest integer that keeps training scores at least ROOM above 0.
+    """The offset as a number. 'auto' becomes the smallest integer that keeps training scores at least ROOM above 0.
 
     Raises
         ParameterError   not a number from -MAX_OFFSET to MAX_OFFSET

@@ -1,4 +1,5 @@
-"""Steps as trees of one split, in the files of LightGBM, XGBoost and Solr: what loads trees loads these models."""
+"""Models of steps as trees with one split each, in the file formats of LightGBM, XGBoost and Solr: systems that load
+trees can load these models."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.linear_weights import Names, json_text
-from sparserank.export.solr import given_definition
+from sparserank.export.solr import definitions_for
 from sparserank.export.terms import Sum, shown
 from sparserank.model.feature import Feature
 
-SLACK = np.float32(1e-6)  # which Solr adds to every threshold
+SLACK = np.float32(1e-6)  # Solr adds this to every threshold
 ADD_UP = "trees add up, and contain their features by name"
 LEAST_EDGE = 1e-35  # LightGBM reads smaller numbers as 0
 LIGHTGBM_TREE = """Tree={i}
@@ -38,13 +39,13 @@ shrinkage=1
 
 """
 END = "end of trees\n\nparameters:\n[objective: lambdarank]\nend of parameters\n\npandas_categorical:null\n"
-# a missing value is NaN, and goes to the left or to the right
+# LightGBM's decision types: missing values are NaN and go to the left, or to the right
 LIGHTGBM_LEFT = 10
 LIGHTGBM_RIGHT = 8
 
 
 def lightgbm(of: Sum, options: Options) -> Files:
-    """Write model.txt. LightGBM takes the left leaf for values up to the threshold, as steps do."""
+    """Write model.txt. Like our steps, LightGBM's trees take the left leaf for values up to the threshold."""
     names, columns = _names(of, options, LIGHTGBM)
     for term, edge, *_ in _splits(of, options):
         if 0.0 < abs(edge) < LEAST_EDGE:
@@ -71,7 +72,7 @@ def lightgbm(of: Sum, options: Options) -> Files:
 
 
 def xgboost(of: Sum, options: Options) -> Files:
-    """Write model.json, of the schema that XGBoost loads."""
+    """Write model.json, in the schema that XGBoost loads."""
     names, columns = _names(of, options, XGBOOST)
     trees: list[dict[str, Any]] = []
     for i, (term, threshold, left, low, high) in enumerate(_single_splits(of, options)):
@@ -113,8 +114,8 @@ def xgboost(of: Sum, options: Options) -> Files:
 
 
 def xgboost_dump(of: Sum, options: Options) -> Files:
-    """Write model.json, the list of trees that XGBoost dumps: the definition of a model of type model/xgboost+json in
-    the plugins of Elasticsearch and OpenSearch, and the file of Vespa's xgboost()."""
+    """Write model.json, the list of trees that XGBoost dumps. Plugins of Elasticsearch and OpenSearch read it as a
+    model of type model/xgboost+json, and Vespa's xgboost() as a file."""
     options.refuse(ADD_UP, "normalizers", "features", "sigmoid")
     trees = [
         {
@@ -133,9 +134,9 @@ def xgboost_dump(of: Sum, options: Options) -> Files:
 
 
 def solr_trees(of: Sum, options: Options) -> Files:
-    """Write model.json for schema/model-store and, with `features`, features.json for schema/feature-store. Solr takes
-    the left leaf for values up to the threshold plus SLACK, in single precision: the sum is the last number of single
-    precision up to an edge."""
+    """Write model.json for schema/model-store and, with `features`, features.json for schema/feature-store. In single
+    precision, Solr takes the left leaf for values up to threshold + SLACK. The threshold is chosen such that this sum
+    is the last float32 at or below an edge."""
     options.refuse(ADD_UP, "normalizers", "sigmoid")
     trees = []
     for term, above, _, low, high in _single_splits(of, options, "Solr"):
@@ -157,7 +158,7 @@ def solr_trees(of: Sum, options: Options) -> Files:
         "features": [{"name": t.name} for t in of.terms],
         "params": {"trees": trees},
     }
-    definitions = [d for t in of.terms for d in given_definition(t, options)]
+    definitions = [d for t in of.terms for d in definitions_for(t, options)]
     files: Files = {} if options.features is None else {"features.json": json_text(definitions)}
     return {**files, "model.json": json_text(model)}
 
@@ -169,8 +170,8 @@ def _texts(**values: Any) -> dict[str, str]:
 def _single_splits(
     of: Sum, options: Options, title: str = "XGBoost"
 ) -> Iterator[tuple[Feature, float, bool, float, float]]:
-    """As `_splits`, for engines that go left if float32(x) < threshold: the threshold is the next number of single
-    precision above the edge.
+    """Like `_splits`, for engines that go left if float32(x) < threshold: the threshold is the next float32 above the
+    edge.
 
     Raises
         DataError   edges are equal in single precision, or beyond it
@@ -192,14 +193,14 @@ def _single_splits(
 
 
 def _above(edge: float) -> np.float32:
-    """The smallest number of single precision above the edge."""
+    """The smallest float32 above the edge."""
     near = np.float32(edge)
     return near if float(near) > edge else np.nextafter(near, np.float32(np.inf))
 
 
 def _names(of: Sum, options: Options, engine: Engine) -> tuple[list[str], Files]:
-    """(the names of all features, in which _ replaces what the format does not allow; columns.json if the model uses
-    such a feature: the column of the table, and its level, that each name of a used feature stands for).
+    """(the names of all features, with _ in place of characters that the format does not allow; files). If this changes
+    the name of a feature in use, the files contain columns.json: {name in the format: column and level}.
 
     Raises
         DataError   an option cannot be written
@@ -213,7 +214,8 @@ def _names(of: Sum, options: Options, engine: Engine) -> tuple[list[str], Files]
 
 
 def _column(term: Feature) -> dict[str, Any]:
-    """Where the value of a term comes from: a column of the table, its level, or whether it is missing."""
+    """The source of a term's value, for columns.json: the column of the table, with the level of a category, or with a
+    mark if the feature says whether the value is missing."""
     made: dict[str, Any] = {}
     if term.derived is not None:
         made = {"level": term.derived.level} if term.derived.level else {"missing": True}
@@ -221,8 +223,8 @@ def _column(term: Feature) -> dict[str, Any]:
 
 
 def _splits(of: Sum, options: Options) -> list[tuple[Feature, float, bool, float, float]]:
-    """(term, edge, whether a missing value is on the left, left leaf, right leaf) of each step; the first tree contains
-    the constants of the model."""
+    """For each step: (term, edge, whether a missing value goes to the left, value of the left leaf, value of the right
+    leaf). The leaves of the first tree contain the constants of the model."""
     out = []
     constant = of.constant + options.offset
     for term in of.terms:

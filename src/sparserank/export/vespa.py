@@ -1,4 +1,4 @@
-"""Vespa: a rank profile with a second phase for a model, and one whose global phase fuses ranks.
+"""Vespa: rank profiles. A model runs in the second phase; a fusion formula fuses ranks in the global phase.
 
 The normalisers of a global phase see all hits that it reranks, not the list of one retriever. The documents that a
 retriever returned have the same ranks in both, because all other documents rank below them. Their minimum score
@@ -61,7 +61,8 @@ class _Vespa(Dialect):
         return f"if ({condition}, {yes}, {no})"
 
     def equals(self, x: str, text: str) -> str:
-        """A level that is a whole number may be in an attribute of numbers too; the number of a text is its hash."""
+        """The condition that an attribute has this level. A level that is a whole number may be in a numeric attribute,
+        too; the number of a text is its hash."""
         if not text.isprintable() or not {'"', "\\", "{", "}"}.isdisjoint(text):
             raise DataError(
                 f"the level {brief(text)} cannot be written in a Vespa expression. Define its feature, 0 or 1, in "
@@ -101,7 +102,7 @@ ENGINE = Engine("vespa", "Vespa", vespa, steps=True)
 
 
 def vespa_fusion(formula: FusionFormula, name: str) -> Files:
-    """NAME.profile, with a function to be replaced for each retriever."""
+    """Write NAME.profile, with a placeholder function for each retriever."""
     require_profile_name(name)
     terms = {f"retriever_{i}": term for i, term in enumerate(formula.terms, 1)}
     declared = (FUNCTION.format(function=f, retriever=brief(term.retriever)) for f, term in terms.items())
@@ -117,7 +118,7 @@ def vespa_fusion(formula: FusionFormula, name: str) -> Files:
 
 
 def _term(formula: FusionFormula, weight: float, function: str) -> str:
-    """weight * norm, for the documents of a retriever up to the depth."""
+    """The text of weight * norm for the documents that a retriever returned up to the depth."""
     k = formula.norm.k if formula.norm.name == RRF else 0
     rank = f"reciprocal_rank({function}, {k})"
     value = {RETURNED: "1", RRF: rank, LOGRANK: f"({math.log1p(formula.depth)!r} + log({rank}))"}[formula.norm.name]

@@ -23,8 +23,9 @@ from sparserank._kernel_cache import kernel
 from sparserank.losses._sizes import AT_ONCE
 from sparserank.losses._sorting_kernels import sort_descending
 
-SUMS = 2 * AT_ONCE  # sums per document: one of weights and one of weights times score, for each level of a round
-_AT_ONCE = np.uint64(AT_ONCE)  # a power of two
+# number of sums per document: one of weights, and one of weights times score, for each level of a round
+SUMS = 2 * AT_ONCE
+_AT_ONCE = np.uint64(AT_ONCE)  # levels per round, a power of two
 _LAST = np.uint64(AT_ONCE - 1)  # i & _LAST is i if i < _AT_ONCE, and a valid index in any case
 
 
@@ -48,10 +49,10 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     # List the documents that can be upper ones: those above level 0.
     n = 0  # number of uppers; upper[u]: position of the u-th in the ranking, raised[u]: its score
     for a in range(m):
-        own = np.uint32(levels[order[a]])
-        level[a] = own
-        raised[n], upper[n], upper_level[n] = ranked[a], a, own
-        n += own > 0
+        its_level = np.uint32(levels[order[a]])
+        level[a] = its_level
+        raised[n], upper[n], upper_level[n] = ranked[a], a, its_level
+        n += its_level > 0
         slope[a] = 0.0
     _partners(ranked, m, raised, n, begins, ends)
     # Scores relative to a local origin keep their digits under a large offset.
@@ -120,8 +121,8 @@ def _lower_sums(ranked, level, m, table, first, sums):
     for c in range(SUMS):
         sums[0, c] = 0.0
     for p in range(m):
-        x, own, to = ranked[p], level[p], sums[p + 1]
-        w0, w1, w2, w3 = table[first + 1, own], table[first + 2, own], table[first + 3, own], table[first + 4, own]
+        x, at, to = ranked[p], level[p], sums[p + 1]
+        w0, w1, w2, w3 = table[first + 1, at], table[first + 2, at], table[first + 3, at], table[first + 4, at]
         c0, c1, c2, c3 = c0 + w0, c1 + w1, c2 + w2, c3 + w3
         t0, t1, t2, t3 = t0 + w0 * x, t1 + w1 * x, t2 + w2 * x, t3 + w3 * x
         to[0], to[1], to[2], to[3] = c0, c1, c2, c3

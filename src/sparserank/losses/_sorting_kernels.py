@@ -26,7 +26,7 @@ def sort_descending(scores, order, ranked):
     for a in range(m):
         d = order[a]
         s = scores[d]
-        if s < last:  # in place already, as nearly all are on a path: one comparison
+        if s < last:  # already in place, like nearly all documents on a path: one comparison is enough
             ranked[a] = last = s
             continue
         b = a
@@ -110,7 +110,7 @@ def sum_below(tree, at):
 
 @kernel
 def add_row(count, sums, at, weight, row):
-    """`add` of a weight to count (size,), and of weight times row (k,) to sums (size, k)."""
+    """Add a weight to `count` (size,), and the weight times row (k,) to `sums` (size, k), as `add` does."""
     i = at + 1
     while i < len(count):
         count[i] += weight
@@ -121,7 +121,7 @@ def add_row(count, sums, at, weight, row):
 
 @kernel
 def add_partners(count, sums, at, weight, row, out):
-    """out (k,) += weight (c row - s), c and s the sums of count and sums over positions 0..at - 1."""
+    """out (k,) += weight (c row - s), where c and s are the sums of `count` and `sums` over positions 0..at - 1."""
     i = at
     while i > 0:
         for f in range(len(row)):

@@ -58,7 +58,7 @@ class QuadraticDual:
         high = min(high, limit)
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
-            is_last = middle in (low, high)  # they are adjacent floating-point numbers
+            is_last = middle in (low, high)  # the two are adjacent floating-point numbers
             rising = linear - 2.0 * middle * self.square - slope(middle) > 0
             low, high = (middle, high) if rising else (low, middle)
             if is_last:

@@ -14,7 +14,8 @@ from sparserank.number_checks import as_floats
 from sparserank.text import brief
 
 MAX_TABLE_LEVELS = 12  # up to this number, a scan over levels is faster than a Fenwick tree
-CHUNK = 1 << 16  # approximate number of documents ranked at once: sorting takes ten times the memory of their relevance
+# approximate number of documents that are ranked at once; sorting needs ten times the memory of their relevance
+CHUNK = 1 << 16
 
 Table = tuple[tuple[float, ...], ...]
 
@@ -31,26 +32,27 @@ class RelevanceLevels:
     table: np.ndarray
 
 
-def checked_table(given: Any) -> np.ndarray:
-    """(K, K) float64 weights of pairs of grades.
+def checked_table(value: Any) -> np.ndarray:
+    """A table (K, K) of weights for pairs of grades, as float64.
 
     Raises
         DataError   the table is not numeric, not square, not finite or negative
     """
     try:
-        table = np.ascontiguousarray(as_floats(given))
+        table = np.ascontiguousarray(as_floats(value))
     except (TypeError, ValueError, OverflowError):
         table = np.empty(0)
     square = table.ndim == 2 and table.shape[0] == table.shape[1] > 0
     if not square or not np.isfinite(table).all() or (table < 0).any():
-        raise DataError(f"grade_pair_weights must be a square table of finite weights >= 0; got {brief(given)}.")
+        raise DataError(f"grade_pair_weights must be a square table of finite weights >= 0; got {brief(value)}.")
     return table
 
 
 def relevance_levels(
     relevance: np.ndarray, query_ptr: np.ndarray, grade_pair_weights: np.ndarray | Table | None = None
 ) -> RelevanceLevels:
-    """Rank the grades: within each query, or over all grades 0..K-1 when a K x K weight table is given.
+    """Rank the grades from 0, within each query. With a K x K weight table, the ranks are the grades 0..K-1 of all
+    queries.
 
     Parameters
         grade_pair_weights  (K, K), entry [a, b] >= 0 weights a pair of grades a > b; relevance must then be integers in

@@ -124,15 +124,15 @@ def loss_name(loss: PairwiseLoss) -> str:
     """
     check_arguments(loss_name, locals())
     shown = [f"{name}={_plain(value)!r}" for name, value in parameters_of(loss).items() if value is not None]
-    own = vars(type(loss)).get("name")  # not inherited from a base class
-    if not shown and own is not None:
-        return str(own)
+    registered_name = vars(type(loss)).get("name")  # not inherited from a base class
+    if not shown and registered_name is not None:
+        return str(registered_name)
     return f"{type(loss).__name__}({', '.join(shown)})"
 
 
 def parameters_of(loss: PairwiseLoss) -> dict[str, Any]:
-    own = {f.name: getattr(loss, f.name) for f in fields(loss)} if is_dataclass(loss) else {}
-    return {**own, **getattr(loss, "__dict__", {})}
+    declared = {f.name: getattr(loss, f.name) for f in fields(loss)} if is_dataclass(loss) else {}
+    return {**declared, **getattr(loss, "__dict__", {})}
 
 
 def _plain(value: Any) -> Any:

@@ -29,13 +29,14 @@ METRICS: dict[str, type[Metric]] = {
         PairwiseError,
     )
 }
-MAX_DIGITS = 19  # digits of a 64-bit integer
+MAX_DIGITS = 19  # largest number of digits of a 64-bit integer
 _NAME = re.compile(
     r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:\(rel=(?P<rel>[0-9.]+)\))?"
     r"(?:(?P<sign>[@_.])(?P<cutoff>-?[0-9]+))?(?P<minus>-?)"
 )
 OF_TREC_EVAL = {"ndcg_cut": "ndcg", "map_cut": "map", "recip_rank": "mrr"}  # also written P_10, recall.100
-OTHER_NAMES = {"ap": "map", "rr": "mrr", "r": "recall", "precision": "p", **OF_TREC_EVAL}  # ir_measures' first
+# the first of these are names in ir_measures
+OTHER_NAMES = {"ap": "map", "rr": "mrr", "r": "recall", "precision": "p", **OF_TREC_EVAL}
 
 
 def parse_metric(name: str | Metric, convention: str | Convention = "default") -> Metric:
@@ -90,7 +91,7 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
 
 
 def _relevant_from(level: str, metric: type[Metric], convention: Convention) -> Convention:
-    """The convention, with another lowest grade of relevant documents."""
+    """The convention, changed to count grades from `grade` on as relevant."""
     if not metric.is_binary:
         raise DataError(f"{metric.name} uses grades, so it takes no (rel={level}).")
     try:

@@ -123,7 +123,8 @@ CONVENTIONS = {
         Convention("letor4", "letor", "letor", "file", "zero", "zero_ndcg"),
         Convention("trec", "linear", "log2", "docid", "zero"),
         Convention("xgboost", "exp2", "log2", "file", "one", "length", most_hits="cutoff"),
-        Convention("xgboost-", "exp2", "log2", "file", "zero", "length", most_hits="cutoff"),  # its ndcg@10-, map@10-
+        # XGBoost writes ndcg@10-, map@10-
+        Convention("xgboost-", "exp2", "log2", "file", "zero", "length", most_hits="cutoff"),
         Convention("lightgbm", "exp2", "log2", "file", "one", "length", most_hits="cutoff"),
     )
 }

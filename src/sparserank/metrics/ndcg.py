@@ -18,7 +18,7 @@ def _ideal_gains(gains: np.ndarray, lists: RankedLists) -> np.ndarray:
 
 
 def _shown(gains: np.ndarray, lists: RankedLists) -> np.ndarray:
-    """The gains of ranked documents; the gain of other documents is 0."""
+    """The gains of ranked documents; documents that a user does not see have gain 0."""
     return gains if lists.retrieved is None else np.where(lists.retrieved, gains, 0.0)
 
 

@@ -12,7 +12,7 @@ from sparserank.errors import DataError
 from sparserank.metrics._ranking_kernels import order_lists
 from sparserank.metrics.conventions import Convention
 
-DIGITS = 13  # significant digits of the scores of a run
+DIGITS = 13  # significant digits to which the scores of a run are rounded
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ def rank_documents(
 
 
 def settled(scores: np.ndarray) -> np.ndarray:
-    """Scores of runs to DIGITS significant digits. Sums of the same values in another order differ in the last bits;
-    such documents are tied, wherever they are summed."""
+    """Scores of runs, rounded to DIGITS significant digits. Sums of the same values in another order differ in the last
+    bits; rounding makes such documents tied, wherever the sums are computed."""
     with np.errstate(divide="ignore", invalid="ignore"):
         unit = 10.0 ** (np.floor(np.log10(np.abs(scores))) - DIGITS + 1)
     usable = np.isfinite(unit) & (unit > 0)
@@ -85,7 +85,8 @@ def settled(scores: np.ndarray) -> np.ndarray:
 
 
 def in_order(scores: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """Scores (n_docs,) of the same order that are equal only for documents whose scores and ranks are."""
+    """Scores (n_docs,) in the same order. Two of them are equal only if the documents have equal scores and equal
+    ranks."""
     score = settled(scores)
     order = np.lexsort((ranks, -score))
     falls = (np.diff(score[order]) != 0) | (np.diff(ranks[order]) != 0)
@@ -128,7 +129,7 @@ def rank_lists(
     if not np.isfinite(scores).all():
         raise DataError(f"scores must be finite; document {int(np.argmin(np.isfinite(scores)))} has no finite score.")
     order = rank_documents(scores, relevance, query_ptr, convention.ties, docid)
-    if retrieved is not None:  # the others follow in any order
+    if retrieved is not None:  # documents that were not retrieved follow in any order
         if not retrieved.all() and scores[retrieved].min(initial=np.inf) <= 0.0:  # otherwise they are last already
             of_query = np.repeat(np.arange(len(query_ptr) - 1), np.diff(query_ptr))
             order = order[np.lexsort((~retrieved[order], of_query))]

@@ -1,4 +1,5 @@
-"""The content of a model file: tables of the fields of a model and of its features, by which it is written and read."""
+"""The content of a model file: tables of the fields of a model and of its features. Writing and reading follow these
+tables."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ FORMAT_VERSION = 9
 
 
 class Field(NamedTuple):
-    """A field of the file: its type, the first version that has it, and what is wrong with a value ("": nothing)."""
+    """A field of the file: its type, the first version that has it, and a function that says what is wrong with a value
+    ("": nothing)."""
 
     kind: Kind
     since: int
@@ -49,8 +51,8 @@ def _no_transform(kind: str) -> str:
 
 
 def _no_steps(steps: dict[str, Any]) -> str:
-    """Refuse steps that no fit produces: no edge, edges that do not rise, numbers that are not finite, or not one value
-    more than edges."""
+    """Refuse steps that no fit produces: no edges, edges that do not increase, numbers that are not finite, or a number
+    of values other than that of the edges plus one."""
     edges = part(steps, "edges", LIST)
     values = part(steps, "values", LIST)
     if not all(type(v) in (int, float) and math.isfinite(as_real(v)) for v in (*edges, *values)):
@@ -62,7 +64,8 @@ def _no_steps(steps: dict[str, Any]) -> str:
     return "" if math.isfinite(float(max(values)) - float(min(values))) else "must have values that are less far apart"
 
 
-FIELDS = {  # of a feature: a file has all fields of one version, or none; those of version 1 always
+# fields of a feature. A file has all fields that a version added, or none of them; it always has those of version 1
+FIELDS = {
     "index": Field(INTEGER, 1),
     "name": Field(TEXT, 1),
     "coef": Field(NUMBER, 1, _not_finite),
@@ -111,7 +114,7 @@ MODEL = {  # fields of a model
     "parameters": Field(OBJECT, 1),
     "metadata": Field(OBJECT, 1),
 }
-DEFAULTS = {"intercept": 0.0, "index_base": 1, "derived": {}}  # of what is not written
+DEFAULTS = {"intercept": 0.0, "index_base": 1, "derived": {}}  # values of the fields that a file may omit
 
 
 def content_of(model: RankingModel) -> dict[str, Any]:
@@ -144,48 +147,50 @@ def content_of(model: RankingModel) -> dict[str, Any]:
 
 
 def fields_of(content: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of the model that the content of a file describes.
+    """The arguments of RankingModel that the content of a file describes.
 
     Raises
-        ValueError   as `checked`; or it has what its version does not support, or what is no longer supported
+        ValueError   as `checked`; or the file has a field that its version does not support, or that was removed
     """
     version = content["version"]
-    found = {}
+    values = {}
     for name, field in MODEL.items():
         if name in content or name not in DEFAULTS:
-            found[name] = part(content, name, field.kind)
+            values[name] = part(content, name, field.kind)
             if field.since > version:
                 raise ValueError(f"it has {name!r}, which version {version} does not support")
-    checked(MODEL, found)
-    names = found["feature_names_in"]
-    if found["n_features_in"] != len(names):
-        raise ValueError(f"n_features_in is {brief(found['n_features_in'])}, but there are {len(names)} names")
+    checked(MODEL, values)
+    names = values["feature_names_in"]
+    if values["n_features_in"] != len(names):
+        raise ValueError(f"n_features_in is {brief(values['n_features_in'])}, but there are {len(names)} names")
     derived = {}
     known = set(names)
-    for name, given in found.get("derived", {}).items():
-        if name not in known or not isinstance(given, dict):
-            raise ValueError(f"derived must have an object for names of features; got {brief(name)}: {brief(given)}")
-        level = None if given.get("level") is None else part(given, "level", TEXT)
-        derived[name] = Derived(part(given, "column", TEXT), level)
+    for name, entry in values.get("derived", {}).items():
+        if name not in known or not isinstance(entry, dict):
+            raise ValueError(f"derived must have an object for names of features; got {brief(name)}: {brief(entry)}")
+        level = None if entry.get("level") is None else part(entry, "level", TEXT)
+        derived[name] = Derived(part(entry, "column", TEXT), level)
     return {
-        "features": tuple(read(given, version) for given in found["features"]),
+        "features": tuple(read(entry, version) for entry in values["features"]),
         "feature_names": tuple(names),
-        "scaling": found["scaling"],
-        "parameters": found["parameters"],
-        "metadata": found["metadata"],
-        "index_base": found.get("index_base", 1),
+        "scaling": values["scaling"],
+        "parameters": values["parameters"],
+        "metadata": values["metadata"],
+        "index_base": values.get("index_base", 1),
         "derived": derived,
     }
 
 
 def _together(names: Iterable[str]) -> dict[str, Field]:
-    """The fields of a file that has these: with one, all of its version."""
+    """The fields of FIELDS that a feature in a file must have: if it has one field of a version, all of that
+    version."""
     used = {FIELDS[name].since for name in names if name in FIELDS} | {1}
     return {name: field for name, field in FIELDS.items() if field.since in used}
 
 
 def written(feature: Feature) -> dict[str, Any]:
-    """The content of the file for a feature; the median only if it would replace a missing value.
+    """The fields of a feature as the file contains them. The median is written only if it would replace a missing
+    value.
 
     Raises
         ValueError   as `checked`, or the weight is too large for the scale
@@ -199,24 +204,24 @@ def written(feature: Feature) -> dict[str, Any]:
     return _checked({name: values[name] for name in _together(told)})
 
 
-def read(given: Any, version: int) -> Feature:
-    """The feature of what a file of this version has for it.
+def read(entry: Any, version: int) -> Feature:
+    """Make a Feature from its entry in a file of this version.
 
     Raises
-        ValueError   as `checked`; or it has what its version does not support, or what is no longer supported
+        ValueError   as `checked`; or the entry has a field that its version does not support, or that was removed
     """
-    if not isinstance(given, dict):
-        raise ValueError(f"each of the features must be an object; got {brief(given)}")
-    name = brief(part(given, "name", TEXT))
-    if "curve" in given:
+    if not isinstance(entry, dict):
+        raise ValueError(f"each of the features must be an object; got {brief(entry)}")
+    name = brief(part(entry, "name", TEXT))
+    if "curve" in entry:
         raise ValueError(
             f"feature {name} has a curve, and models of curves were removed (sparserank 0.3.0 is the last with them)"
         )
-    fields = _together(given)
+    fields = _together(entry)
     early = next((key for key, field in fields.items() if field.since > version), None)
     if early is not None:
         raise ValueError(f"feature {name} has {early!r}, which version {version} does not support")
-    values = _checked({key: part(given, key, field.kind) for key, field in fields.items()})
+    values = _checked({key: part(entry, key, field.kind) for key, field in fields.items()})
     values |= {key: float(value) for key, value in values.items() if fields[key].kind == NUMBER}
     if "steps" in values:
         edges, heights = (np.array(values["steps"][key], dtype=np.float64) for key in ("edges", "values"))
@@ -225,7 +230,7 @@ def read(given: Any, version: int) -> Feature:
 
 
 def _checked(content: dict[str, Any]) -> dict[str, Any]:
-    """The content for a feature, if a fit can produce it."""
+    """The values of a feature; raises ValueError unless a fit can produce them."""
     feature = f"feature {brief(content['name'])}: "
     checked(FIELDS, content, feature)
     if not math.isfinite(content["coef"] / content["scale"]):

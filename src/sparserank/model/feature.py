@@ -1,4 +1,4 @@
-"""A feature of a model: one record; and the columns of features, shaped and scaled."""
+"""The record of a feature in a model, and the transforms and scaling of its values."""
 
 from __future__ import annotations
 
@@ -54,34 +54,35 @@ class Feature(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The column of a table: its own name, or the column that it is made from."""
+        """The column of a table: the name of the feature, or the column that it is made from."""
         return self.name if self.derived is None else self.derived.source
 
     @property
     def level(self) -> str:
-        """The level of a category where x is 1, 'missing' where that is a missing value; "" for a number."""
+        """The level of a category for which x is 1; 'missing' if x says whether a value is missing; "" for a number."""
         return "" if self.derived is None else self.derived.level or "missing"
 
     @property
     def kind(self) -> str:
-        """The kind of t: 'none', 'log', 'asinh' or 'steps'."""
+        """The kind of the function t: 'none', 'log', 'asinh' or 'steps'."""
         return self.transform if self.steps is None else STEPS
 
     @property
     def slope(self) -> float:
-        """The weight of t(x), which is not scaled."""
+        """The weight of the unscaled t(x): coef / scale."""
         return self.coef / self.scale
 
     @property
     def heights(self) -> StepFunction | None:
-        """The contribution to a score as steps, but for a constant; None without steps."""
+        """The steps in units of the score: the contribution of the feature except for a constant; None without
+        steps."""
         return None if self.steps is None else self.steps.times(self.slope)
 
 
 @dataclass(frozen=True, eq=False)
 class Shaping:
-    """Transforms, steps and scaling of the columns of some features: their weights apply to the result. fills: the
-    replacements for missing values, NaN where there is none."""
+    """Transforms, steps and scaling of the columns of some features; the weights of a model apply to the result. fills:
+    the replacements for missing values, NaN where a feature has none."""
 
     transform: Transform
     steps: dict[int, StepFunction]
@@ -90,18 +91,19 @@ class Shaping:
 
     @classmethod
     def of(cls, features: Sequence[Feature], method: str) -> Shaping:
-        """method: of the scaling"""
+        """Collect the shaping of some features. method: the name of the scaling."""
         transform = Transform(tuple(f.transform for f in features), numbers(features, "constant"))
         steps = {k: f.steps for k, f in enumerate(features) if f.steps is not None}
         scaling = FeatureScaling(method, numbers(features, "mean"), numbers(features, "scale"))
         return cls(transform, steps, scaling, numbers(features, "missing"))
 
     def filled(self, columns: np.ndarray) -> np.ndarray:
-        """The columns (n_docs, n_features) of the features, with missing values replaced if there is a replacement."""
+        """Columns (n_docs, n_features) with missing values replaced, for features that have a replacement."""
         return columns if np.isnan(self.fills).all() else fill_known(columns, self.fills)
 
     def __call__(self, columns: np.ndarray, query_ptr: np.ndarray | None) -> np.ndarray:
-        """The columns (n_docs, n_features) of the features, shaped; only scaling per query needs `query_ptr`."""
+        """Columns (n_docs, n_features) after transforms, steps and scaling; only scaling per query needs
+        `query_ptr`."""
         shaped = self.transform(columns)
         if self.steps:
             shaped = shaped.copy()
@@ -111,5 +113,5 @@ class Shaping:
 
 
 def numbers(features: Sequence[Feature], field: str) -> np.ndarray:
-    """(n_features,) a field of each, NaN for None."""
+    """(n_features,) one field of all features, NaN where it is None."""
     return np.array([getattr(f, field) for f in features], dtype=np.float64)

@@ -20,19 +20,19 @@ from sparserank.options.arguments import check_arguments
 from sparserank.text import brief
 
 KEY = "fusion"  # key in the parameters of a model that `fuse` made
-# keys of optional facts about scores
+# keys of optional entries about the scores of retrievers
 NEGATIVE = "negative"
 MERGED = "merged"
-MIN_MERGED = 0.01  # smallest share that is recorded
+MIN_MERGED = 0.01  # smallest share of merged scores that a model records
 
 
 @dataclass(frozen=True)
 class FusionTerm:
-    """weight: of the normalised values of a retriever; the absolute weights of a formula sum to 1.
+    """A retriever in a formula. weight: factor of its normalised values; the absolute weights of a formula sum to 1.
 
-    Facts about its scores on the training queries:
-    negative   whether any is below 0
-    merged     share of neighbours in its lists whose scores differ, but are equal in single precision
+    Observed in its scores on the training queries:
+    negative   whether any score is below 0
+    merged     share of adjacent documents in its lists whose scores differ, but are equal in single precision
     """
 
     retriever: str
@@ -124,11 +124,11 @@ class FusionFormula:
         DataError
             A retriever is missing, or a run cannot be read.
         """
-        found: dict[tuple[str, str], float] = {}
+        totals: dict[tuple[str, str], float] = {}
         for added in self.added(runs):
             for key, value in zip(added.keys, added.values, strict=True):
-                found[key] = found.get(key, 0.0) + value
-        fused = Run(found)
+                totals[key] = totals.get(key, 0.0) + value
+        fused = Run(totals)
         if self.longest is None:
             return fused
         return Run({(q, d): score for q, entries in ranked(fused).items() for d, score in entries[: self.longest]})
@@ -164,7 +164,7 @@ class FusionFormula:
 
 @dataclass(frozen=True)
 class Added:
-    """The contribution of a term to the scores of the documents that its retriever returned up to the depth.
+    """The contribution of one term to the scores of the documents that its retriever returned up to the depth.
 
     keys     (query id, document id) of each; ranks: from 1 in the list of the retriever
     values   weight * normalised value
@@ -176,21 +176,21 @@ class Added:
 
 
 def formula_of(model: RankingModel) -> FusionFormula:
-    """The formula of a model.
+    """The fusion formula that a model stores.
 
     Raises
         DataError   `fuse` did not make the model, or its file was changed
     """
-    facts = model.parameters.get(KEY)
-    if not isinstance(facts, Mapping):
+    stored = model.parameters.get(KEY)
+    if not isinstance(stored, Mapping):
         raise DataError("this model was not made by 'sparserank fuse'; it has no retrievers.")
     try:
         names = [f.name.rpartition(":") for f in model.features]
         (norm,) = {parse_norm(norm) for _, _, norm in names}
-        depth = facts["depth"]
-        engine = facts["engine"]
-        negative = facts.get(NEGATIVE, ())
-        merged = facts.get(MERGED, {})
+        depth = stored["depth"]
+        engine = stored["engine"]
+        negative = stored.get(NEGATIVE, ())
+        merged = stored.get(MERGED, {})
         if not (isinstance(depth, int) and depth >= 1 and (engine is None or isinstance(engine, str))):
             raise ValueError(f"depth {depth!r}, engine {engine!r}")
         with np.errstate(all="ignore"):
@@ -212,13 +212,13 @@ def is_fusion(model: RankingModel) -> bool:
     return isinstance(model.parameters.get(KEY), Mapping)
 
 
-def facts_of(
+def fusion_parameters(
     depth: int, engine: str | None, negative: Sequence[str] = (), merged: Mapping[str, float] | None = None
 ) -> dict[str, Any]:
-    """The facts among the parameters of a model of `fuse`; negative, merged: as in `FusionTerm`, by retriever."""
-    facts: dict[str, Any] = {"depth": depth, "engine": engine}
+    """The entry of `fuse` in the parameters of a model. negative, merged: as in `FusionTerm`, by retriever."""
+    parameters: dict[str, Any] = {"depth": depth, "engine": engine}
     if negative:
-        facts[NEGATIVE] = list(negative)
+        parameters[NEGATIVE] = list(negative)
     if kept := {name: share for name, share in (merged or {}).items() if share >= MIN_MERGED}:
-        facts[MERGED] = kept
-    return {KEY: facts}
+        parameters[MERGED] = kept
+    return {KEY: parameters}

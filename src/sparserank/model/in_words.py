@@ -14,13 +14,13 @@ from sparserank.options.arguments import check_arguments
 from sparserank.text import percent, visible
 from sparserank.transforms import NONE
 
-SMALL = 0.1  # share of the range of steps; smaller ups and downs are not told
-MAX_LEVELS = 4  # of a category, named on either side
-EDGE = 0.05  # share of a part's change; a part is told without as much at either end
+SMALL = 0.1  # share of the range of steps; smaller ups and downs are left out
+MAX_LEVELS = 4  # largest number of levels of a category that a sentence names as raising, and as lowering, a document
+EDGE = 0.05  # share of a part's change that is cut off at each of its ends
 
 
 class Part(NamedTuple):
-    """A part of a step function, with its direction."""
+    """A part of a step function that rises or falls, from x = low to x = high."""
 
     rises: bool
     low: float
@@ -51,16 +51,17 @@ def in_words(model: RankingModel) -> dict[str, str]:
     {'f1': 'A larger f1 raises a document.'}
     """
     check_arguments(in_words, locals())
-    said = {name: _of_source(model, name, model.sources[name]) for name in model.weights}
+    texts = {name: _of_source(model, name, model.sources[name]) for name in model.weights}
     lost = model.metadata.get(LOST)
-    if not isinstance(lost, dict) or lost.keys() != said.keys() or "metric" not in model.metadata:
-        return said
+    if not isinstance(lost, dict) or lost.keys() != texts.keys() or "metric" not in model.metadata:
+        return texts
     without = f"Without it: {visible(model.metadata['metric'])}"
-    return {name: f"{said[name]} {without} {percent(-lost[name])}." for name in sorted(said, key=lambda n: -lost[n])}
+    return {name: f"{texts[name]} {without} {percent(-lost[name])}." for name in sorted(texts, key=lambda n: -lost[n])}
 
 
 def _of_source(model: RankingModel, name: str, features: Sequence[Feature]) -> str:
-    """The sentence of a column: a number, which may have a flag where it is missing, or the levels of a category."""
+    """The sentence for a column of the table: either a number, which may have a flag for missing values, or a category
+    with its levels."""
     first = features[0]
     made = [f for f in features if f.derived is not None]
     if first.derived is None:
@@ -77,7 +78,7 @@ def _of_source(model: RankingModel, name: str, features: Sequence[Feature]) -> s
 
 
 def _where_missing(model: RankingModel, feature: Feature, rise: float) -> str:
-    """What a missing value does; rise: the contribution of the flag."""
+    """The sentence about a missing value; rise: the contribution of the flag that says that the value is missing."""
     if feature.missing is not None and feature.median is not None:
         rise += model.rise(feature, feature.median, feature.missing)
     return f" A missing value {'raises' if rise > 0 else 'lowers'} it, compared with the median."
@@ -114,16 +115,17 @@ def _sentence(model: RankingModel, feature: Feature) -> str:
 
 
 def _known_range(model: RankingModel, feature: Feature) -> tuple[float, float]:
-    """The smallest and the largest value of a feature in training, without missing values; infinite if not known."""
+    """The smallest and the largest value of a feature in training, without missing values; infinite if they are not
+    known."""
     points = points_of(model, feature)
     return (points[0], points[-1]) if points else (-np.inf, np.inf)
 
 
 def parts_of(at: np.ndarray, heights: np.ndarray) -> list[Part]:
-    """The parts of a step function between its turning points; ups and downs of less than SMALL of its range are no
-    turns. Each part goes from where it has changed by EDGE of its own change to where it lacks as much.
+    """The rising and falling parts of a step function. Ups and downs of less than SMALL of its range are ignored. A
+    part begins once EDGE of its change has happened and ends when only EDGE of it is left.
 
-    at, heights   (n,) the heights, and where each begins
+    at, heights   (n,) the x at which each step begins, and the height of each step
     """
     out = []
     for a, b in _between_turns(heights, SMALL * float(np.ptp(heights))):
@@ -135,7 +137,8 @@ def parts_of(at: np.ndarray, heights: np.ndarray) -> list[Part]:
 
 
 def _between_turns(heights: np.ndarray, least: float) -> list[tuple[int, int]]:
-    """(first, last) of the parts that rise or fall by more than `least` before they turn back by as much."""
+    """(first, last) step of each part that rises or falls by more than `least` before the function turns back by as
+    much."""
     parts: list[tuple[int, int]] = []
     low = high = 0  # the extremes since the last turn
     for i, height in enumerate(heights.tolist()):
@@ -149,14 +152,16 @@ def _between_turns(heights: np.ndarray, least: float) -> list[tuple[int, int]]:
         elif falls and heights[high] - height > least:
             parts.append((high, i))
             low = high = i
-        elif parts and (height - heights[parts[-1][1]]) * (-1.0 if rises else 1.0) > 0:  # further
+        # the part continues in the same direction
+        elif parts and (height - heights[parts[-1][1]]) * (-1.0 if rises else 1.0) > 0:
             parts[-1] = (parts[-1][0], i)
             low = high = i
     return parts
 
 
 def _distinct(values: np.ndarray) -> list[str]:
-    """The values, with so many digits that none is off by more than 1% of the smallest difference between two."""
+    """The values as text, with enough digits that rounding moves none by more than 1% of the smallest difference
+    between two values."""
     different = np.unique(values)
     close = 0.01 * float(np.diff(different).min()) if len(different) > 1 else 1e-5 * float(np.abs(values).max())
     for digits in range(3, 18):

@@ -100,13 +100,13 @@ class RankingModel:
             if not 0 <= f.index < len(names):
                 raise DataError(f"feature index {brief(f.index)} is outside 0..{len(names) - 1}, by the feature names.")
             if f.name != names[f.index]:
-                said = f"feature index {f.index} belongs to feature {brief(names[f.index])}, not to {brief(f.name)}"
-                raise DataError(f"{said}, by the feature names.")
+                problem = f"feature index {f.index} belongs to feature {brief(names[f.index])}, not to {brief(f.name)}"
+                raise DataError(f"{problem}, by the feature names.")
             if f.index in places:
                 raise DataError(f"feature {brief(f.name)} is listed twice.")
             if f.steps is not None and f.transform != NONE:
-                said = "has a transform and steps, which replace transforms; omit one"
-                raise DataError(f"feature {brief(f.name)} {said}.")
+                problem = "has a transform and steps, which replace transforms; omit one"
+                raise DataError(f"feature {brief(f.name)} {problem}.")
             places.add(f.index)
         features = sorted(f for f in self.features if f.coef != 0)
         if self.derived:
@@ -160,11 +160,11 @@ class RankingModel:
             An array does not have one number for each name.
         """
         check_arguments(RankingModel.from_arrays, locals(), parameters=LATER, metadata=LATER)
-        given: dict[str, Any] = {"coef": coef, "mean": scaling.center, "scale": scaling.scale}
-        given |= {"missing": fill_values, "median": medians}
+        per_feature: dict[str, Any] = {"coef": coef, "mean": scaling.center, "scale": scaling.scale}
+        per_feature |= {"missing": fill_values, "median": medians}
         if transform is not None:
-            given |= {"transform": transform.kinds, "constant": transform.constants}
-        arrays = {field: np.asarray(values) for field, values in given.items() if values is not None}
+            per_feature |= {"transform": transform.kinds, "constant": transform.constants}
+        arrays = {field: np.asarray(values) for field, values in per_feature.items() if values is not None}
         names = tuple(feature_names)
         if any(a.shape != (len(names),) for a in arrays.values()):
             shapes = ", ".join(str(a.shape) for a in arrays.values())
@@ -212,7 +212,7 @@ class RankingModel:
 
     @property
     def n_available(self) -> int:
-        """Number of features, of which those that are made from one column of a table count as one."""
+        """Number of features; those that are made from one column of a table count as one."""
         return len(set(sources_of(self.derived, self.feature_names)))
 
     @cached_property
@@ -232,7 +232,7 @@ class RankingModel:
 
     @property
     def sources(self) -> dict[str, list[Feature]]:
-        """{column of a table that is in use: the selected features that are made from it}"""
+        """{column of a table that the model uses: the selected features that are made from it}"""
         out: dict[str, list[Feature]] = {}
         for f in self.features:
             out.setdefault(f.source, []).append(f)
@@ -240,28 +240,29 @@ class RankingModel:
 
     @property
     def columns(self) -> dict[str, list[int]]:
-        """{selected feature: [its number]}; features that are made from one column of a table are one, by the name of
-        that column."""
-        return {name: [f.index for f in own] for name, own in self.sources.items()}
+        """{selected column of a table: numbers of the selected features that are made from it}"""
+        return {name: [f.index for f in members] for name, members in self.sources.items()}
 
     @property
     def weights(self) -> dict[str, float]:
-        """{selected feature: its weight; of a category, the range of what its levels add}, the largest first."""
+        """{selected column of a table: weight of its feature, or for a category, the range of the contributions of its
+        levels}, the largest first."""
         out = {}
         for name, (first, *more) in self.sources.items():
             out[name] = first.coef
             if first.derived is not None:
                 rises = [self.rise(f) for f in (first, *more)]
                 out[name] = rises[0] if not more else max(*rises, 0.0) - min(*rises, 0.0)
-        return dict(sorted(out.items(), key=lambda own: -abs(own[1])))
+        return dict(sorted(out.items(), key=lambda item: -abs(item[1])))
 
     def flag_of(self, feature: str) -> float | None:
-        """What is added to the score where a number is missing, beside its replacement; None: nothing."""
+        """The contribution to the score where a number is missing, in addition to that of its replacement; None: no
+        such contribution."""
         first, *more = self.sources[feature]
         return sum(map(self.rise, more)) if more and first.derived is None else None
 
     def rise(self, feature: Feature, low: float = 0.0, high: float = 1.0) -> float:
-        """What a feature adds to the score at one value, minus what it adds at another."""
+        """The contribution of a feature at x = high, minus that at x = low."""
         at = Shaping.of([feature], self.scaling)(np.array([[low], [high]]), np.array([0, 2]))
         return float(feature.coef * (at[1, 0] - at[0, 0]))
 
@@ -319,7 +320,7 @@ class RankingModel:
         Parameters
         ----------
         X : array_like, frame or SciPy sparse matrix of shape (n_docs, n_features)
-            Columns of a frame are found by name, in any order; other columns may have any type. Its column qid is the
+            Columns of a frame are matched by name, in any order; other columns may have any type. Its column qid is the
             query of each row.
         qid : array_like of shape (n_docs,), optional
             Query of each row, in any order; only for models that scale or normalise within queries.
@@ -335,9 +336,9 @@ class RankingModel:
         Raises
         ------
         DataError
-            The number of features differs from training; a selected feature is not found by name; a selected value is
-            missing (NaN, infinite, 1.797e308) without a fill value, or so large that the score is not finite; or qid
-            is missing. Messages number rows from 0.
+            The number of features differs from training; no column has the name of a selected feature; a selected
+            value is missing (NaN, infinite, 1.797e308) without a fill value, or so large that the score is not finite;
+            or qid is missing. Messages number rows from 0.
 
         Warns
         -----
@@ -389,22 +390,22 @@ class RankingModel:
         return np.asarray(self._shaping(columns, data.query_ptr) * self.coef[self.support])
 
     def explained(self, data: RankingDataset) -> dict[str, tuple[list[float | str], np.ndarray]]:
-        """{selected feature, by the name of its column: (its values, its contributions (n_docs,) to the scores)}, in
-        the row order of the data set; the value of a category is its level, 'other' for levels without a weight."""
+        """{selected column: (its values, its contributions (n_docs,) to the scores)}, in the row order of the data set.
+        The value of a category is its level, or 'other' for levels without a weight."""
         columns = self.selected_values(data)
         parts = self.contributions(data)
         out: dict[str, tuple[list[float | str], np.ndarray]] = {}
-        for name, own in self.sources.items():
-            places = np.searchsorted(self.support, [f.index for f in own])
+        for name, members in self.sources.items():
+            places = np.searchsorted(self.support, [f.index for f in members])
             values = np.full(len(columns), "other", dtype=object)
-            for f, column in zip(own, columns[:, places].T, strict=True):
+            for f, column in zip(members, columns[:, places].T, strict=True):
                 values = np.where(column > 0, f.level, values) if f.level else column.astype(object)
             out[name] = values.tolist(), parts[:, places].sum(axis=1)
         return out
 
     def score_dataset(self, data: RankingDataset, *, missing: str | None = None) -> np.ndarray:
-        """Scores (n_docs,) of `data`; features are found by name if the data have names. Scores and messages follow
-        the row order that was passed to the constructor of `data`. `missing` is as in `predict`."""
+        """Scores (n_docs,) of `data`, matched by feature name if the data have names. Scores and row numbers in
+        messages follow the row order that was passed to the constructor of `data`. `missing` is as in `predict`."""
         check_arguments(RankingModel.score_dataset, locals(), missing=LATER)
         if missing is not None:
             return self.with_missing(missing).score_dataset(data)
@@ -412,8 +413,8 @@ class RankingModel:
 
     def selected_values(self, data: RankingDataset) -> np.ndarray:
         """Unscaled values of the selected features of `data`, (n_docs, len(support)) float64, in the row order of the
-        data set; features are found by name, or by position if data or model have only generated names and share
-        none."""
+        data set. Features are matched by name. They are matched by position if data or model have only generated names
+        and share none."""
         check_arguments(RankingModel.selected_values, locals())
         held = data.names
         at = {name: j for j, name in enumerate(held)}
@@ -432,12 +433,12 @@ class RankingModel:
             )
         if missing is not None:
             raise DataError(f"the data have no feature {brief(missing.name)}, which the model uses.")
-        own = [at[f.name] for f in self.features]
-        columns = as_array(as_dense(data.X[:, own]), dtype=np.float64, order="C")
+        positions = [at[f.name] for f in self.features]
+        columns = as_array(as_dense(data.X[:, positions]), dtype=np.float64, order="C")
         return self._shaping.filled(columns)
 
     def _selected(self, X: Any) -> np.ndarray:
-        """The columns of the selected features."""
+        """The columns of X, by position, that the selected features read."""
         if not isinstance(X, StoredFeatures):
             frame = column_names(X) and hasattr(X, "to_numpy")
             X = csr_or_array(X.to_numpy() if frame else X)
@@ -451,22 +452,23 @@ class RankingModel:
         return self._shaping.filled(columns)
 
     def _finds_by_name(self, X: Any) -> bool:
-        """Whether X is a data frame whose columns are found by name;
-        they are found by position if the model has no names, or the frame only numbers."""
+        """Whether X is a data frame whose columns are matched by name. They are matched by position if the model has no
+        names, or the frame has only numbers as names."""
         known = [name for name in column_names(X) if isinstance(name, str)]
         nameless = numbered(self.feature_names, self.index_base) or numbered([n for n in known if n != QID])
-        own = sources_of(self.derived, self.feature_names)
-        return bool(known) and not (set(known).isdisjoint(own) and nameless)
+        columns = sources_of(self.derived, self.feature_names)
+        return bool(known) and not (set(known).isdisjoint(columns) and nameless)
 
     def _named(self, frame: Any) -> np.ndarray:
-        """The selected columns of a data frame, by name in any order; other columns are ignored."""
+        """The columns of a data frame that the selected features read, matched by name in any order; other columns are
+        ignored."""
         known = KnownLevels(self.derived)
         columns = [self._column(frame, f, known) for f in self.features]
         known.tell("X")
         return self._shaping.filled(np.column_stack(columns) if columns else np.zeros((len(frame), 0)))
 
     def _column(self, frame: Any, feature: Feature, known: KnownLevels) -> np.ndarray:
-        """(n_docs,) the feature, which may be made from another column of the frame."""
+        """(n_docs,) values of one feature, which may be made from another column of the frame."""
         derived = feature.derived
         held = column_names(frame)
         if derived is None or derived.source not in held:
@@ -486,17 +488,17 @@ class RankingModel:
     def _score(
         self, columns: np.ndarray, query_ptr: np.ndarray | None = None, row_index: np.ndarray | None = None
     ) -> np.ndarray:
-        """Scores of the selected columns; `row_index` (n_docs,) is the user's number of each row,
-        default their order."""
+        """Scores of the selected columns. `row_index` (n_docs,) is the number of each row in messages, by default its
+        position."""
         if holds_missing(columns):
             row, k = (int(i) for i in np.argwhere(is_missing(columns))[0])
             feature = self.features[k]
-            own = ""
+            remedy = ""
             if feature.median is not None:
-                own = f"use its training median {feature.median:g} with {option('missing', OF_MODEL)}, "
+                remedy = f"use its training median {feature.median:g} with {option('missing', OF_MODEL)}, "
             raise DataError(
                 f"row {_number_of(row, row_index)}: feature {brief(feature.name)} is {columns[row, k]}; "
-                f"{own}replace missing and infinite values with finite numbers, or train with "
+                f"{remedy}replace missing and infinite values with finite numbers, or train with "
                 f"{option('missing', 'median')}."
             )
         with np.errstate(all="ignore"):
@@ -584,8 +586,8 @@ class RankingModel:
 
 
 def step_model(bins: Bins, jumps: np.ndarray, names: tuple[str, ...], **more: Any) -> RankingModel:
-    """The model with jumps (n_features * BINS - 1,) at the edges of these bins. The weight of a feature is half the
-    range of its steps, negative if these are lower at their end than at their beginning."""
+    """Make a model of steps from the jumps (n_features * BINS - 1,) at the edges of these bins. The weight of a feature
+    is half the range of its steps, negative if they end lower than they begin."""
     steps = bins.functions(jumps.reshape(len(names), -1))
     weights = np.zeros(len(names))
     for j, f in steps.items():

@@ -1,4 +1,4 @@
-"""The file with the best model of every size that a selection tried; loading models from files, also by size."""
+"""The file with the best model of every size that a selection tried; loading a model from a file, or by its size."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from sparserank.text import brief
 
 FILE = "models.json"
 FORMAT_VERSION = 1
-NAMES = "feature_names_in"  # of all models; stored once
+NAMES = "feature_names_in"  # feature names, the same for all models and stored once
 
 
 def save_size_models(models: Sequence[RankingModel], means: Sequence[float], path: StrPath) -> None:
-    """Write one model per size; means: mean metric of each, which decides between several sizes.
+    """Write one model per size. means: mean metric of each model, which decides between several models that are small
+    enough.
 
     Raises
         DataError           as `RankingModel.to_json`
@@ -45,8 +46,8 @@ def save_size_models(models: Sequence[RankingModel], means: Sequence[float], pat
 
 
 def best_within(sizes: Sequence[int], means: Sequence[float], k: int) -> int | None:
-    """The position of the model with k features or, if there is none, of the best one with fewer; None: no model is
-    that small."""
+    """The position of the model with k features or, if there is none, of the best model with fewer; None if all models
+    are larger."""
     within = [i for i, n in enumerate(sizes) if n <= k]
     exact = [i for i in within if sizes[i] == k]
     return max(exact or within, key=lambda i: (means[i], -sizes[i]), default=None)

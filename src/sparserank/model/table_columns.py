@@ -17,11 +17,12 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.number_checks import as_real
 from sparserank.text import brief
 
-REQUEST = "request"  # the parameter of models that were trained with a search request: how its clauses are read
+# the parameter of a model that was trained with a search request; its value says how the scores of the clauses are read
+REQUEST = "request"
 
 
 def with_columns_of(reading: Reading, models: Sequence[RankingModel], source: Any) -> Reading:
-    """The options for reading data for models: of a table, only the columns that they use, unless some are named.
+    """Adapt a Reading to models: from a table, it reads only the columns that they use, unless the user named columns.
 
     Parameters
         source   a path, a list of paths, or anything else that `read` takes
@@ -45,7 +46,10 @@ def with_columns_of(reading: Reading, models: Sequence[RankingModel], source: An
     held |= {name for name, d in derived.items() if d.source in held}
     # Features named f1, f2, ... may also be matched by position, which requires all of them.
     selected = [[f.name for f in m.features] for m in models]
-    whole = [m.feature_names if numbered(m.feature_names) else own for m, own in zip(models, selected, strict=True)]
+    whole = [
+        m.feature_names if numbered(m.feature_names) else selected_names
+        for m, selected_names in zip(models, selected, strict=True)
+    ]
     used = list(dict.fromkeys(name for names in whole for name in names))
     if used and held.issuperset(used):
         return replace(reading, feature_columns=used)

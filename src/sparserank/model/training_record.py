@@ -1,5 +1,5 @@
-"""What a model file records of the training documents: its lowest score, for engines without negative scores, and the
-values of its columns, with which those of new documents are compared."""
+"""The record of the training documents in a model file: the lowest score, for engines that reject negative scores, and
+the values of each column, with which the values of new documents are compared."""
 
 from __future__ import annotations
 
@@ -24,29 +24,31 @@ from sparserank.model.ranking_model import OF_MODEL, RankingModel
 from sparserank.model.table_columns import with_columns_of
 from sparserank.options.arguments import check_arguments
 
-# In the metadata of a model; the last has the share of the metric that is lost without each feature.
+# Keys in the metadata of a model. The value of the last is the share of the metric that is lost without each feature.
 LOWEST = "lowest_score"
 VALUES = "training_values"
 LOST = "lost_without"
-BOOLEANS = "booleans"  # in the metadata too: the features that were boolean columns of a table
+# also a key in the metadata; its value is the names of the features that were boolean columns of a table
+BOOLEANS = "booleans"
 ROWS_AT_ONCE = 1 << 16
-SHARES = np.linspace(0.0, 1.0, 21)  # the recorded quantiles
-# Of larger data, only the values of evenly spaced queries are recorded.
+SHARES = np.linspace(0.0, 1.0, 21)  # levels of the recorded quantiles
+# From larger data, only a sample of evenly spaced queries is recorded.
 SAMPLE_VALUES = 4_000_000
 SAMPLE_QUERIES = 20_000
-SAME = 1e-6  # relative: values in single and in double precision
-# Drift: the share of missing values rises by so much; or that of values which training did not have; or the
-# distributions are so far apart; and each of them by more than noise.
+SAME = 1e-6  # relative difference between a value in single and in double precision
+# A column drifts if the share of missing values, or of values outside the training range, rises by more than this, or
+# if the distance of the distributions is larger than this. In each case, the change must also be more than noise.
 RISES = {"missing": 0.05, "outside": 0.05, "distance": 0.1}
-FALSE_ALARMS = 0.05  # largest share of comparisons with queries like those of training that find drift in any column
-TOP = 10  # ranks
+# with new queries like those of training, at most this share of comparisons finds drift in any column
+FALSE_ALARMS = 0.05
+TOP = 10  # number of ranks whose documents are compared
 QUANTILES = {"low": 0.05, "median": 0.5, "high": 0.95}
 
 
 def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -> list[RankingModel]:
-    """The models with, in their metadata, their lowest score on these documents, on which they were trained, and the
-    values of their columns. The features are read once. A model has no lowest score if its scores depend on the other
-    documents of a query, or if a document has none."""
+    """The models with a record of their training documents in their metadata: their lowest score, and the values of
+    their columns. The features are read once. A model has no lowest score if its scores depend on the other documents
+    of a query, or if a document has no score."""
     lowest = {i: math.inf for i, m in enumerate(models) if not m.per_query and len(m.support)}
     wholes = [of_whole_columns(m) for m in models]
     used = np.unique(np.concatenate([m.support for m in wholes]))
@@ -63,7 +65,7 @@ def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -
                 lowest[i] = min(lowest[i], float(models[i].predict(block).min()))
             except DataError:
                 del lowest[i]
-        # The extremes of all rows, and the values of those in the sample; NaN in place of filled-in values.
+        # Record the extremes of all rows, and the values of the rows in the sample; filled-in values count as NaN.
         x = columns_dense(block, used).astype(np.float64)
         rows = slice(at, at + len(x))
         if data.filled is not None:
@@ -74,14 +76,14 @@ def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -
         at += len(x)
     sample = np.concatenate(kept)
     lengths = of_query[::step]
-    kept.clear()  # the sample is as large
+    kept.clear()  # frees a copy as large as the sample
     ends = np.column_stack([np.fmin.reduce(lows), np.fmax.reduce(highs)])
     knows_missing = data.filled is not None or data.fill_values is None
     out = []
     for i, m in enumerate(models):
-        own = np.searchsorted(used, wholes[i].support)
-        table = _table(wholes[i], [sample[:, k] for k in own])
-        extremes = dict(zip((f.name for f in wholes[i].features), ends[own], strict=True))
+        positions = np.searchsorted(used, wholes[i].support)
+        table = _table(wholes[i], [sample[:, k] for k in positions])
+        extremes = dict(zip((f.name for f in wholes[i].features), ends[positions], strict=True))
         record = {name: _record(x, extremes.get(name, ()), lengths, knows_missing) for name, x in table.items()}
         low = {LOWEST: lowest[i]} if math.isfinite(lowest.get(i, math.nan)) else {}
         booleans = [name for name in data.booleans if name in table]
@@ -91,7 +93,7 @@ def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -
 
 
 def booleans_of(model: RankingModel) -> list[Any]:
-    """The recorded features that were boolean columns."""
+    """Names of the recorded features that were boolean columns."""
     known = model.metadata.get(BOOLEANS)
     return list(known) if isinstance(known, list | tuple) else []
 
@@ -112,7 +114,7 @@ def _blocks(X: Any) -> Iterator[Any]:
 
 
 def of_whole_columns(model: RankingModel) -> RankingModel:
-    """A model that reads all levels and flags of the columns that this one uses."""
+    """A model that reads all levels, and all flags for missing values, of the columns that this model uses."""
     at = {name: j for j, name in enumerate(model.feature_names)}
     used = model.sources
     selected = set(model.support.tolist())
@@ -121,13 +123,14 @@ def of_whole_columns(model: RankingModel) -> RankingModel:
 
 
 def _table(whole: RankingModel, features: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """{column of the table: (n_docs,) its values, NaN where missing; of a category the number of the level, infinite if
-    it has no feature}, of a model `of_whole_columns` and its selected features, (n_docs,) each, NaN where missing."""
+    """{column of the table: its values (n_docs,), NaN where missing}. For a category, a value is the number of the
+    level, or infinite if the level has no feature. whole: a model made by `of_whole_columns`; features: the values
+    (n_docs,) of each of its selected features, NaN where missing."""
     values = dict(zip(whole.support.tolist(), features, strict=True))
     n_docs = len(features[0]) if features else 0
     out = {}
-    for name, own in whole.sources.items():
-        parts = {None if f.derived is None else f.derived.level or "": values[f.index] for f in own}
+    for name, members in whole.sources.items():
+        parts = {None if f.derived is None else f.derived.level or "": values[f.index] for f in members}
         number = parts.pop(None, None)
         flag = parts.pop("", None)
         x = np.full(n_docs, np.inf if parts else 0.0) if number is None else number.copy()
@@ -147,9 +150,9 @@ class _Sample:
     """Shares of values, and how well they are known. Values of one query resemble each other: with the correlation r of
     two of them, a share of n values is known as well as that of 1 / (r * clumps + (1 - r) / n) independent ones.
 
-    shares   of the values that are of each kind
-    queries, found_in   numbers of queries, and of those with a value of any kind
-    n, clumps   number of values; sum of the squares of the share that each query has of them
+    shares   shares of the values that are of each kind
+    queries, found_in   number of queries; number of queries with a value of any kind
+    n, clumps   number of values; sum over queries of the squared share of the values that belong to the query
     """
 
     shares: Sequence[float]
@@ -161,26 +164,27 @@ class _Sample:
 
     @classmethod
     def of(cls, kinds: np.ndarray, counted: np.ndarray, lengths: np.ndarray) -> _Sample:
-        """kinds (n_docs, n_kinds) bool, of the rows that are counted (n_docs,) bool, in queries of these lengths."""
+        """kinds (n_docs, n_kinds) bool: the values of each kind; counted (n_docs,) bool: the rows that count; lengths:
+        number of rows of each query."""
         starts = np.cumsum(lengths) - lengths
         of_query = np.add.reduceat(counted, starts, dtype=np.float64)
-        # One kind after the other: as numbers, all of them take eight times the memory.
+        # One kind at a time: all kinds as float64 would take eight times the memory.
         each = [np.add.reduceat(kind & counted, starts, dtype=np.float64) for kind in kinds.T]
-        found = np.column_stack(each)
+        per_query = np.column_stack(each)
         n = float(of_query.sum())
         n_queries = len(lengths)
-        shares = found.sum(axis=0) / max(n, 1.0)
+        shares = per_query.sum(axis=0) / max(n, 1.0)
         clumps = float(((of_query / max(n, 1.0)) ** 2).sum())
         # The variance of the shares, relative to that of independent values, is 1 + r (n clumps - 1).
         alone = float((shares * (1.0 - shares)).sum()) * n
-        spread = float(((found - np.outer(of_query, shares)) ** 2).sum()) * n_queries / max(n_queries - 1, 1)
-        more = alone * (n * clumps - 1.0)  # 0: nothing is known of r
+        spread = float(((per_query - np.outer(of_query, shares)) ** 2).sum()) * n_queries / max(n_queries - 1, 1)
+        more = alone * (n * clumps - 1.0)  # 0: the correlation r cannot be estimated
         correlation = min(max((spread - alone) / more, 0.0), 1.0) if more > SAME and n_queries > 1 else 1.0
-        return cls(shares.tolist(), n_queries, int(found.any(axis=1).sum()), n, clumps, correlation)
+        return cls(shares.tolist(), n_queries, int(per_query.any(axis=1).sum()), n, clumps, correlation)
 
     @classmethod
     def read(cls, known: Any) -> _Sample:
-        """From the content of a model file; raises ValueError, TypeError or LookupError."""
+        """The sample that a model file describes; raises ValueError, TypeError or LookupError if it cannot be one."""
         values = {name: np.asarray(value, dtype=np.float64) for name, value in known.items()}
         shares = np.append(values["shares"], values["correlation"])
         if not (all((v >= 0).all() for v in values.values()) and shares.max() <= 1):
@@ -188,10 +192,11 @@ class _Sample:
         return cls(**{name: v.tolist() for name, v in values.items()})
 
     def rise(self, new: _Sample, chance: float, *, apart: bool) -> tuple[float, float, float]:
-        """What new values show, the same of these, and how much more they may show by noise, but for this chance.
+        """(the statistic of the new values, the same of these values, the rise that noise alone exceeds with
+        probability `chance`).
 
-        That is the share of the single kind, or with `apart` the largest difference of the shares, here 0. Infinite:
-        nothing is known.
+        The statistic is the share of the only kind. With `apart`, it is the largest difference between the shares of
+        new and of these values, which is 0 for these. The rise is infinite if noise cannot be bounded.
         """
         if not (self.found_in or apart):
             # Among all queries in random order, the k most extreme ones would all be new with the probability
@@ -211,7 +216,8 @@ class _Sample:
 
 
 def _samples(x: np.ndarray, points: np.ndarray, lengths: np.ndarray) -> dict[str, _Sample]:
-    """{rule: missing values; of the others those outside of the points; and those up to each point}"""
+    """One sample for each rule: "missing" counts missing values, "outside" those of the other values that lie beyond
+    the first and last of the points, and "distance" the values up to each point."""
     known = ~np.isnan(x)
     everywhere = np.ones(len(x), dtype=bool)
     slack = SAME * np.abs(points)
@@ -222,13 +228,13 @@ def _samples(x: np.ndarray, points: np.ndarray, lengths: np.ndarray) -> dict[str
 
 
 def _record(x: np.ndarray, extremes: Sequence[float], lengths: np.ndarray, knows_missing: bool) -> dict[str, Any]:
-    """What is recorded of a column; extremes: the smallest and the largest of all values of a number, beyond this
-    sample."""
+    """The record of one column. extremes: for a numeric column, its smallest and largest value in all rows, also those
+    outside this sample."""
     finite = x[np.isfinite(x)] if np.isfinite(x).any() else np.zeros(1)
     points = np.unique([*np.quantile(finite, SHARES, method="inverted_cdf"), *extremes])
     points = points[np.isfinite(points)]
     samples: dict[str, Any] = {rule: vars(s) for rule, s in _samples(x, points, lengths).items()}
-    # A missing category without a feature of its own is like a level without one.
+    # Without a feature for missing values, a missing category cannot be distinguished from a level that has no feature.
     if not (knows_missing and len(extremes)) and not np.isnan(x).any():
         samples["missing"] = None
     return {"points": points.tolist(), **samples, **_quantiles(finite)}
@@ -239,7 +245,7 @@ def _quantiles(x: np.ndarray) -> dict[str, float]:
 
 
 def _records_of(model: RankingModel) -> dict[str, dict[str, Any]]:
-    """{column: what `_record` says of it}"""
+    """{column: its record, as made by `_record`}"""
     try:
         out = {name: dict(model.metadata[VALUES][name]) for name in model.columns}
         for known in out.values():
@@ -256,8 +262,8 @@ def _records_of(model: RankingModel) -> dict[str, dict[str, Any]]:
 
 
 def points_of(model: RankingModel, feature: Feature) -> list[float]:
-    """Quantiles of the values of a number in training, the smallest and the largest first and last; empty if the model
-    has no usable record. Values in place of missing ones are left out, also where they look like the others."""
+    """The recorded quantiles of a numeric column in training, from its smallest to its largest value; empty if the
+    model has no usable record. Replacements of missing values are left out, even if they look like other values."""
     try:
         record = _records_of(model)[feature.source]
     except DataError:
@@ -323,27 +329,28 @@ def drift(model: RankingModel, data: Any, *, qid: str | None = None) -> list[dic
     data = as_datasets({"data": data}, qid=qid, reading=reading)["data"]
     lengths = data.sizes
     filled = whole.selected_values(data)
-    as_given = replace(whole, features=tuple(f._replace(missing=None) for f in whole.features))
-    given = as_given.selected_values(data.unfilled())
+    unfilled_model = replace(whole, features=tuple(f._replace(missing=None) for f in whole.features))
+    unfilled = unfilled_model.selected_values(data.unfilled())
     parts = model.contributions(data)
     scores = parts.sum(axis=1)
     lists = data.relevance, data.query_ptr, CONVENTIONS["default"]
     top = rank_lists(scores, *lists).first(TOP)
     chance = FALSE_ALARMS / (len(RISES) * max(len(records), 1))
-    tables = _table(whole, [*filled.T]), _table(whole, [*np.where(is_missing(given), np.nan, given).T])
+    tables = _table(whole, [*filled.T]), _table(whole, [*np.where(is_missing(unfilled), np.nan, unfilled).T])
     rows = []
     for name in model.weights:
         before = records[name]
         x = tables[before["missing"] is not None][name]
         new = _samples(x, before["points"], lengths)
         finite = x[np.isfinite(x)]
-        # Held at one value, whichever, a column adds the same to all documents of a query.
+        # If a column had the same value everywhere, it would add the same to all documents of a query.
         without = scores - parts[:, np.isin(model.support, model.columns[name])].sum(axis=1)
         moved = np.logical_or.reduceat(top != rank_lists(without, *lists).first(TOP), data.query_ptr[:-1])
         row: dict[str, Any] = {"feature": name, "changed": float(moved.mean())}
         if model.sources[name][0].derived is None and len(finite):
             row |= _quantiles(finite) | {f"training_{q}": before[q] for q in QUANTILES}
-            row["missing"] = float(np.isnan(tables[True][name]).mean())  # even if those of training are not known
+            # also if the record lacks the share in training
+            row["missing"] = float(np.isnan(tables[True][name]).mean())
         for rule, rise in RISES.items():
             if before[rule] and before[rule].n and new[rule].n:
                 row[rule], start, noise = before[rule].rise(new[rule], chance, apart=rule == "distance")

@@ -1,21 +1,21 @@
-"""Options, each declared once, as a field whose annotation has its type, values, default and help. The classes of these
-fields say what a call takes; front ends, documents and checks use them."""
+"""Options, each declared once: a field whose annotation contains its type, values, default and help. The classes of
+these fields say what a call takes; front ends, documents and checks use them."""
 
-from sparserank.options.declared import Option, asked, check_given, options_of, parse_option, values_of
-from sparserank.options.kinds import Choice, Count, Flag, Given, Number, Or, Parsed
+from sparserank.options.declared import Option, asked, check_options, options_of, parse_option, values_of
+from sparserank.options.kinds import CheckedLater, Choice, Count, Flag, Number, Or, Parsed
 from sparserank.options.spelling import option
 
 __all__ = [
+    "CheckedLater",
     "Choice",
     "Count",
     "Flag",
-    "Given",
     "Number",
     "Option",
     "Or",
     "Parsed",
     "asked",
-    "check_given",
+    "check_options",
     "option",
     "options_of",
     "parse_option",

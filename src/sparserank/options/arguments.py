@@ -33,17 +33,17 @@ _WORDS |= {Mapping: "a mapping", dict: "a mapping", Callable: "a function", np.n
 _MANY = {str: "strings", os.PathLike: "paths", int: "integers", float: "numbers"}
 
 
-def check_arguments(function: Any, given: Mapping[str, Any], **ranges: Kind) -> None:
+def check_arguments(function: Any, arguments: Mapping[str, Any], **ranges: Kind) -> None:
     """Raise ParameterError for the first argument that is not of the type that its annotation names.
 
     Parameters
         function   a function, or a class whose fields are annotated
-        given      {name: value}: the function's `locals()`, or the fields to check
-        ranges     kinds that replace the annotations of some arguments
+        arguments  {name: value}: the function's `locals()`, or the fields to check
+        ranges     kinds of values that replace the annotations of some arguments
     """
     for name, kind in (_typed(function) | ranges).items():
-        if name in given:
-            problem = kind.problem(given[name])
+        if name in arguments:
+            problem = kind.problem(arguments[name])
             if problem:
                 raise ParameterError(name, problem)
 
@@ -118,8 +118,8 @@ def _typed(function: Any) -> dict[str, Kind]:
     if isinstance(function, type):
         return {name: Typed(hint) for name, hint in typing.get_type_hints(function).items()}
     annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
-    own = types.SimpleNamespace(__annotations__=annotations)
-    return {name: Typed(hint) for name, hint in typing.get_type_hints(own, function.__globals__).items()}
+    annotated = types.SimpleNamespace(__annotations__=annotations)
+    return {name: Typed(hint) for name, hint in typing.get_type_hints(annotated, function.__globals__).items()}
 
 
 def _fits(hint: Any, value: Any) -> bool:
@@ -141,7 +141,7 @@ def _fits(hint: Any, value: Any) -> bool:
         return is_array_like(value)
     if origin in (Sequence, list, tuple):
         every = inner[0] if inner else Any
-        exact = None if every is int else every  # whose range is checked
+        exact = None if every is int else every  # values of type int need the check of their range
         return is_array_like(value) and all(type(one) is exact or _fits(every, one) for one in value)
     if origin in (Mapping, dict):
         keys, values = inner or (Any, Any)
@@ -155,7 +155,8 @@ def _fits(hint: Any, value: Any) -> bool:
 
 
 def _wrong_item(hint: Any, value: Any) -> tuple[str, Any]:
-    """(required type of items, first item of another type) of a list; ("", None) if no list is given or required."""
+    """(the required type of items, the first item of another type) of a list; ("", None) if the type requires no list,
+    or the value is none."""
     for one in (hint, *typing.get_args(hint)):
         inner = typing.get_args(one)
         if typing.get_origin(one) in (Sequence, list, tuple) and inner and _fits(Sequence[Any], value):
@@ -165,14 +166,14 @@ def _wrong_item(hint: Any, value: Any) -> tuple[str, Any]:
 
 
 def is_array_like(value: Any) -> bool:
-    """Whether a value is a sequence or array, and neither a string nor a scalar of NumPy."""
+    """Whether a value is a sequence or an array, but not a string or a NumPy scalar."""
     if isinstance(value, str | bytes) or getattr(value, "ndim", 1) == 0:
         return False
     return isinstance(value, Sequence) or hasattr(value, "__array__")
 
 
 def _in_range(number: Any) -> bool:
-    """Whether a number is within the range of 64-bit numbers."""
+    """Whether a number fits into 64 bits."""
     try:
         return -(2**63) <= int(number) < 2**63 if isinstance(number, Integral) else float(number) is not None
     except OverflowError:
@@ -196,7 +197,7 @@ def _described(hint: Any) -> str:
 
 
 def _many(every: Any) -> str:
-    """'paths' for str | os.PathLike; "" if there is no word."""
+    """The plural for a type in messages, such as 'paths' for str | os.PathLike; "" if there is none."""
     parts = typing.get_args(every) or (every,)
     named = os.PathLike if os.PathLike in parts else every
     return _MANY.get(named) or (f"{named.__name__} objects" if isinstance(named, type) else "")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed, options_of
+from sparserank.options import CheckedLater, Choice, Count, Flag, Number, Option, Or, Parsed, options_of
 from sparserank.options import paths as of_paths
 from sparserank.options import reading as of_data
 from sparserank.options import selection as of_selection
@@ -79,7 +79,7 @@ class FuseOptions(of_selection.Stable, total=False):
     test_qrels: Annotated[
         "str | os.PathLike | Mapping[Any, Any] | None",
         Option(
-            Given("Path | None", path=True),
+            CheckedLater("Path | None", path=True),
             None,
             "Judgments of other queries of the same runs, used only for the comparison.",
             JUDGED,
@@ -107,7 +107,7 @@ class FuseOptions(of_selection.Stable, total=False):
     costs: Annotated[
         "str | os.PathLike | Mapping[str, float] | None",
         Option(
-            Given("Path | None", path=True),
+            CheckedLater("Path | None", path=True),
             None,
             "Cost > 0 of each retriever, such as milliseconds: {retriever: cost}, or a file of lines 'retriever cost'.",
             CHOICE,
@@ -129,7 +129,7 @@ class FuseOptions(of_selection.Stable, total=False):
 
 
 class EngineOfFusion(TypedDict, total=False):
-    """The engine, which is written out in the signature of `fuse`."""
+    """The option `engine`, which the signature of `fuse` writes out."""
 
     engine: Annotated[
         str | None,

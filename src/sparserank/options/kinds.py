@@ -22,7 +22,7 @@ class Kind:
 
     @property
     def command(self) -> str:
-        """The type that a command reads."""
+        """The type of a value on the command line."""
         return ""
 
     def problem(self, value: Any) -> str:
@@ -36,7 +36,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Count(Kind):
-    """Whole numbers."""
+    """Whole numbers in a range."""
 
     least: int = 1
     most: int = LARGEST_COUNT
@@ -163,8 +163,9 @@ class Parsed(Kind):
 
 
 @dataclass(frozen=True)
-class Given(Kind):
-    """Values that are checked when they are used: files, arrays, mappings, functions. path: a string is a path."""
+class CheckedLater(Kind):
+    """Values that are checked where they are used: files, arrays, mappings, functions. path: whether a string is a
+    path."""
 
     command: str = ""
     path: bool = False
@@ -176,7 +177,7 @@ class Given(Kind):
 
 
 def is_flag(value: Any) -> bool:
-    """Whether a value is True or False, of Python or of NumPy, which is not imported for this."""
+    """Whether a value is True or False, of Python's or NumPy's type; NumPy is not imported for this check."""
     return type(value).__name__ in ("bool", "bool_")
 
 

@@ -1,9 +1,9 @@
 """How paths of models are fitted: options of jobs and rankers alike."""
 
-# Options are part of annotations, so these are evaluated; types in quotes are for type checkers alone.
+# Annotations contain the options, so they are evaluated at import; only type checkers evaluate the types in quotes.
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from sparserank.options import Choice, Count, Given, Number, Option, Or, Parsed, options_of
+from sparserank.options import CheckedLater, Choice, Count, Number, Option, Or, Parsed, options_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 PANEL = "Models"
 MAX_ALPHAS = 10_000
-LINEAR_SCALINGS = ("within-query-std", "none", "min-max", "standard")  # one factor per weight undoes them
+# scalings that can be undone by multiplying each weight by one factor
+LINEAR_SCALINGS = ("within-query-std", "none", "min-max", "standard")
 SCALINGS = ("within-query-std", "none", "min-max", "standard", "log-standard", "query-min-max")
-TRANSFORMS = ("none", "log", "asinh")  # transforms of a single model
+TRANSFORMS = ("none", "log", "asinh")  # transforms of features that a single model can have
 WEIGHTS = ("pair", "query")
 OF_ALPHAS = "Number of regularisation strengths on each path."
 
@@ -62,7 +63,7 @@ Loss = Annotated[
         "squared_hinge",
         "Loss: squared_hinge or a custom PairwiseLoss.",
         PANEL,
-        flag="",  # of one name
+        flag="",  # not on the command line, because there is only one name
     ),
 ]
 
@@ -98,7 +99,7 @@ class PathOptions(TypedDict, total=False):
     alphas: Annotated[
         "Sequence[float] | np.ndarray | None",
         Option(
-            Given(),
+            CheckedLater(),
             None,
             "Regularisation strengths > 0, used instead of n_alphas and alpha_min_ratio; sorted in decreasing order.",
             PANEL,

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from sparserank.options import Choice, Count, Flag, Given, Option, Or, Parsed, options_of
+from sparserank.options import CheckedLater, Choice, Count, Flag, Option, Or, Parsed, options_of
 
 if TYPE_CHECKING:
     import os
@@ -14,7 +14,7 @@ NAMES = "comma-separated names (in double quotes if a name contains a comma)"
 Label = Annotated[
     Any,
     Option(
-        Given("str | None"),
+        CheckedLater("str | None"),
         None,
         "Table column that contains the labels; with an array of features, the labels themselves.",
         PANEL,
@@ -26,7 +26,7 @@ Label = Annotated[
 Qid = Annotated[
     Any,
     Option(
-        Given("str | None"),
+        CheckedLater("str | None"),
         None,
         "Table column that contains the query ids; with an array of features, the ids themselves.",
         PANEL,
@@ -38,7 +38,7 @@ Qid = Annotated[
 Docid = Annotated[
     Any,
     Option(
-        Given("str | None"),
+        CheckedLater("str | None"),
         None,
         "Table column that contains the document ids; with an array of features, the ids themselves.",
         PANEL,
@@ -50,7 +50,7 @@ Docid = Annotated[
 DocWeight = Annotated[
     Any,
     Option(
-        Given("str | None"),
+        CheckedLater("str | None"),
         None,
         "Weights >= 0 of the training documents: an array, a file with one weight per line of the training files, or "
         "a column of a table. Each weight (for example 1 / the propensity of the click) applies to every pair in "
@@ -110,13 +110,13 @@ class RowOptions(TypedDict, total=False):
     ]
     feature_names: Annotated[
         "str | os.PathLike | Sequence[str] | None",
-        Option(Given("Path | None", path=True), None, "File with one feature name per line.", PANEL),
+        Option(CheckedLater("Path | None", path=True), None, "File with one feature name per line.", PANEL),
     ]
     docid: Docid
     feature_columns: Annotated[
         "Sequence[str] | None",
         Option(
-            Given("list[str] | None"),
+            CheckedLater("list[str] | None"),
             None,
             "Table columns used as features, in order.",
             PANEL,
@@ -127,7 +127,7 @@ class RowOptions(TypedDict, total=False):
     ignore_columns: Annotated[
         "Sequence[str]",
         Option(
-            Given("list[str] | None"),
+            CheckedLater("list[str] | None"),
             (),
             "Table columns to ignore.",
             PANEL,
@@ -138,7 +138,7 @@ class RowOptions(TypedDict, total=False):
     categories: Annotated[
         "Sequence[str]",
         Option(
-            Given("list[str] | None"),
+            CheckedLater("list[str] | None"),
             (),
             "Table columns of whole numbers that are categories, in addition to columns of text.",
             PANEL,
@@ -150,7 +150,7 @@ class RowOptions(TypedDict, total=False):
     qrels: Annotated[
         Any,
         Option(
-            Given("Path | None"),
+            CheckedLater("Path | None"),
             None,
             "Judgments (TREC, BEIR, JSON or a table such as Quepid's) of the documents in search responses, which have "
             "no labels. Other documents count as 0; queries without any judgment are left out.",

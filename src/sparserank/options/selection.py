@@ -5,7 +5,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from sparserank.errors import ParameterError
-from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed, options_of
+from sparserank.options import CheckedLater, Choice, Count, Flag, Number, Option, Or, Parsed, options_of
 from sparserank.options import paths as of_paths
 from sparserank.options import reading as of_data
 from sparserank.options.kinds import is_flag
@@ -25,18 +25,19 @@ MODEL = of_paths.PANEL
 CHOICE = "Choice"
 TREE_PANEL = "Trees"
 PROTOCOLS = ("cv", "holdout")
-REQUESTS = ("elasticsearch-query", "opensearch-query", "solr-query")  # boosts of the clauses of a search request
+# engines whose export is a search request with boosts
+REQUESTS = ("elasticsearch-query", "opensearch-query", "solr-query")
 SEARCH = ("solr", "elasticsearch", "opensearch", *REQUESTS, "vespa", "lucene", "ranklib")
 ENGINES = (*SEARCH, "onnx", "python", "sql", "spark")
 LINEAR = ("l1", "mcp")  # the penalties tried by default
-# limits of steps by default
+# steps are tried by default only within these limits
 MIN_QUERIES_OF_STEPS = 50
 MIN_DOCS_OF_STEPS = 2_000
 MAX_FEATURES_OF_STEPS = 2_000
-TREES = ("lightgbm", "xgboost", "xgboost-dump", "solr-trees")  # formats of trees, for models of steps
+TREES = ("lightgbm", "xgboost", "xgboost-dump", "solr-trees")  # export formats of trees, for models of steps
 DEFAULT_MARGIN = 0.01  # largest acceptable estimated loss, relative to the best mean
 DEFAULT_CONFIDENCE = 0.95
-MAX_CONFIDENCE = 0.99  # the highest for which simultaneous bounds have enough random draws
+MAX_CONFIDENCE = 0.99  # highest confidence for which simultaneous bounds have enough random draws
 
 MAKERS = Parsed("paths.fit:parse_maker", several=True)
 
@@ -74,7 +75,7 @@ ReportedMetrics = Annotated[
 Costs = Annotated[
     "str | os.PathLike | Sequence[float] | Mapping[str, float] | None",
     Option(
-        Given("Path | None", path=True),
+        CheckedLater("Path | None", path=True),
         None,
         "Costs > 0 of the features: one cost for each feature, or a file with one cost per line. Costs also weight "
         "the penalties. With {feature_groups}, pass a mapping {group: cost}.",
@@ -85,7 +86,7 @@ Costs = Annotated[
 Client = Annotated[
     Any,
     Option(
-        Given("str | None"),
+        CheckedLater("str | None"),
         None,
         "A dask.distributed Client whose workers read the training data from a store on a disk that all of them can "
         "access. Other data are first written to a store in the folder for temporary files (TMPDIR).",
@@ -97,12 +98,12 @@ SEARCHED = Parsed("paths.fit:parse_maker")
 
 
 class FeatureOptions(TypedDict, total=False):
-    """Options about single features."""
+    """Options that concern single features."""
 
     monotone: Annotated[
         "Mapping[str, str | int] | None",
         Option(
-            Given("list[str] | None"),
+            CheckedLater("list[str] | None"),
             None,
             "{name: '+'} or {name: '-'}: a larger value of the feature may only raise, or only lower, the score.",
             MODEL,
@@ -112,7 +113,7 @@ class FeatureOptions(TypedDict, total=False):
     keep: Annotated[
         "Sequence[str] | None",
         Option(
-            Given("list[str] | None"),
+            CheckedLater("list[str] | None"),
             None,
             "Names of features that every sparse model uses, whatever their costs; a budget includes these costs.",
             MODEL,
@@ -122,7 +123,7 @@ class FeatureOptions(TypedDict, total=False):
     drop: Annotated[
         "Sequence[str] | None",
         Option(
-            Given("list[str] | None"),
+            CheckedLater("list[str] | None"),
             None,
             "Names of features that no model may use.",
             MODEL,
@@ -132,7 +133,7 @@ class FeatureOptions(TypedDict, total=False):
     feature_groups: Annotated[
         "str | os.PathLike | Mapping[str, str] | None",
         Option(
-            Given("Path | None", path=True),
+            CheckedLater("Path | None", path=True),
             None,
             "Features that are computed together: {feature: group}, or a file with lines feature,group,cost. A group "
             "is selected as a whole, and its cost is counted once. Every other feature is a group by itself; a missing "
@@ -147,7 +148,7 @@ class FeatureOptions(TypedDict, total=False):
 
 
 class Choosing(TypedDict, total=False):
-    """Options about the choice of a model that no signature writes out."""
+    """Options for the choice of a model, without those that signatures write out."""
 
     report_metrics: ReportedMetrics
     convention: Annotated[
@@ -189,7 +190,8 @@ class Choosing(TypedDict, total=False):
 
 
 class Stable(Choosing, total=False):
-    """Options of `select` and `fuse` about our own models; lists for trees do not take them."""
+    """Options of `select` and `fuse` that concern our own models; a selection of features for trees does not take
+    them."""
 
     relaxed: Annotated[
         bool,
@@ -242,7 +244,7 @@ class Written(TypedDict, total=False):
     out: Annotated[
         "str | os.PathLike | None",
         Option(
-            Given("Path", path=True),
+            CheckedLater("Path", path=True),
             None,
             "Directory for results. If the process is killed, make the same call again to resume from this directory.",
         ),
@@ -251,7 +253,7 @@ class Written(TypedDict, total=False):
     progress: Annotated[
         "Progress | None",
         Option(
-            Given(),
+            CheckedLater(),
             None,
             "Called with (pieces done, pieces in total, the last piece or what it shows, seconds left or None).",
             flag="",
@@ -268,7 +270,7 @@ class WrittenForFeatures(Written, total=False):
     for_model: Annotated[
         "str | os.PathLike | None",
         Option(
-            Given("str | None"),
+            CheckedLater("str | None"),
             None,
             "Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a parameter file, "
             "whose settings are used. The result is the shortest list on which the ranker ranks as well as on the best "
@@ -279,7 +281,7 @@ class WrittenForFeatures(Written, total=False):
 
 
 class Lists(of_data.RowOptions, total=False):
-    """Options of `select` that can be combined with for_model, besides rules and choice."""
+    """Options of `select` that can be combined with for_model, apart from rules and choice."""
 
     sizes: Annotated[
         "Sequence[int] | None",
@@ -331,7 +333,7 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
     query: Annotated[
         "str | os.PathLike | Mapping[str, Any] | None",
         Option(
-            Given("Path | None", path=True),
+            CheckedLater("Path | None", path=True),
             None,
             "Search request (JSON) whose named clauses are tuned, with {engine} elasticsearch-query, opensearch-query "
             "or solr-query; the data are responses to it. Its boosts are the ranker in use.",
@@ -341,7 +343,7 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
     query_weight: Annotated[
         "str | os.PathLike | Mapping[Any, float] | Sequence[float] | None",
         Option(
-            Given("Path | None", path=True),
+            CheckedLater("Path | None", path=True),
             None,
             "Weights (>= 0) of the training and validation queries in the loss: {query id: weight}, one weight for "
             "each query in order of first appearance, or a file with lines 'query-id weight'. Queries with weight 0 "
@@ -375,7 +377,7 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
     current: Annotated[
         "str | os.PathLike | RankingModel | Mapping[Any, Any] | None",
         Option(
-            Given("str | None", path=True),
+            CheckedLater("str | None", path=True),
             None,
             "The ranker in use: a model (file), a run (what users see), or the feature that contains its score. That "
             "feature is then left out unless {keep} names it. The choice is not affected; the result reports the gains "
@@ -386,7 +388,7 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
     rival: Annotated[
         "str | os.PathLike | None",
         Option(
-            Given("str"),
+            CheckedLater("str"),
             "auto",
             "Trees that are trained on the same folds, compared, and never chosen; distilled weights learn from them: "
             "auto (LightGBM, if it is installed), none, lightgbm, or the path of a saved LightGBM model or of a "
@@ -407,7 +409,7 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
     start: Annotated[
         "str | os.PathLike | None",
         Option(
-            Given("Path | None", path=True),
+            CheckedLater("Path | None", path=True),
             None,
             "Directory of an earlier selection, whose options are used except for those that you give and {fast=True}.",
             CHOICE,
@@ -416,7 +418,7 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
     prefer: Annotated[
         "str | os.PathLike | RankingModel | None",
         Option(
-            Given("Path | None", path=True),
+            CheckedLater("Path | None", path=True),
             None,
             "Directory of an earlier selection (or a model), whose features are chosen again if the loss without all "
             "others is within {margin}. Queries on which it was not trained decide, if there are 50 of them.",
@@ -431,7 +433,7 @@ class AllSelectOptions(SelectOptions, WrittenForFeatures, total=False):
 
 
 class ForModelOptions(WrittenForFeatures, FeatureOptions, Choosing, Lists, total=False):
-    """Options of `select` that can be combined with for_model; NOT_OF_TREES are removed from them below."""
+    """Options of `select` that can be combined with for_model, without NOT_OF_TREES, which are removed below."""
 
 
 class FitOptions(FeatureOptions, of_data.RowOptions, total=False):

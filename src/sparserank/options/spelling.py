@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 PLACE = re.compile(r"\{(\w+)(?:=([^{}]*))?\}")
-# The flags of the command that this thread runs; None: Python calls. Threads of a command run in a copy of its context.
+# The flags of the command that this thread runs; None if Python code made the call. Threads that a command starts run
+# in a copy of its context.
 _flags: ContextVar[Mapping[str, str] | None] = ContextVar("flags", default=None)
 
 
@@ -26,7 +27,7 @@ def command_line(flags: Mapping[str, str]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Spelled:
-    """A task for another process, in which messages spell options as in this process."""
+    """A task for another process, whose messages spell options as this process does."""
 
     task: Callable[..., Any]
     flags: Mapping[str, str]
@@ -37,7 +38,7 @@ class _Spelled:
 
 
 def spelled_as_here(task: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a task for another process, so that its messages spell options as in this process."""
+    """Wrap a task for another process, so that its messages spell options as this process does."""
     flags = _flags.get()
     return task if flags is None else _Spelled(task, dict(flags))
 
@@ -48,7 +49,8 @@ def flag_of(name: str, flags: Mapping[str, str]) -> str:
 
 
 def option(name: str, value: Any = None) -> str:
-    """An option in a message, with its value if given, in the spelling that the caller must use."""
+    """An option as messages name it, with its value if one is passed: in the spelling of Python, or of the command line
+    if a command runs."""
     flags = _flags.get()
     if flags is None:
         return name if value is None else f"{name}={value!r}"
@@ -62,9 +64,9 @@ def option(name: str, value: Any = None) -> str:
 def rendered(text: str, flags: Mapping[str, str] | None) -> str:
     """A text with {name} and {name=value} replaced by options, for Python (flags None) or for the command line."""
 
-    def one(found: re.Match[str]) -> str:
-        name = found[1]
-        value = found[2]
+    def one(match: re.Match[str]) -> str:
+        name = match[1]
+        value = match[2]
         if flags is None:
             return name if value is None else f"{name}={value}"
         flag = flag_of(name, flags)

@@ -181,8 +181,8 @@ def concordance(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
 
 
 def _unit_columns(X: np.ndarray, measure: str) -> np.ndarray:
-    """Columns (their ranks for 'spearman') centred and of length 1, or 0 where constant;
-    their products are correlations."""
+    """Columns, or their ranks for 'spearman', centred and scaled to length 1; 0 for constant columns. Their products
+    are correlations."""
     values = stats.rankdata(X, axis=0) if measure == "spearman" else X.astype(np.float64)
     _, exponent = np.frexp(np.abs(values).max(axis=0))
     values = np.ldexp(values, -exponent)  # exact, and no difference overflows

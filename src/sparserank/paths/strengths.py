@@ -70,7 +70,7 @@ class Convex:
         solver = ProxNewton(curvature, ahead)
         best = yield from solving(solver, problem.objective, problem.penalty, stop=self._stop, start=start)
         self._seen = [*self._seen, best.iterate][-SEEN:]
-        self._found = None if ahead is None else ahead.found
+        self._found = None if ahead is None else ahead.best
         return best
 
     def _looks_ahead(self, i: int) -> bool:

@@ -52,9 +52,9 @@ def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
     """
     if isinstance(spec, Penalty):
         return spec
-    found = parse_among(PENALTIES, spec, **parameters)
-    assert isinstance(found, Penalty)
-    return found
+    penalty = parse_among(PENALTIES, spec, **parameters)
+    assert isinstance(penalty, Penalty)
+    return penalty
 
 
 def parse_among(known: Mapping[str, type[FeatureRules]], spec: Any, **parameters: Any) -> FeatureRules:
@@ -91,18 +91,18 @@ def parse_among(known: Mapping[str, type[FeatureRules]], spec: Any, **parameters
         raise refused(f"must be a name such as 'l1', a call such as 'mcp(gamma=2.0)' or a Penalty; got {brief(spec)}.")
     power = re.fullmatch(r"l(0?\.[0-9]+)", spec.strip())
     try:
-        name, given = ("lp", {"p": float(power[1])}) if power else parse_call(spec)
+        name, arguments = ("lp", {"p": float(power[1])}) if power else parse_call(spec)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
         raise refused(f"{brief(spec)} cannot be parsed; write a name such as 'l1' or 'mcp(gamma=2.0)'.") from error
     cls = known.get(name) or {c.__name__: c for c in known.values()}.get(name)
     if cls is None:
         raise refused(f"unknown penalty {brief(name)}; known: {', '.join(known)}, l0.5.")
-    given |= parameters
-    own = {f.name for f in fields(cls)}
-    unknown = sorted(set(given) - own)
+    arguments |= parameters
+    allowed = {f.name for f in fields(cls)}
+    unknown = sorted(set(arguments) - allowed)
     if unknown:
-        raise refused(f"{name} has no parameter {brief(unknown[0])}; its parameters are {', '.join(sorted(own))}.")
-    return cls(**given)
+        raise refused(f"{name} has no parameter {brief(unknown[0])}; its parameters are {', '.join(sorted(allowed))}.")
+    return cls(**arguments)
 
 
 __all__ = [

@@ -21,13 +21,13 @@ ELASTIC, MCP, SCAD, LOG, LP, SMOOTHED_LP = range(6)
 
 @kernel
 def prox_elastic(z, h, alpha, alpha2, unused):
-    """alpha x + alpha2 x^2 / 2: soft threshold with extra curvature."""
+    """Prox of alpha x + alpha2 x^2 / 2: soft threshold with extra curvature."""
     return max(h * z - alpha, 0.0) / (h + alpha2)
 
 
 @kernel
 def prox_mcp(z, h, alpha, gamma, unused):
-    """alpha x - x^2 / (2 gamma) up to x = gamma alpha, then constant (Zhang 2010)."""
+    """Prox of alpha x - x^2 / (2 gamma) up to x = gamma alpha, then constant (Zhang 2010)."""
     if h * gamma > 1.0:
         if h * z <= alpha:
             return 0.0
@@ -48,8 +48,8 @@ def _scad_value(x, alpha, a, scale):
 
 @kernel
 def prox_scad(z, h, alpha, a, scale):
-    """Slope alpha up to scale alpha, falling to 0 at a scale alpha (Fan and Li 2001):
-    the best of the pieces' candidates."""
+    """Prox of the penalty whose slope is alpha up to scale alpha and falls to 0 at a scale alpha (Fan and Li 2001): the
+    best of the candidates of its pieces."""
     first = scale * alpha
     last = a * scale * alpha
     best = 0.0
@@ -72,7 +72,7 @@ def prox_scad(z, h, alpha, a, scale):
 
 @kernel
 def prox_log(z, h, alpha, eps, unused):
-    """alpha log(1 + x / eps): the larger root of the stationarity equation, compared with 0."""
+    """Prox of alpha log(1 + x / eps): the larger root of the stationarity equation, compared with 0."""
     inside = (z + eps) ** 2 - 4.0 * alpha / h
     if inside < 0.0:
         return 0.0
@@ -85,7 +85,8 @@ def prox_log(z, h, alpha, eps, unused):
 
 @kernel
 def _power_root(z, mu, p, eps, low):
-    """The largest root x > low of x - z + mu p (x + eps)^(p - 1) = 0; `low` is at or right of where this is smallest.
+    """The largest root x > low of x - z + mu p (x + eps)^(p - 1) = 0. `low` must not be left of the minimum of this
+    function.
 
     There the left side is convex and increasing, and positive at z: Newton from z comes down to the root monotonically.
     """
@@ -103,7 +104,8 @@ def _power_root(z, mu, p, eps, low):
 
 @kernel
 def prox_lp(z, h, alpha, p, unused):
-    """alpha x^p, 0 < p < 1. Below the threshold 0; above it closed form for p = 1/2, the root otherwise."""
+    """Prox of alpha x^p, 0 < p < 1. It is 0 below a threshold; above it, a closed form for p = 1/2, otherwise the
+    root."""
     mu = alpha / h
     if p == 0.5:
         if z <= 1.5 * mu ** (2.0 / 3.0):
@@ -118,12 +120,13 @@ def prox_lp(z, h, alpha, p, unused):
 
 @kernel
 def prox_smoothed_lp(z, h, alpha, p, eps):
-    """alpha ((x + eps)^p - eps^p), 0 < p < 1: the largest root of the stationarity equation, compared with 0."""
+    """Prox of alpha ((x + eps)^p - eps^p), 0 < p < 1: the largest root of the stationarity equation, compared with
+    0."""
     mu = alpha / h
-    inflection = (mu * p * (1.0 - p)) ** (1.0 / (2.0 - p)) - eps  # convex from here on
+    inflection = (mu * p * (1.0 - p)) ** (1.0 / (2.0 - p)) - eps  # the objective is convex from here on
     low = max(inflection, 0.0)
     if low - z + mu * p * (low + eps) ** (p - 1.0) >= 0.0:
-        return 0.0  # increasing all the way
+        return 0.0  # the objective increases everywhere
     x = _power_root(z, mu, p, eps, low)
     if inflection <= 0.0:
         return x
@@ -163,6 +166,6 @@ def prox_one(kind, z, h, alpha, sign, first, second):
 
 @kernel
 def prox_all(kind, z, h, alphas, monotone, first, second, out):
-    """prox_one for every coordinate; h is one curvature per coordinate."""
+    """`prox_one` for every coordinate; h contains one curvature per coordinate."""
     for j in range(len(z)):
         out[j] = prox_one(kind, z[j], h[j], alphas[j], monotone[j], first, second)

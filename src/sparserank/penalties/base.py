@@ -45,29 +45,31 @@ class Penalty(FeatureRules):
 
     kind: ClassVar[int]
     is_convex: ClassVar[bool] = False
-    separable: ClassVar[bool] = True  # a sum over coordinates, as solvers that change one coordinate at a time require
-    blockwise: ClassVar[bool] = False  # a sum over blocks of columns that compiled descent supports
-    takes_groups: ClassVar[bool] = False  # on the norms of groups too: the slope at 0 is finite
+    # whether the penalty is a sum over coordinates, as required by solvers that change one coordinate at a time
+    separable: ClassVar[bool] = True
+    # whether the penalty is a sum over blocks of columns that compiled descent supports
+    blockwise: ClassVar[bool] = False
+    takes_groups: ClassVar[bool] = False  # whether norms of groups can have this penalty: its slope at 0 is finite
     smooth_at_zero: ClassVar[bool] = False  # True when p'(0) = 0: no feature is ever exactly 0 at a solution
     kkt_is_vacuous_at_zero: ClassVar[bool] = False
 
     @property
     def quadratic(self) -> float:
-        """Strength of the part quadratic w_j^2 / 2 of a convex penalty."""
+        """For a convex penalty, the strength of its quadratic part, quadratic * w_j^2 / 2."""
         return 0.0
 
     # -- defined by subclasses ----------------------------------------------------------------------------------
 
     def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-        """Penalty of magnitudes t >= 0 at strengths alphas."""
+        """The penalty (n,) of magnitudes t >= 0 at strengths alphas."""
         raise NotImplementedError
 
     def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-        """Derivative with respect to t, right limit at 0."""
+        """The derivative with respect to t; at 0, its limit from the right."""
         raise NotImplementedError
 
     def _second_derivative(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-        """Second derivative with respect to t at t > 0; negative where the penalty is concave."""
+        """The second derivative with respect to t at t > 0; negative where the penalty is concave."""
         raise NotImplementedError
 
     def shape(self) -> tuple[float, float]:
@@ -77,7 +79,7 @@ class Penalty(FeatureRules):
     # -- the contract -------------------------------------------------------------------------------------------
 
     def value(self, w: np.ndarray) -> float:
-        """Value of the penalty at w; inf if a sign is wrong or a never-use feature is used."""
+        """Value of the penalty at w; infinite if a sign is wrong or a feature that is never used has a weight."""
         alphas = self.feature_alphas(len(w))
         monotone = self.feature_signs(len(w))
         if (w * monotone < 0).any() or (np.isinf(alphas) & (w != 0)).any():
@@ -86,7 +88,7 @@ class Penalty(FeatureRules):
         return float(self._value(np.abs(w[used]), alphas[used]).sum())
 
     def derivative(self, w: np.ndarray) -> np.ndarray:
-        """(n_features,) slope of the penalty at |w_j|, right limit at 0."""
+        """(n_features,) slope of the penalty at |w_j|; at 0, its limit from the right."""
         alphas = self.feature_alphas(len(w))
         out = np.full(len(w), np.inf)
         finite = np.isfinite(alphas)
@@ -110,12 +112,14 @@ class Penalty(FeatureRules):
     # -- what solvers ask ---------------------------------------------------------------------------------------
 
     def working_blocks(self, columns: np.ndarray) -> np.ndarray:
-        """(n_features,) bool: the columns, and those that enter or leave together with one of them."""
+        """(n_features,) bool: these columns, and the columns that must enter and leave a working set together with one
+        of them."""
         return columns
 
     def priority(self, w: np.ndarray, gradient: np.ndarray, share: float, curvature: np.ndarray) -> np.ndarray:
-        """(n_features,) > 0 for a zero coordinate whose gradient exceeds `share` of its threshold at 0, larger for
-        coordinates that will leave 0 sooner; `curvature` (n_features,) > 0 bounds that of the loss."""
+        """(n_features,) > 0 for a coordinate that is 0 and whose gradient exceeds `share` of its threshold at 0. It is
+        larger for coordinates that will leave 0 sooner. `curvature` (n_features,) > 0 bounds the curvature of the
+        loss."""
         if self.kkt_is_vacuous_at_zero:
             return np.abs(self.prox(w - gradient / curvature, 1.0 / curvature)) * curvature
         return np.asarray(np.abs(gradient) - share * self.derivative(np.zeros(len(w))))
@@ -144,8 +148,8 @@ class Penalty(FeatureRules):
         return Conjugate(float(np.min(alphas[limited] / abs_gradient[limited], initial=np.inf)), cost)
 
     def gap_condition(self, n_features: int) -> str | None:
-        """The models among which a duality gap bounds the distance to the optimum, if not all models: unpenalised
-        features are bounded, see `conjugate`."""
+        """The condition, as text, under which the duality gap bounds the distance to the optimum: 'among models ...',
+        because unpenalised features are bounded, see `conjugate`. None if it always does, or if there is no gap."""
         if not self.is_convex or self.quadratic > 0 or not (self.feature_weights(n_features) == 0).any():
             return None
         return (
@@ -196,7 +200,7 @@ class Penalty(FeatureRules):
         return out
 
     def alpha_max(self, grad_at_zero: np.ndarray) -> float:
-        """Smallest strength from which w = 0 is stationary (except always-keep features)."""
+        """Smallest strength from which w = 0 is stationary; features that are always kept are ignored."""
         beta = self.feature_weights(len(grad_at_zero))
         abs_gradient = self._abs_gradient(grad_at_zero)
         limited = (beta > 0) & np.isfinite(beta)

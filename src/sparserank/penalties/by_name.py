@@ -16,25 +16,25 @@ Pairs = tuple[tuple[str, Any], ...]
 DIRECTIONS: dict[Any, int] = {"+": 1, "-": -1, 1: 1, -1: -1}
 
 
-def is_named(given: Any) -> bool:
+def is_named(rule: Any) -> bool:
     """Whether a rule uses feature names: a mapping (or a pandas series), its pairs, or a list that contains names."""
-    if isinstance(given, Mapping) or hasattr(given, "items"):
+    if isinstance(rule, Mapping) or hasattr(rule, "items"):
         return True
-    if not isinstance(given, tuple | list):
+    if not isinstance(rule, tuple | list):
         return False
-    kinds = set(map(type, given))  # only one or two for hundreds of thousands of numbers
+    kinds = set(map(type, rule))  # there are only one or two types, even for hundreds of thousands of numbers
     return any(issubclass(kind, str) for kind in kinds) or (
-        tuple in kinds and any(isinstance(v, tuple) and isinstance(v[0], str) for v in given if v)
+        tuple in kinds and any(isinstance(v, tuple) and isinstance(v[0], str) for v in rule if v)
     )
 
 
-def checked_pairs(owner: str, rule: str, given: Any) -> Pairs:
+def checked_pairs(owner: str, rule: str, entries: Any) -> Pairs:
     """((name, value), ...) of weights, monotone ('+' and '-' are 1 and -1) or groups, each value checked.
 
     Raises
         DataError   a name is not text or appears twice, or a value has another type
     """
-    pairs = tuple(given.items()) if hasattr(given, "items") else tuple(given)
+    pairs = tuple(entries.items()) if hasattr(entries, "items") else tuple(entries)
     out: dict[str, Any] = {}
     refused = partial(ParameterError, rule, owner=owner)
     for pair in pairs:
@@ -54,26 +54,26 @@ def checked_pairs(owner: str, rule: str, given: Any) -> Pairs:
     return tuple(out.items())
 
 
-def checked_features(owner: str, rule: str, given: Sequence[Any]) -> tuple[int | str, ...]:
-    """Features by name or by number from 0.
+def checked_features(owner: str, rule: str, features: Sequence[Any]) -> tuple[int | str, ...]:
+    """The entries of keep or drop: names of features, or their numbers from 0.
 
     Raises
         DataError   an entry is neither
     """
-    for j in given:
+    for j in features:
         if isinstance(j, bool) or not isinstance(j, int | np.integer | str) or (not isinstance(j, str) and j < 0):
             raise ParameterError(rule, f"must contain feature names, or integers >= 0; got {brief(j)}.", owner=owner)
-    return tuple(str(j) if isinstance(j, str) else int(j) for j in given)
+    return tuple(str(j) if isinstance(j, str) else int(j) for j in features)
 
 
 def numbering(
     names: Sequence[str], owner: str = "", sources: Sequence[str] | None = None
 ) -> Callable[[str, Any], list[int]]:
-    """A function (rule, name of a column) -> numbers of its features: of all that are made from the column, but a
-    direction is that of the column itself.
+    """A function (rule, name of a column) -> numbers of the features that are made from the column. For the rule
+    monotone, it is only the feature that is the column itself.
 
     Parameters
-        owner     the penalty whose rule it is; "" for an option of a call
+        owner     name of the penalty that has the rule; "" if it is an option of a call
         sources   (n_features,) the column of a table that each feature is made from; None: each is a column
     Raises
         ParameterError   from the function: no column has this name; a category has no direction
@@ -86,16 +86,16 @@ def numbering(
 
     def numbers(rule: str, name: Any) -> list[int]:
         column = column_of.get(name, name) if isinstance(name, str) else None
-        found = columns.get(column, [])
-        own = [j for j in found if names[j] == column] if rule == "monotone" else found
-        if not found:
+        matching = columns.get(column, [])
+        usable = [j for j in matching if names[j] == column] if rule == "monotone" else matching
+        if not matching:
             problem = f", which is not a feature; {no_such(name, list(columns), 'feature')}"
-        elif not own:
+        elif not usable:
             problem = f": the levels of category {brief(column)} have no order; leave it out."
         elif column != name:
             problem = f", which is made from column {brief(column)}; name the column."
         else:
-            return own
+            return usable
         raise ParameterError(rule, f"{verb} {brief(name)}{problem}", owner=owner)
 
     return numbers
@@ -104,29 +104,29 @@ def numbering(
 def numbered_rules(
     owner: str, rules: Mapping[str, Any], names: Sequence[str], sources: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """The rules with feature names replaced by numbers: one value per feature (default: weight 1, sign 0, a separate
-    group), or feature numbers. sources as in `numbering`.
+    """The rules with feature names replaced by numbers: as one value per feature (by default weight 1, sign 0, a
+    separate group), or as feature numbers for keep and drop. sources: as in `numbering`.
 
     Raises
         DataError   no feature has this name
     """
     numbers = numbering(names, owner, sources)
     out: dict[str, Any] = {}
-    for rule, given in rules.items():
-        if not is_named(given):
+    for rule, entries in rules.items():
+        if not is_named(entries):
             continue
         if rule in ("keep", "drop"):
-            out[rule] = tuple(j for f in given for j in (numbers(rule, f) if isinstance(f, str) else [f]))
+            out[rule] = tuple(j for f in entries for j in (numbers(rule, f) if isinstance(f, str) else [f]))
         elif rule == "feature_groups":
-            group: list[Any] = [("own", j) for j in range(len(names))]
-            for name, value in given:
+            group: list[Any] = [("alone", j) for j in range(len(names))]
+            for name, value in entries:
                 for j in numbers(rule, name):
-                    group[j] = ("given", value)
+                    group[j] = ("group", value)
             known = {g: k for k, g in enumerate(dict.fromkeys(group))}
             out[rule] = tuple(known[g] for g in group)
         else:
             values = [1.0 if rule == "weights" else 0.0] * len(names)
-            for name, value in given:
+            for name, value in entries:
                 for j in numbers(rule, name):
                     values[j] = value
             out[rule] = tuple(values)

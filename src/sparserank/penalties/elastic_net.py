@@ -43,7 +43,7 @@ class ElasticNet(Penalty):
 
     name = "elastic_net"
     kind = ELASTIC
-    takes_groups = True  # without the quadratic part
+    takes_groups = True  # only without a quadratic part, see `supports_groups`
     is_convex = True
 
     def _check(self) -> None:

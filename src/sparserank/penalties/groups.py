@@ -84,7 +84,7 @@ class Grouped(Penalty):
         return np.sqrt(np.bincount(group, v**2, n_groups))
 
     def _unit_prices(self, n: int) -> np.ndarray:
-        """(n_groups,) beta sqrt(m), prices for alpha = 1; inf where use is not allowed."""
+        """(n_groups,) prices at alpha = 1, beta sqrt(m); infinite for groups that may not be used."""
         return self._remembered("unit prices", n, self._make_prices)
 
     def _make_prices(self, n: int) -> np.ndarray:
@@ -122,7 +122,7 @@ class Grouped(Penalty):
         prices = self._prices(len(w))
         if (w * self.feature_signs(len(w)) < 0).any() or ((w != 0) & ~self.usable(len(w))).any():
             return float("inf")
-        used = norms > 0  # 0 times an infinite price is undefined
+        used = norms > 0  # set apart, because 0 times an infinite price is undefined
         return float(self.of._value(norms[used], prices[used]).sum())
 
     def _open(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
@@ -151,7 +151,7 @@ class Grouped(Penalty):
     # -- what solvers ask ---------------------------------------------------------------------------------------------
 
     def working_blocks(self, columns: np.ndarray) -> np.ndarray:
-        """Features of a group enter together."""
+        """As in `Penalty`: the features of a group enter and leave together."""
         group, n_groups = self._groups(len(columns))
         used = np.bincount(group, columns, n_groups) > 0
         return np.asarray(used[group])
@@ -161,7 +161,8 @@ class Grouped(Penalty):
         return self._norms(self._open(np.zeros(len(gradient)), gradient))
 
     def priority(self, w: np.ndarray, gradient: np.ndarray, share: float, curvature: np.ndarray) -> np.ndarray:
-        """By how much the projected gradient of the group exceeds share times its price at 0."""
+        """As in `Penalty`: by how much the projected gradient of a feature's group exceeds `share` times its price at
+        0."""
         group, _ = self._groups(len(w))
         over = self._pulls(gradient) - share * self._slopes(np.zeros(len(w)))
         return np.asarray(over[group])
@@ -203,7 +204,7 @@ class Grouped(Penalty):
         n = len(slack)
         group, _ = self._groups(n)
         radius = self._norms(np.where(self.usable(n), slack, 0.0))
-        # KKT at 0 with the radius added.
+        # The condition for a solution of 0, with the radius of the ball added to the gradient.
         out = self._pulls(gradient) + radius < self._prices(n)
         return np.asarray(out[group])
 
@@ -254,7 +255,8 @@ class GroupedL1(Grouped):
 
 
 def like_l1(penalty: FeatureRules) -> Penalty:
-    """l1 with the rules of another penalty: weights, monotone, groups, keep, drop; of groups if the other is."""
+    """The l1 penalty with the rules of another penalty: weights, monotone, groups, keep, drop. It is a penalty of
+    groups if the other is one."""
     rules = (penalty.weights, penalty.monotone, penalty.keep, penalty.drop, penalty.feature_groups)
     if isinstance(penalty, Grouped):
         return GroupedL1(1.0, *rules, of=L1())
@@ -262,7 +264,7 @@ def like_l1(penalty: FeatureRules) -> Penalty:
 
 
 def supports_groups(of: FeatureRules) -> bool:
-    """Whether groups can have this penalty."""
+    """Whether this penalty can be applied to groups."""
     return isinstance(of, Penalty) and of.takes_groups and not (of.smooth_at_zero or of.quadratic)
 
 

@@ -13,7 +13,7 @@ from sparserank.penalties.base import Penalty
 
 @dataclass(frozen=True, repr=False)
 class _Power(Penalty):
-    """Base of both: the power and the width of the smoothing."""
+    """Base class of Lp and SmoothedLp: the power, and the width of the smoothing."""
 
     p: float = 0.5
     eps: float = 1e-3
@@ -88,7 +88,7 @@ class Lp(_Power):
         return 0.0
 
     def smoothed(self) -> SmoothedLp:
-        """The penalty that reweighting minimises."""
+        """The smoothed penalty that reweighting minimises."""
         return SmoothedLp(self.alpha, self.weights, self.monotone, self.keep, self.drop, p=self.p, eps=self.eps)
 
     @property

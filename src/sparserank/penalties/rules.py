@@ -44,9 +44,10 @@ class FeatureRules:
     """
 
     name: ClassVar[str]
-    on_steps: ClassVar[bool] = False  # features enter as steps; of the points within a size, the largest represents it
-    lowers: ClassVar[str] = ""  # the loss of its models, if not that of the settings
-    along: ClassVar[str] = ALPHA  # what varies along its path
+    # whether features enter as steps; among the points of a path within a size, the largest represents it
+    on_steps: ClassVar[bool] = False
+    lowers: ClassVar[str] = ""  # name of the loss that its models minimise, if it is not the loss of the settings
+    along: ClassVar[str] = ALPHA  # the quantity that varies along its path
 
     alpha: float = 1.0
     weights: Any = None
@@ -67,20 +68,20 @@ class FeatureRules:
                 put(self, f.name, str(getattr(self, f.name)))  # the repr of a NumPy string cannot be parsed
         if not self.alpha >= 0:
             raise ParameterError("alpha", f"must be a finite number >= 0; got {self.alpha}.", owner=name)
-        for given in ("weights", "monotone", "feature_groups"):
-            if is_named(getattr(self, given)):  # a rule without features is no rule
-                put(self, given, checked_pairs(name, given, getattr(self, given)) or None)
-        for given in ("keep", "drop"):
-            if getattr(self, given) is None:
-                put(self, given, ())
-            listed = getattr(self, given)
+        for rule in ("weights", "monotone", "feature_groups"):
+            if is_named(getattr(self, rule)):  # a rule that names no feature counts as None
+                put(self, rule, checked_pairs(name, rule, getattr(self, rule)) or None)
+        for rule in ("keep", "drop"):
+            if getattr(self, rule) is None:
+                put(self, rule, ())
+            listed = getattr(self, rule)
             if isinstance(listed, set | frozenset) or (isinstance(listed, np.ndarray) and listed.ndim):
-                put(self, given, tuple(np.array(list(listed)).tolist()))
-            if is_named(getattr(self, given)):
-                put(self, given, checked_features(name, given, getattr(self, given)))
-        for given in ("weights", "monotone"):
-            if getattr(self, given) is not None and not is_named(getattr(self, given)):
-                put(self, given, plain_numbers(name, given, getattr(self, given)))
+                put(self, rule, tuple(np.array(list(listed)).tolist()))
+            if is_named(getattr(self, rule)):
+                put(self, rule, checked_features(name, rule, getattr(self, rule)))
+        for rule in ("weights", "monotone"):
+            if getattr(self, rule) is not None and not is_named(getattr(self, rule)):
+                put(self, rule, plain_numbers(name, rule, getattr(self, rule)))
         if self.weights is not None and not all(b >= 0 for b in plain_values(self.weights)):
             raise ParameterError("weights", "must be >= 0 (0: always keep, inf: never use).", owner=name)
         if self.monotone is not None:
@@ -88,9 +89,9 @@ class FeatureRules:
                 raise ParameterError("monotone", "must be -1, 0 or 1.", owner=name)
             if not is_named(self.monotone):
                 put(self, "monotone", tuple(map(int, self.monotone)))
-        for given in ("keep", "drop", "feature_groups"):
-            if getattr(self, given) is not None and not is_named(getattr(self, given)):
-                put(self, given, feature_numbers(name, given, getattr(self, given)))
+        for rule in ("keep", "drop", "feature_groups"):
+            if getattr(self, rule) is not None and not is_named(getattr(self, rule)):
+                put(self, rule, feature_numbers(name, rule, getattr(self, rule)))
         self._check()
 
     def _check(self) -> None:
@@ -98,7 +99,7 @@ class FeatureRules:
 
     @property
     def named(self) -> bool:
-        """Whether a rule refers to features by name; only data with names can replace them with numbers."""
+        """Whether a rule refers to features by name. Only data with names can replace names with numbers."""
         return any(is_named(getattr(self, rule)) for rule in RULES)
 
     def for_features(self, names: Sequence[str], sources: Sequence[str] | None = None) -> Self:
@@ -144,8 +145,12 @@ class FeatureRules:
     @property
     def label(self) -> str:
         """Short name with the shape parameters that differ from their defaults, e.g. 'mcp(gamma=2.0)'."""
-        own = [f for f in fields(self) if f.name not in FeatureRules.__dataclass_fields__ and f.default is not MISSING]
-        shown = [f"{f.name}={getattr(self, f.name)!r}" for f in own if f.repr and getattr(self, f.name) != f.default]
+        shape_fields = [
+            f for f in fields(self) if f.name not in FeatureRules.__dataclass_fields__ and f.default is not MISSING
+        ]
+        shown = [
+            f"{f.name}={getattr(self, f.name)!r}" for f in shape_fields if f.repr and getattr(self, f.name) != f.default
+        ]
         return self.name + (f"({', '.join(shown)})" if shown else "")
 
     @property
@@ -154,11 +159,12 @@ class FeatureRules:
         return type(self).__name__
 
     def feature_weights(self, n_features: int) -> np.ndarray:
-        """(n_features,) weights with always-keep as 0 and never-use as inf."""
+        """(n_features,) weights; 0 for features that are always kept, infinite for those that are never used."""
         return self._remembered("weights", n_features, self._make_weights)
 
     def _remembered(self, what: str, n_features: int, make: Callable[[int], np.ndarray]) -> np.ndarray:
-        """Cache of per-feature arrays, which are needed several times per iteration and made once per instance."""
+        """A cache of arrays with one entry per feature: they are needed several times per iteration, and made once per
+        instance."""
         cache: dict[tuple[str, int], np.ndarray] = self.__dict__.setdefault("_arrays", {})
         if (what, n_features) not in cache:
             array = make(n_features)
@@ -186,7 +192,7 @@ class FeatureRules:
         return beta
 
     def feature_alphas(self, n_features: int) -> np.ndarray:
-        """(n_features,) alpha * weights; inf for never-use at any alpha."""
+        """(n_features,) alpha * weights; infinite at any alpha for features that are never used."""
         return self._remembered("alphas", n_features, self._make_alphas)
 
     def _make_alphas(self, n_features: int) -> np.ndarray:
@@ -203,7 +209,7 @@ class FeatureRules:
         return alphas
 
     def feature_signs(self, n_features: int) -> np.ndarray:
-        """(n_features,) int64: 1, -1 or 0."""
+        """(n_features,) int64: the sign rule of each feature, 1, -1 or 0 (none)."""
         return self._remembered("monotone", n_features, self._make_signs)
 
     def _refuse_names(self) -> None:
@@ -232,7 +238,8 @@ class FeatureRules:
         )
 
     def gap_condition(self, n_features: int) -> str | None:
-        """The models among which a duality gap bounds the distance to the optimum, if not all models."""
+        """The condition, as text, under which the duality gap bounds the distance to the optimum; None if it needs no
+        condition."""
         return None
 
     def usable(self, n_features: int) -> np.ndarray:
@@ -240,7 +247,8 @@ class FeatureRules:
         return np.isfinite(self.feature_weights(n_features))
 
     def usable_values(self, values: np.ndarray) -> np.ndarray:
-        """Entries of `values` (n_features,) of features that may be used: no other feature may influence a model."""
+        """The entries of `values` (n_features,) for features that may be used; no other feature may influence a
+        model."""
         return values[self.usable(len(values))]
 
     def largest(self, values: np.ndarray) -> float:
@@ -248,7 +256,7 @@ class FeatureRules:
         return float(np.abs(self.usable_values(values)).max(initial=0.0))
 
     def always_in(self, n_features: int) -> np.ndarray:
-        """(n_features,) bool: unpenalised features."""
+        """(n_features,) bool: features without a penalty."""
         return self.feature_alphas(n_features) == 0
 
     def _abs_gradient(self, gradient: np.ndarray) -> np.ndarray:

@@ -72,8 +72,8 @@ class SparseLTR(pt.Estimator):
         if isinstance(self.ranker, RankingModel):
             raise DataError("SparseLTR: a RankingModel only ranks; to fit, wrap a ranker such as SparseRankerCV().")
         if (res_va is None) != (qrels_va is None):
-            given, other = ("res_va", "qrels_va") if qrels_va is None else ("qrels_va", "res_va")
-            raise DataError(f"SparseLTR.fit: {given} needs {other}; pass both, or neither.")
+            passed, other = ("res_va", "qrels_va") if qrels_va is None else ("qrels_va", "res_va")
+            raise DataError(f"SparseLTR.fit: {passed} needs {other}; pass both, or neither.")
         X, y = self._examples(res_tr, qrels_tr, "res_tr", "qrels_tr")
         validation: dict[str, Any] = {}
         if res_va is not None:
@@ -140,7 +140,7 @@ class SparseLTR(pt.Estimator):
         return X, relevance.fillna(0).to_numpy()
 
     def _features(self, res: Any, results: str) -> Any:
-        """(n_docs, n_features) float64, a frame where features have names."""
+        """The features (n_docs, n_features) as float64, in a frame if they have names."""
         _require_columns(res, RESULTS, results)
         if res["qid"].isna().any():
             raise DataError(f"SparseLTR: {results} must have a query id in every row; one qid is missing.")
@@ -150,7 +150,7 @@ class SparseLTR(pt.Estimator):
             X = np.array(res["features"].tolist(), dtype=np.float64)
         except (TypeError, ValueError):
             X = np.empty(0)
-        if X.shape == (len(res),):  # a single feature
+        if X.shape == (len(res),):  # each result has a single feature
             X = X[:, None]
         if X.ndim != 2 or len(X) != len(res) or X.shape[1] == 0:
             raise DataError(f"SparseLTR: features must be rows of numbers, all of the same length; {_odd_row(res)}.")

@@ -66,12 +66,12 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     scaled_coef_: np.ndarray
     scaling: str
     _kinds: ClassVar[Mapping[str, Kind]] = {}  # allowed values of the constructor's parameters
-    _takes_client = False  # whether it reads the data only as sums over shards
+    _takes_client = False  # whether the ranker needs only sums over shards of the data, and so can run on a cluster
     _takes_doc_weight = False  # whether every pair of the ranker's loss can carry the weight of its preferred document
 
-    def __new__(cls, *_: Any, **given: Any) -> Self:
-        """Refuse parameters that the constructor does not have in a sentence, with their present name."""
-        refuse_unknown(cls.__name__, cls._get_param_names(), given, of=cls.__name__)
+    def __new__(cls, *_: Any, **parameters: Any) -> Self:
+        """Refuse parameters that the constructor does not have, in one sentence with their present name."""
+        refuse_unknown(cls.__name__, cls._get_param_names(), parameters, of=cls.__name__)
         return super().__new__(cls)
 
     def fit(
@@ -173,23 +173,23 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             del self.feature_names_in_
         return self._fit(TrainingSet(data, query_weight, client))
 
-    def _fit(self, given: TrainingSet) -> Self:
-        data = given.data
+    def _fit(self, training: TrainingSet) -> Self:
+        data = training.data
         self._index_base = first_index(data)
         self._derived = data.derived or {}
         self._groups = groups_of_columns(data.names, data.sources) if self._derived else None
         ready = self._prepared(data)
-        if given.client is not None:
+        if training.client is not None:
             if not self._takes_client:
                 raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
-            ready = placed(given.client, ready)
+            ready = placed(training.client, ready)
         for old in ("transform_", "shaped_coef_", "steps_", "fill_values_", "medians_"):
             self.__dict__.pop(old, None)
         if data.fill_values is not None and np.isfinite(data.fill_values).any():
             self.fill_values_ = data.fill_values
         try:
-            weight = checked_query_weight(data, given.query_weight)
-            self._learn(replace(given, data=ready, query_weight=weight))
+            weight = checked_query_weight(data, training.query_weight)
+            self._learn(replace(training, data=ready, query_weight=weight))
             check_unchanged(data.X)
         except np.linalg.LinAlgError as error:
             raise DataError(
@@ -197,7 +197,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
                 "the features so that their values are near 1, or use larger regularisation strengths."
             ) from error
         self._keep_weights(self.coef_, data.X.dtype)
-        # of the rows of queries with a positive weight
+        # medians are over the rows of queries with a positive weight
         counted = None if weight is None or (weight > 0).all() else np.repeat(weight > 0, data.sizes)
         self.medians_ = training_medians(data.X, self.support_, counted)
         if self._steps is not None or not self._is_linear:
@@ -213,19 +213,20 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     @property
     def _is_linear(self) -> bool:
-        """Whether the scaling divides each feature by a number."""
+        """Whether the scaling only divides each feature by a number."""
         return getattr(self, "scaling", "none") in LINEAR_SCALINGS
 
     @property
     def _steps(self) -> Mapping[int, StepFunction] | None:
-        """Contribution of each feature to the score; None: its value times its weight."""
+        """The fitted step functions, each giving the contribution of a feature to the score; None: the contribution is
+        value times weight."""
         return self.__dict__.get("steps_")
 
     @property
     def _fitted_transform(self) -> Transform | None:
         """Transform of the features before they are weighted; None: no transform."""
-        found = self.__dict__.get("transform_")
-        return None if found is None or found.is_identity else found
+        transform = self.__dict__.get("transform_")
+        return None if transform is None or transform.is_identity else transform
 
     def __getattr__(self, name: str) -> Any:
         owner = type(self).__name__
@@ -249,7 +250,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     @property
     def _selecting(self) -> np.ndarray:
-        """The weights that define the selection: those of scaled features if the ranker scales."""
+        """The weights that define which features are selected: those of the scaled features if the ranker scales."""
         check_is_fitted(self)
         return self.scaled_coef_ if hasattr(self, "scaled_coef_") else self.coef_
 
@@ -277,13 +278,13 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise DataError for invalid parameters that only this ranker has."""
 
-    def _learn(self, given: TrainingSet) -> None:
+    def _learn(self, training: TrainingSet) -> None:
         """Set coef_ (n_features,) float64 and the ranker's other fitted attributes."""
         raise NotImplementedError
 
     def _objective(
         self,
-        given: TrainingSet,
+        training: TrainingSet,
         *,
         loss: str | PairwiseLoss = "squared_hinge",
         pair_weights: str = "pair",
@@ -292,14 +293,14 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     ) -> PairwiseObjective:
         """The mean loss over preferred pairs; raise DataError if no feature varies within the queries."""
         objective = PairwiseObjective(
-            given.data,
+            training.data,
             loss=loss,
-            query_weight=given.query_weight,
+            query_weight=training.query_weight,
             pair_weights=pair_weights,
             scale=scale,
             shape=shape,
             n_threads=getattr(self, "n_threads", None),
-            client=given.client,
+            client=training.client,
         )
         require_variation(type(self).__name__, objective)
         return objective
@@ -314,7 +315,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         lost = [f"the weight of feature {brief(names[j])}" for j in np.flatnonzero(~np.isfinite(coef))[:1]]
         lost += [f"{what}_" for what in ("loss", "objective") if not np.isfinite(getattr(self, f"{what}_", 0.0))]
         if lost:
-            self.__dict__.pop("coef_", None)  # not fitted
+            self.__dict__.pop("coef_", None)  # a ranker whose fit failed must not count as fitted
             raise DataError(
                 f"{type(self).__name__}: {lost[0]} overflowed. Rescale the features so that their values are near 1, "
                 "or use larger regularisation strengths or smaller steps."
@@ -471,8 +472,8 @@ class TrainingSet:
 
     query_weight   (n_queries,) >= 0, or None
     client         client of the workers that read the data, or None
-    evaluation     evaluation sets
-    one_list       whether all rows are one list because no query ids were given
+    evaluation     evaluation sets; the rankers that choose a strength use them
+    one_list       whether all rows form one list because the caller passed no query ids
     """
 
     data: RankingDataset

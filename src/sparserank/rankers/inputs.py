@@ -68,7 +68,8 @@ def training_data(
     X, y, qid, doc_weight = (v.compute() if is_dask(v) else v for v in (X, y, qid, doc_weight))
     X, qid = without_qid(X, qid)
     X = with_holes(X) if policy is not None else without_mask(X)
-    with np.errstate(invalid="ignore"), _naming_missing(ranker):  # infinities are found by a sum, which may overflow
+    # scikit-learn detects infinities by a sum, which may overflow
+    with np.errstate(invalid="ignore"), _naming_missing(ranker):
         X, y = validate_data(ranker, X, y, y_numeric=True, ensure_all_finite=policy is None, **FORMS)
     names = getattr(ranker, "feature_names_in_", None)
     ids = ids_of_rows(qid, group, X.shape[0])
@@ -83,7 +84,7 @@ def training_data(
             raise DataError(f"{owner}: {error}") from error
         fill_values = filling.values
     data = RankingDataset(X, y, ids, None, names, doc_weight=doc_weight, fill_values=fill_values, filled=filled)
-    # More rows than one list is likely to have.
+    # True if the data have more rows than a single result list is likely to have.
     is_long = data.n_docs > MANY_ROWS
     is_long |= data.n_docs > MANY_GRADED_ROWS and len(np.unique(data.relevance)) <= data.n_docs // 2
     if data.n_queries == 1 and qid is None and group is None and is_long:
@@ -124,14 +125,14 @@ def features_to_score(ranker: Any, X: Any, fill_values: np.ndarray | None) -> An
 
 
 def feature_names(ranker: Any, n_features: int) -> list[str]:
-    """The names of a ranker's features; if they have none, their numbers."""
+    """The names of a ranker's features; their numbers if it has no names."""
     names = getattr(ranker, "feature_names_in_", None)
     return [str(n) for n in (numbers(n_features, ranker.__dict__.get("_index_base")) if names is None else names)]
 
 
 @contextmanager
 def _naming_missing(ranker: Any, remedy: str | None = None) -> Iterator[None]:
-    """Turn scikit-learn's error about missing values into DataError with our remedy."""
+    """Turn scikit-learn's errors about X and y into ours, which name the remedy for missing values."""
     owner = type(ranker).__name__
     try:
         yield
@@ -140,17 +141,17 @@ def _naming_missing(ranker: Any, remedy: str | None = None) -> Iterator[None]:
     except OverflowError as error:
         raise DataError(f"{owner}: X and y must contain numbers that floats can represent ({error}).") from error
     except ValueError as error:
-        said = str(error).splitlines()[0]
-        if "could not convert" in said:
-            raise DataError(f"{owner}: X and y must contain numbers ({said}).") from error
-        if "contains NaN" not in said and "contains infinity" not in said:
+        message = str(error).splitlines()[0]
+        if "could not convert" in message:
+            raise DataError(f"{owner}: X and y must contain numbers ({message}).") from error
+        if "contains NaN" not in message and "contains infinity" not in message:
             raise
         if remedy is None:
             learns = "set a fill value with missing='median' (or 'zero', 'min', a number)"
             remedy = learns if hasattr(ranker, "missing") else "fill them in beforehand"
-        if said.startswith("Input y"):
+        if message.startswith("Input y"):
             remedy = "drop the rows without a label"
-        raise DataError(f"{owner}: {said.rstrip('.')}; {remedy}.") from error
+        raise DataError(f"{owner}: {message.rstrip('.')}; {remedy}.") from error
 
 
 def _counted(query: np.ndarray, query_weight: Any) -> np.ndarray | None:
@@ -162,8 +163,8 @@ def _counted(query: np.ndarray, query_weight: Any) -> np.ndarray | None:
 def evaluation_sets(
     ranker: Any, eval_set: Any, eval_qid: Any, eval_group: Any, data: RankingDataset
 ) -> list[RankingDataset]:
-    """Check and group the sets; features must be those of the training data in the same order, and missing values get
-    its fill values.
+    """Check the sets and group their rows by query. Their features must be those of the training data in the same
+    order, and their missing values get the fill values of the training data.
 
     Parameters
         eval_set               (X, y), or a list of such pairs; None: no set
@@ -181,7 +182,7 @@ def evaluation_sets(
     several = isinstance(eval_set, list)
     pairs = eval_set if several else [eval_set]
     ids, sizes = (_one_each(owner, v, len(pairs), several) for v in (eval_qid, eval_group))
-    found = []
+    sets = []
     for pair, qid, group in zip(pairs, ids, sizes, strict=True):
         if not isinstance(pair, tuple | list) or len(pair) != 2 or len(_shape(pair[1])) != 1:
             raise DataError(f"{owner}: eval_set must be a pair (X, y) of features and relevance, or a list of them.")
@@ -207,39 +208,40 @@ def evaluation_sets(
         if len(pair[1]) == 0:
             raise DataError(f"{owner}: eval_set has no rows.")
         ids_of = ids_of_rows(qid, group, len(pair[1]))
-        found.append(RankingDataset(X, pair[1], ids_of, feature_names=names, fill_values=data.fill_values))
-    return found
+        sets.append(RankingDataset(X, pair[1], ids_of, feature_names=names, fill_values=data.fill_values))
+    return sets
 
 
-def _one_each(owner: str, given: Any, n: int, several: bool) -> list[Any]:
-    """The ids of each of n sets; for one set, the list around them is optional."""
-    if given is None:
+def _one_each(owner: str, ids: Any, n: int, several: bool) -> list[Any]:
+    """One entry for each of n sets, from `ids`: query ids or group sizes. For one set, the list around the entry is
+    optional."""
+    if ids is None:
         return [None] * n
-    if several and isinstance(given, list) and len(given) == n and all(v is None or np.ndim(v) == 1 for v in given):
-        return given
+    if several and isinstance(ids, list) and len(ids) == n and all(v is None or np.ndim(v) == 1 for v in ids):
+        return ids
     if n == 1:
-        return [given]
+        return [ids]
     raise DataError(
         f"{owner}: eval_set is a list of {n} sets; eval_qid or eval_group must be a list with one array per set."
     )
 
 
-def _shape(given: Any) -> tuple[int, ...]:
+def _shape(value: Any) -> tuple[int, ...]:
     """The shape of a value; () if it has none, for instance rows of unequal length."""
     try:
-        return tuple(np.shape(given))
+        return tuple(np.shape(value))
     except ValueError:
         return ()
 
 
-def refuse_foreign(owner: str, given: Mapping[str, Any]) -> None:
+def refuse_foreign(owner: str, keywords: Mapping[str, Any]) -> None:
     """Accept keywords without effect; refuse all others, with the alternative.
 
     Raises
         DataError   a keyword of another library's rankers is not None
         TypeError   no ranker has this keyword
     """
-    for name, value in given.items():
+    for name, value in keywords.items():
         if name in OURS and value is not None:
             raise DataError(f"{owner}.fit takes no {name}: {OURS[name]}.")
         if name not in OURS and name not in HARMLESS:
@@ -261,7 +263,7 @@ def checked_metric(owner: str, name: str, value: Any) -> Metric:
 
 
 def checked_missing(owner: str, value: Any) -> MissingPolicy | None:
-    """The policy that `value` names; it must fill in values without query ids."""
+    """The policy for missing values that `value` names; it must be able to fill in values without query ids."""
     policy = parse_option("missing", MissingPolicy.parse, value, owner)
     if policy is not None and policy.by_query:
         raise DataError(

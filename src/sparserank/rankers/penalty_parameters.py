@@ -1,4 +1,4 @@
-"""Rankers with a penalty: its parameters, the rules that name features, the transform of the features."""
+"""Rankers with a penalty: parameters of the penalty, rules that name features, and the transform of the features."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
 from sparserank.transforms import NONE, STEPS
 
 PREFIX = "penalty__"
-KINDS = {name: option.kind for name, option in {**SELECT, **FIT_PATH, **FIT}.items()}  # of parameters by name
+# kinds of the parameters, by name
+KINDS = {name: option.kind for name, option in {**SELECT, **FIT_PATH, **FIT}.items()}
 
 
 class PenalizedRanker(LinearRanker):
@@ -48,7 +49,7 @@ class PenalizedRanker(LinearRanker):
 
     @property
     def _named_penalty(self) -> Any:
-        """The penalty in use."""
+        """The penalty that the ranker uses, as a name or as an object."""
         return self.penalty
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -94,7 +95,8 @@ class PenalizedRanker(LinearRanker):
         return self
 
     def _of_penalty(self) -> dict[str, Any]:
-        """{penalty__NAME: value}; empty if the ranker has no penalty parameter, or if it cannot be parsed."""
+        """The parameters of the penalty as {penalty__NAME: value}; empty if the ranker has no penalty parameter, or if
+        the penalty cannot be parsed."""
         if "penalty" not in super().get_params(deep=False):
             return {}
         try:
@@ -104,7 +106,7 @@ class PenalizedRanker(LinearRanker):
         return {f"{PREFIX}{f.name}": getattr(parsed, f.name) for f in fields(parsed) if f.name != "alpha"}
 
     def _checked_penalty(self) -> Penalty | SizedMaker:
-        """The penalty as it was named.
+        """The penalty that the parameter `penalty` names, checked.
 
         Raises
             ParameterError   it is not known, or does not support the transform; the scaling excludes transforms
@@ -120,7 +122,7 @@ class PenalizedRanker(LinearRanker):
         return penalty
 
     def _completed_penalty(self, data: RankingDataset) -> Penalty | SizedMaker:
-        """The penalty with the rules of the ranker, the features of the data by number."""
+        """The penalty with the ranker's rules added, and feature names replaced by their numbers in the data."""
         name = type(self).__name__
         rules = {rule: getattr(self, rule) for rule in ("monotone", "keep", "drop", "feature_groups", "costs")}
         penalty = checked_penalty(name, self._named_penalty)
@@ -134,21 +136,21 @@ class PenalizedRanker(LinearRanker):
         assert isinstance(completed, Penalty | SizedMaker)
         return completed
 
-    def _learned_transform(self, given: TrainingSet, penalty: Penalty | SizedMaker) -> FeatureTransform:
-        """The transform of the features, learned on queries with a positive weight without labels; sets transform_.
+    def _learned_transform(self, training: TrainingSet, penalty: Penalty | SizedMaker) -> FeatureTransform:
+        """The transform of the features, learned without labels on the queries with a positive weight; sets transform_.
         Warns if columns are equal.
         """
         kind = STEPS if penalty.on_steps else self.feature_transform
-        used = used_queries(given.data, given.query_weight)
-        (found,) = feature_transforms(used, [kind], penalty)
-        if found.transform is not None:
-            self.transform_ = found.transform
-        if found.said:
-            warnings.warn(f"{type(self).__name__}: {found.said}", DataWarning, stacklevel=6)
-        return found
+        used = used_queries(training.data, training.query_weight)
+        (learned,) = feature_transforms(used, [kind], penalty)
+        if learned.transform is not None:
+            self.transform_ = learned.transform
+        if learned.said:
+            warnings.warn(f"{type(self).__name__}: {learned.said}", DataWarning, stacklevel=6)
+        return learned
 
     def _draw(self, bins: Bins) -> None:
-        """Set steps_ from the fitted jumps, and scaled_coef_ per feature."""
+        """Set steps_ from the fitted jumps, and scaled_coef_ with one weight per feature."""
         names = tuple(f"f{j + 1}" for j in range(self.n_features_in_))
         model = step_model(bins, self.scaled_coef_, names)
         self.scaled_coef_ = model.coef.copy()
@@ -156,12 +158,12 @@ class PenalizedRanker(LinearRanker):
 
 
 def checked_penalty(owner: str, value: Any) -> Penalty | SizedMaker:
-    """The penalty that `value` names, best_k or steps."""
-    found = parse_option("penalty", parse_maker, value, owner)
-    if not isinstance(found, Penalty | BestK | BoostedSteps):
-        works = f"must be a penalty, best_k or steps; {found.name} works only with `select` and `fit_path`."
+    """The penalty, best_k or steps that `value` names."""
+    parsed = parse_option("penalty", parse_maker, value, owner)
+    if not isinstance(parsed, Penalty | BestK | BoostedSteps):
+        works = f"must be a penalty, best_k or steps; {parsed.name} works only with `select` and `fit_path`."
         raise ParameterError("penalty", works, owner=owner)
-    return found
+    return parsed
 
 
 def usable_penalty(owner: str, penalty: Penalty | SizedMaker, objective: PairwiseObjective) -> Penalty:

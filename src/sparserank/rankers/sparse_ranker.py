@@ -39,7 +39,8 @@ from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.scaling import prepared
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
 
-LINEAR_PART = {"log-standard": "standard", "query-min-max": "none"}  # part of a scaling that follows `prepared`
+# the linear part of a scaling, which is applied after `prepared`
+LINEAR_PART = {"log-standard": "standard", "query-min-max": "none"}
 MAX_REFINEMENTS = 6
 REFINED_ALPHAS = 12
 
@@ -57,7 +58,7 @@ class SparseRanker(PenalizedRanker):
         'squared_hinge', or a loss object: SquaredHinge(table), which weights pairs by their grades, or a custom loss.
     penalty : str, Penalty or BestK, optional
         'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with k), a call such as 'mcp(gamma=2.0)',
-        or a Penalty, whose own weights, monotone, keep and drop are honoured too. Default: 'l1', or 'mcp' with k,
+        or a Penalty, whose weights, monotone, keep and drop also apply. Default: 'l1', or 'mcp' with k,
         because mcp shrinks the weights least in models with few features.
     alpha : float, optional
         Regularisation strength > 0 on the scale of the mean loss. Default: `alpha_ratio` times the strength at which
@@ -195,12 +196,12 @@ class SparseRanker(PenalizedRanker):
     def _prepared(self, data: RankingDataset) -> RankingDataset:
         return prepared(data, self.scaling)
 
-    def _learn(self, given: TrainingSet) -> None:
-        data = given.data
-        query_weight = given.query_weight
-        client = given.client
+    def _learn(self, training: TrainingSet) -> None:
+        data = training.data
+        query_weight = training.query_weight
+        client = training.client
         penalty = self._completed_penalty(data)
-        transform = self._learned_transform(given, penalty)
+        transform = self._learned_transform(training, penalty)
         penalty = transform.limited(penalty)
         if transform.transform is not None:
             data = transformed(data, transform.transform)
@@ -211,7 +212,7 @@ class SparseRanker(PenalizedRanker):
             sums = None if client is None else sums_on(client, data.X)
             self.scale_ = feature_scale(data, LINEAR_PART.get(self.scaling, self.scaling), query_weight, sums)
         objective = self._objective(
-            replace(given, data=data), loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_, shape=shape
+            replace(training, data=data), loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_, shape=shape
         )
         if isinstance(penalty, SizedMaker):
             assert self.k is not None
@@ -219,8 +220,8 @@ class SparseRanker(PenalizedRanker):
         else:
             penalty = usable_penalty(type(self).__name__, penalty, objective)
         varying = np.atleast_1d(objective.varying.reshape(-1, objective.width).any(axis=1))
-        if said := kept_in_vain(penalty.keep, data.sources, varying):
-            warnings.warn(f"{type(self).__name__}: {said}", DataWarning, stacklevel=4)
+        if warning := kept_in_vain(penalty.keep, data.sources, varying):
+            warnings.warn(f"{type(self).__name__}: {warning}", DataWarning, stacklevel=4)
         of_feature = np.abs(objective.gradient_at_zero).reshape(-1, objective.width).max(axis=1)
         self.alpha_max_ = penalty.largest(of_feature)
         if isinstance(penalty, Penalty) and isinstance(grouped := on_groups(penalty, objective), Grouped):
@@ -228,7 +229,7 @@ class SparseRanker(PenalizedRanker):
         if self.k is not None:
             self._fit_size(objective, penalty, self.k)
         else:
-            assert isinstance(penalty, Penalty)  # paths by size need one
+            assert isinstance(penalty, Penalty)  # a path by size, as for best_k or steps, needs k
             alpha = self.alpha if self.alpha is not None else self.alpha_ratio * path_start(objective, penalty)
             penalty = penalty.with_alpha(alpha)
             one = self._solve(objective, on_groups(penalty, objective))
@@ -238,7 +239,7 @@ class SparseRanker(PenalizedRanker):
             self._keep(np.copysign(path.scaled_coef(0), one.w), path, 0, one.n_iter)
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
-        if isinstance(penalty, SizedMaker):  # it has no strength
+        if isinstance(penalty, SizedMaker):  # a path by size has no strength
             self.alpha_ = self.C_mean_ = self.C_sum_ = float("nan")
         if isinstance(shape, Bins):
             self._draw(shape)
@@ -260,7 +261,7 @@ class SparseRanker(PenalizedRanker):
         groups = self._groups
         penalty = _within(penalty, objective, k) if groups is None else penalty
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "warn": False}
-        options["k"] = k if groups is None else None  # its columns would count, of which a feature may have several
+        options["k"] = k if groups is None else None  # the path would count columns, and a feature may have several
 
         def sizes(path: PathResult) -> np.ndarray:
             return path.nnz if groups is None else groups.counts_of(path.sparse_coefs, path.width)
@@ -319,7 +320,7 @@ def _usable(penalty: Penalty | SizedMaker, objective: PairwiseObjective) -> np.n
 
 
 def _within(penalty: Penalty | SizedMaker, objective: PairwiseObjective, k: int) -> Penalty | SizedMaker:
-    """The penalty without groups in which more than k features vary and may be used.
+    """The penalty, with those groups never used that have more than k features that vary and may be used.
 
     Raises
         DataError   there is no other group

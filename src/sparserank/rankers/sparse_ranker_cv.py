@@ -20,7 +20,7 @@ from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.metrics import Metric
-from sparserank.options import Choice, Count, Given, parse_option
+from sparserank.options import CheckedLater, Choice, Count, parse_option
 from sparserank.options.arguments import Positions
 from sparserank.options.selection import SEARCHED, SELECT
 from sparserank.paths import PathPlan, PenaltyPath, SizedMaker
@@ -33,7 +33,7 @@ from sparserank.text import brief
 PATH = "path"
 RULES = ("smallest", "best")
 MAX_ALPHAS = 100_000
-NO_FOLD = -2  # for queries of weight 0, and for all queries with an eval_set
+NO_FOLD = -2  # fold number of queries with weight 0, and of every query if there is an eval_set
 
 
 EXPECTED = "a number of folds >= 2, a scikit-learn splitter, or a list of pairs (train rows, test rows)"
@@ -155,25 +155,25 @@ class SparseRankerCV(PenalizedRanker):
         **KINDS,
         "penalty": SEARCHED,
         "rule": Choice(RULES),
-        "cv": Given(),
+        "cv": CheckedLater(),
         "n_alphas": Count(2, MAX_ALPHAS),
     }
     _takes_doc_weight = _takes_client = True
 
-    def _learn(self, given: TrainingSet) -> None:
-        data = given.data
-        weight = given.query_weight
+    def _learn(self, training: TrainingSet) -> None:
+        data = training.data
+        weight = training.query_weight
         metric = checked_metric(type(self).__name__, "metric", self.metric)
         counted = np.arange(data.n_queries) if weight is None else np.flatnonzero(weight)
         if len(counted) == 0:
             raise DataError(
                 f"{type(self).__name__}: every query has weight 0; at least one must have a positive weight."
             )
-        if len(given.evaluation) > 1:
-            raise DataError(f"{type(self).__name__} takes one evaluation set; got {len(given.evaluation)}.")
-        unseen: RankingDataset | None = given.evaluation[0] if given.evaluation else None
+        if len(training.evaluation) > 1:
+            raise DataError(f"{type(self).__name__} takes one evaluation set; got {len(training.evaluation)}.")
+        unseen: RankingDataset | None = training.evaluation[0] if training.evaluation else None
         if unseen is None and len(counted) == 1:
-            if not given.one_list:
+            if not training.one_list:
                 warnings.warn(
                     "a single query cannot be cross-validated, so the model is scored on its training query; "
                     "pass eval_set.",
@@ -194,7 +194,7 @@ class SparseRankerCV(PenalizedRanker):
             loss=parse_option("loss", parse_loss, self.loss, type(self).__name__),
         )
         penalty = self._completed_penalty(data)
-        transform = self._learned_transform(given, penalty)
+        transform = self._learned_transform(training, penalty)
         penalty = transform.limited(penalty)
         cv = CrossValidation(
             data,
@@ -206,7 +206,7 @@ class SparseRankerCV(PenalizedRanker):
             query_weight=weight,
             feature_groups=self._groups,
             n_threads=self.n_threads,
-            client=given.client,
+            client=training.client,
         )
         require_variation(type(self).__name__, cv.objective)
         maker = PenaltyPath(usable_penalty(type(self).__name__, penalty, cv.objective))
@@ -291,7 +291,7 @@ def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray
     if hasattr(cv, "split"):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # from splitters that ignore groups
+                warnings.simplefilter("ignore")  # some splitters warn that they ignore groups
                 parts = [*cv.split(np.zeros((n, 1)), None, np.arange(n))]
         except (TypeError, ValueError) as error:
             raise DataError(f"{owner}: cv cannot split {n} queries: {brief(str(error))}.") from error
@@ -323,7 +323,8 @@ def _pairs(owner: str, cv: Any) -> list[tuple[Any, Any]]:
 
 
 def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.ndarray:
-    """The positions, among the counted queries, of the queries of these rows."""
+    """The positions, among the counted queries, of the queries that these rows form; raises if a query is only partly
+    included."""
     rows = _positions(owner, rows, len(code), "row")
     held = np.bincount(code[np.unique(rows)], minlength=int(code.max()) + 1)
     size = np.bincount(code)
@@ -334,9 +335,9 @@ def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.n
     return np.flatnonzero(held[counted] > 0)
 
 
-def _positions(owner: str, given: Any, n: int, of: str) -> np.ndarray:
-    """Positions among n things, from 0, from such positions or one bool for each."""
-    if problem := Positions(n, of, masks=True).problem(given):
+def _positions(owner: str, value: Any, n: int, of: str) -> np.ndarray:
+    """Positions from 0 among n things; `value` contains such positions, or one bool for each thing."""
+    if problem := Positions(n, of, masks=True).problem(value):
         raise ParameterError("cv", f"A part of a split {problem}", owner=owner)
-    found = np.asarray(given)
-    return np.flatnonzero(found) if found.dtype == bool else found.astype(np.int64) % n
+    positions = np.asarray(value)
+    return np.flatnonzero(positions) if positions.dtype == bool else positions.astype(np.int64) % n

@@ -8,6 +8,6 @@ The score of a request is the sum of its named clauses, so its clauses are featu
     responses     responses to a request as documents: the score of each clause is a feature
     selection     what `select` does with a request: its rules, the ranker in use, notes on the new request
 
-All but the last only read and write JSON, and lie below the data. `selection` is part of the room of that name, and
-the engine that writes a model as a request is `export/boosts.py`, beside all others.
+All but the last only read and write JSON, and are used by `data`. `selection` belongs to the package `selection`.
+The engine that writes a model as a request is in `export/boosts.py`, like every other engine.
 """

@@ -1,4 +1,4 @@
-"""A request to Solr's edismax as a sum: each field, phrase field, query and function with its boost is a clause.
+"""A request to Solr's edismax as a sum of clauses: each field, phrase field, query and function with its boost is one.
 
 With tie=1, edismax adds the scores of its fields (qf, pf, pf2, pf3), queries (bq) and functions (bf). A response lists
 a clause by NAME:query($of_NAME) in fl; the parameter of_NAME is the part of the request that is the clause, with its
@@ -27,11 +27,11 @@ PARTS = (*FIELDS, QUERY, FUNCTION)
 TIMES = r"(?:\^(\d+(?:\.\d+)?))?"
 FORMS = {
     **dict.fromkeys(FIELDS, re.compile(rf"([A-Za-z_][\w.-]*(?:~\d+)?){TIMES}", re.ASCII)),
-    # One field and a word or phrase, or anything in brackets: Solr takes the boost of anything else in its own way.
+    # One field with a word or phrase, or anything in brackets: Solr applies the boost of other forms differently.
     QUERY: re.compile(rf"""([\w.]+:(?:\w+|"[^"\\]*")|\((?:[^()"]|"[^"]*"|\([^()"]*\))*\)){TIMES}"""),
     FUNCTION: re.compile(rf"([^\s^]+){TIMES}"),
 }
-OFF = (*PARTS[1:], "boost")  # parameters that a clause alone has not
+OFF = (*PARTS[1:], "boost")  # parameters that are emptied in the request for the score of a single clause
 BESIDE = {  # parameters that change scores, or which documents come first
     "boost": "multiplies scores; write it as bf, which adds, or tune the request without it",
     "rq": "replaces scores of the query; tune the request without it",
@@ -40,15 +40,15 @@ BESIDE = {  # parameters that change scores, or which documents come first
     "cursorMark": "skips the first documents, which other boosts move; tune the request without it",
     "group": "leaves out documents that other boosts may rank first; tune the request without it",
 }
-FREE = ("q", "rows", "fq", "wt", "indent")  # what users look for, and what changes no score
+FREE = ("q", "rows", "fq", "wt", "indent")  # parameters with the user's search, and those that change no score
 ABSENT = (None, 0, "0", "", "false")
 ONE_WORD = (None, 0, 1, "0", "1", "0%", "")  # values of mm with which one word is enough
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A clause of a request. part: the parameter; written: as it stands there; text: without its boost; name: ''
-    where its boost is not known."""
+    """A clause of a request. part: the parameter that contains it; written: its text there; text: its text without the
+    boost; name: "" if its boost cannot be read."""
 
     part: str
     written: str
@@ -61,8 +61,8 @@ class Entry:
         return called if self.part == FIELDS[0] else f"{self.part}_{called}" if called else ""
 
     def alone(self, fields: list[Entry]) -> str:
-        """The query whose score is that of the clause; of fields and phrases, the request with all other boosts 0,
-        because all fields together decide which documents match."""
+        """The query whose score is that of the clause. For a field or phrase, it is the request with all other boosts
+        0, because all fields together decide which documents match."""
         if self.part == QUERY:
             return self.written
         if self.part == FUNCTION:
@@ -73,23 +73,23 @@ class Entry:
         return f"{{!edismax qf='{searched}'{phrases} {off} v=$q}}"
 
     def times(self, boost: float) -> Entry:
-        """The same with another boost."""
+        """The same clause with another boost."""
         written = self.written if boost == self.boost else f"{self.text}^{_number(boost)}"
         return Entry(self.part, written, self.text, boost)
 
 
 def _number(boost: float) -> str:
-    """Digits, because the grammar of Solr's queries has no exponents."""
+    """The boost as digits, because the grammar of Solr's queries has no exponents."""
     return str(np.format_float_positional(boost, trim="-"))
 
 
 def is_request(body: Any) -> bool:
-    """Whether a request is one to Solr, as JSON."""
+    """Whether the JSON of a request is one to Solr."""
     return isinstance(body, Mapping) and PARAMS in body and body.keys().isdisjoint(("query", "source", "id"))
 
 
 def check(body: Mapping[str, Any], place: str) -> None:
-    """Refuse what is no sum of its clauses, or has more that decides on the order of documents."""
+    """Refuse a request that is not a sum of its clauses, or whose other parameters affect the order of documents."""
     params = body[PARAMS]
     if not isinstance(params, Mapping) or len(body) > 1:
         raise DataFormatError(f'{place}: expected {{"params": {{...}}}} alone; write filters as fq, limits as rows.')
@@ -113,31 +113,31 @@ def check(body: Mapping[str, Any], place: str) -> None:
 
 def entries(params: Mapping[str, Any]) -> list[Entry]:
     """The clauses, in the order of PARTS."""
-    found = []
+    parsed = []
     for part in PARTS:
         for text in entries_of(params.get(part)):
             for written in [text.strip()] if part == QUERY else text.split():
                 known = FORMS[part].fullmatch(written)
                 entry = Entry(part, written, known[1], float(known[2] or 1)) if known else Entry(part, written)
-                found += [entry] if written else []
-    return found
+                parsed += [entry] if written else []
+    return parsed
 
 
 def asked(params: Mapping[str, Any], place: str) -> set[str]:
-    """The names of the clauses whose scores the request asks for.
+    """The names of the clauses whose scores the request asks for in fl.
 
     Raises
         DataFormatError   with another boost
     """
     fields = {text for of in entries_of(params.get("fl")) for text in re.split(r"[,\s]+", of)}
     clauses = entries(params)
-    found = {e.name: e.alone(_searched(clauses)) for e in clauses if e.name and _field(e.name) in fields}
-    if odd := next((name for name, alone in found.items() if params.get(f"of_{name}") != alone), None):
+    expected = {e.name: e.alone(_searched(clauses)) for e in clauses if e.name and _field(e.name) in fields}
+    if odd := next((name for name, alone in expected.items() if params.get(f"of_{name}") != alone), None):
         raise DataFormatError(
             f"{place}: of_{odd} is not the clause {brief(odd)} of the request; remove fl, and write it again with "
             "'sparserank inspect'."
         )
-    return set(found)
+    return set(expected)
 
 
 def _searched(clauses: list[Entry]) -> list[Entry]:
@@ -149,8 +149,8 @@ def _field(name: str) -> str:
 
 
 def as_bool(body: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """The request as a bool query with a clause for each entry, named if the request asks for its score: one of the
-    fields must match."""
+    """The request as a bool query with one clause per entry, named if the request asks for its score. One of the fields
+    must match."""
     names = asked(body[PARAMS], place)
     clauses: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     for entry in entries(body[PARAMS]):
@@ -161,7 +161,7 @@ def as_bool(body: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def with_entries(body: Mapping[str, Any], clauses: list[Entry], names: set[str]) -> dict[str, Any]:
-    """The request with these clauses, and those of these names in its answer."""
+    """The request with `entries` as its clauses; its answer lists the scores of the clauses in `names`."""
     params = {key: value for key, value in body[PARAMS].items() if not key.startswith("of_")}
     for part in (part for part in PARTS if part in params):
         texts = [e.written for e in clauses if e.part == part]
@@ -172,8 +172,8 @@ def with_entries(body: Mapping[str, Any], clauses: list[Entry], names: set[str])
 
 
 def with_boosts(body: Mapping[str, Any], boosts: Mapping[str, float], place: str) -> dict[str, Any] | None:
-    """The request with these boosts; a clause without one is deleted. The last fields have the boost 0, because they
-    find the documents. None: no clause has a boost."""
+    """The request with these boosts; a clause without a boost is deleted. The last fields keep the boost 0, because
+    they determine which documents match. None if no clause has a boost."""
     names = asked(body[PARAMS], place)
     changed = [e.times(boosts.get(e.name, 0.0)) if e.name in names else e for e in entries(body[PARAMS])]
     if not any(e.boost for e in changed):
@@ -195,14 +195,14 @@ def with_boosts(body: Mapping[str, Any], boosts: Mapping[str, float], place: str
 
 
 def proposed(body: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | None, list[str]]:
-    """(the request that asks for the score of each clause; None if it asks for some; what was done, and what was
-    not)."""
+    """(the request with the score of each clause added to fl, or None if it asks for scores already; sentences about
+    what was done, and what could not be)."""
     clauses = entries(body[PARAMS])
     if asked(body[PARAMS], place):
         return None, []
-    said = ["the scores of the clauses were added to fl; all documents and scores are the same."]
+    notes = ["the scores of the clauses were added to fl; all documents and scores are the same."]
     for entry in clauses:
         if not entry.name:
             form = "(...)^1" if entry.part == QUERY else "a name or function, ^ and a number such as 0.5"
-            said.append(f"{brief(entry.written)} of {entry.part} keeps its boost; as {form}, it can be tuned.")
-    return with_entries(body, clauses, {e.name for e in clauses if e.name}), said
+            notes.append(f"{brief(entry.written)} of {entry.part} keeps its boost; as {form}, it can be tuned.")
+    return with_entries(body, clauses, {e.name for e in clauses if e.name}), notes

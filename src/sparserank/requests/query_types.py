@@ -1,8 +1,9 @@
-"""The query types of Elasticsearch and OpenSearch: where the name and the boost of a query stand, and which queries are
-sums of others.
+"""The query types of Elasticsearch and OpenSearch: where the name and the boost of a query are written, and which
+queries are sums of others.
 
-Facts of the grammars of both engines (elasticsearch-specification, opensearch-api-specification), of their manuals, and
-of the parser of multi_match: its score is that of the best field, plus tie_breaker times those of the others.
+Sources: the grammars of both engines (elasticsearch-specification, opensearch-api-specification), their manuals, and
+the parser of multi_match. The score of a multi_match is that of the best field, plus tie_breaker times the scores of
+the others.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ BOOST = "boost"
 LEAST = "minimum_should_match"
 SCORED = ("must", "should")
 UNSCORED = ("filter", "must_not")
-FIELD = re.compile(r"([^*^{}]+)(?:\^(\d+(?:\.\d+)?))?")  # of a multi_match, with its boost
+FIELD = re.compile(r"([^*^{}]+)(?:\^(\d+(?:\.\d+)?))?")  # a field of a multi_match, with its boost
 
 
 @dataclass(frozen=True)
 class QueryType:
     """A query type.
 
-    value    of a query of one field, in whose object name and boost stand: the key that a short form leaves out, if it
-             has a short form, else ""; None: name and boost stand beside all else
-    whole    why one score that it computes from several is no sum, and what to write instead
+    value    for a query of one field, whose object contains name and boost: the key that its short form omits, or ""
+             if it has no short form. None: name and boost are at the top level
+    whole    why its score is not the sum of the scores inside, and what to write instead
     refused  why no part of a score can be of this type, and what to do instead
     """
 
@@ -44,7 +45,7 @@ TYPES = (
     ("match match_phrase match_phrase_prefix match_bool_prefix common", QueryType("query")),
     ("term prefix wildcard fuzzy regexp span_term", QueryType("value")),
     ("range terms_set intervals text_expansion weighted_tokens neural neural_sparse", QueryType("")),
-    ("knn", QueryType("")),  # of OpenSearch; that of Elasticsearch has several keys, and the name beside them
+    ("knn", QueryType("")),  # this is OpenSearch's form; in Elasticsearch's, the name is next to several other keys
     ("bool match_all match_none exists ids terms type script percolate rank_feature distance_feature", QueryType()),
     ("more_like_this sparse_vector semantic sltr nested has_child has_parent parent_id", QueryType()),
     ("geo_bounding_box geo_distance geo_grid geo_polygon geo_shape shape xy_shape", QueryType()),
@@ -106,20 +107,21 @@ OF_FIELD = {  # type of a multi_match: the query of one field, its parameters, t
 }
 
 
-def entries_of(given: Any) -> list[Any]:
-    """The entries of what may be one or a list."""
-    return [] if given is None else list(given) if isinstance(given, list) else [given]
+def entries_of(value: Any) -> list[Any]:
+    """A value as a list: a list is returned as it is, None is an empty list, and any other value is the only entry."""
+    return [] if value is None else list(value) if isinstance(value, list) else [value]
 
 
 def field_of(kind: str, content: Mapping[str, Any]) -> str | None:
-    """The field in whose object the name of a query stands; None if it stands beside all else."""
+    """The field whose object contains the name of a query; None if the name is at the top level of the query."""
     return next(iter(content)) if QUERY_TYPES.get(kind, OTHER).value is not None and len(content) == 1 else None
 
 
 def per_field(content: Mapping[str, Any]) -> tuple[list[Any], str]:
-    """(clauses for a bool query with the same documents and scores as a multi_match; if there are none, why)."""
+    """(the clauses, one per field, of a bool query with the same documents and scores as a multi_match; the reason if
+    there are none)."""
     each = [FIELD.fullmatch(str(name)) for name in entries_of(content.get("fields"))]
-    fields = {found[1]: float(found[2] or 1) for found in each if found}
+    fields = {match[1]: float(match[2] or 1) for match in each if match}
     form = str(content.get("type", "best_fields")).lower()
     one = len(each) == 1
     if form not in OF_FIELD and not one:
@@ -139,13 +141,13 @@ def per_field(content: Mapping[str, Any]) -> tuple[list[Any], str]:
 
 
 def no_factor(query: Any) -> str:
-    """Why the boost of a query is no factor of its score, with the remedy; "" if it is one.
+    """Why the score of a query is not its boost times another number, with the remedy; "" if it is.
 
-    The boost of a function_score goes to the query inside it, before the functions, and that of a script_score to its
-    result; a min_score is compared with what comes out.
+    The boost of a function_score multiplies the query inside it, before the functions. The boost of a script_score
+    multiplies its result. A min_score is compared with the final score.
     """
     for kind, content in query.items() if isinstance(query, Mapping) else ():
-        if kind in (*UNSCORED, "constant_score"):  # without a score, or with one that is the boost
+        if kind in (*UNSCORED, "constant_score"):  # such a query has no score, or its boost is its score
             continue
         held = content if isinstance(content, Mapping) else {}
         if kind.endswith("_score") and "min_score" in held:

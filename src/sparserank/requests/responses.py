@@ -3,10 +3,10 @@
     {"qid": 7, "request": {"query": {"match": {"title": {"query": "red lamp", "_name": "title"}}}},
     "response": {"hits": {"hits": [{"_id": "D4", "_score": 3.6, "matched_queries": {"title": 3.1}}]}}}
 
-A response has no labels, which come from judgments; queries without any judgment are left out. The request that was
-sent may stand beside it. A named clause is a feature, 0 where it does not match; what the
-clauses leave of the score of a hit is the feature 'rest'. In a response of Solr, the clauses of a document are its
-values besides id and score.
+A response has no labels; they come from judgments, and queries without any judgment are left out. The line may also
+contain the request that was sent. A named clause is a feature, 0 where it does not match. The feature 'rest' is the
+score of a hit minus the scores of its named clauses. In a response of Solr, the clauses of a document are its values
+other than id and score.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ REQUEST = "request"
 REST = "rest"
 RESERVED = (*ROLES, REST)
 OF_SOLR = "responses of Solr"
-LARGEST = 3.4e38  # of single precision, in which engines score
+LARGEST = 3.4e38  # largest number in single precision, which engines use for scores
 SCORES = "include_named_queries_score=true"  # Elasticsearch 8.8, OpenSearch 2.13
-NOISE = 1e-5  # relative to a score, above what single precision leaves of a sum
-NO_RESPONSE = {  # keys of a line that is no response, or not with its query: what it is
+NOISE = 1e-5  # tolerance relative to a score, larger than the rounding errors of a sum in single precision
+NO_RESPONSE = {  # keys of lines that are no response, or one without its query: what such a line is
     "error": "is an error of the engine; send its request again, or leave the query out",
     "query": "is a search request; give the responses to it, one per line",
     "responses": 'is an answer of _msearch; write one line {"qid": ..., "response": ...} for each of its responses',
@@ -52,7 +52,7 @@ SINGLE = 2.0**-22  # relative error of a sum of two scores in single precision
 
 @dataclass(frozen=True)
 class Scored:
-    """How the listed scores of named clauses are read.
+    """How the listed scores of named clauses are converted to features.
 
     judged   {(query, document): grade}; None: labels are not read, and are 0
     clauses  {name: (factor, boost, least, most)}: the feature is the listed score times the factor, and the boost times
@@ -66,11 +66,11 @@ class Scored:
 
     @cached_property
     def queries(self) -> frozenset[str]:
-        """The queries with a judgment."""
+        """The queries that have a judgment."""
         return frozenset(q for q, _ in self.judged or ())
 
     def counts(self, qid: str) -> bool:
-        """Whether a query has a judgment, if labels are read."""
+        """Whether a query is used: all are if no judgments are read, otherwise those with a judgment."""
         return self.judged is None or qid in self.queries
 
 
@@ -80,11 +80,11 @@ def tell(
     scored: Scored,
     left_out: Collection[str],
 ) -> None:
-    """Warn of what the responses cannot show; left_out: queries without any judgment."""
+    """Warn about what cannot be learned from the responses. left_out: queries without any judgment."""
     depth = statistics.median(map(len, hits.values()))
-    said = [f"responses with hits to {len(hits):,} queries, of {depth:g} documents (median); only these can move"]
+    notes = [f"responses with hits to {len(hits):,} queries, of {depth:g} documents (median); only these can move"]
     if left_out:
-        said.append(f"queries without any judgment, which are left out: {len(left_out):,}")
+        notes.append(f"queries without any judgment, which are left out: {len(left_out):,}")
     if judged := scored.judged:
         returned = {(q, d) for q, of in hits.items() for d in of}
         if returned.isdisjoint(judged):
@@ -92,19 +92,19 @@ def tell(
             raise DataFormatError(other_ids("document", ours, theirs))
         n_unjudged = len(returned.difference(judged))
         n_absent = sum(pair not in returned for pair in judged)
-        said.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}")
+        notes.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}")
         n_empty = len(scored.queries.difference(hits))
-        said.append(
+        notes.append(
             f"judged documents that are in no response: {n_absent:,} ({n_empty:,} judged queries have no hit here)"
         )
     silent = [name for name, of in (scored.clauses or {}).items() if of and (of[1] == 0 or name not in names)]
     if silent:
-        said.append(f"clauses that never match, or whose boost is 0, so that nothing can be learned: {listed(silent)}")
-    warnings.warn(f"{'; '.join(said)}.", DataWarning, stacklevel=2)
+        notes.append(f"clauses that never match, or whose boost is 0, so that nothing can be learned: {listed(silent)}")
+    warnings.warn(f"{'; '.join(notes)}.", DataWarning, stacklevel=2)
 
 
 def other_ids(what: str, ours: str, theirs: str) -> str:
-    """Why nothing is judged."""
+    """The message if no document or query of the responses is judged, because the ids differ."""
     return (
         f"no {what} of the responses is judged: they have ids such as {brief(ours)}, and the judgments "
         f"{brief(theirs)}; use the same ids in both."
@@ -112,17 +112,17 @@ def other_ids(what: str, ours: str, theirs: str) -> str:
 
 
 def form_of(content: dict[str, Any]) -> str:
-    """What a line holds, for messages; all lines of a file hold the same."""
+    """What a line contains, for messages; all lines of a file have the same form."""
     if RESPONSE not in content:
         return "logged features"
     response = content[RESPONSE]
     of_solr = isinstance(response, dict) and RESPONSE in response
-    own = OF_SOLR if of_solr else "responses of Elasticsearch or OpenSearch"
-    return f"{own} with their requests" if REQUEST in content else own
+    form = OF_SOLR if of_solr else "responses of Elasticsearch or OpenSearch"
+    return f"{form} with their requests" if REQUEST in content else form
 
 
 def refuse_other(content: dict[str, Any], place: str) -> None:
-    """Refuse what is no response beside its query, and no feature log."""
+    """Refuse a line that is neither a response with its query nor a feature log; the message says what it is."""
     held = content.get(RESPONSE, content)
     is_log = not content.keys().isdisjoint(("label", "[features]", "fields"))
     for key, why in NO_RESPONSE.items() if isinstance(held, dict) and not is_log else ():
@@ -131,7 +131,7 @@ def refuse_other(content: dict[str, Any], place: str) -> None:
 
 
 def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Entry]:
-    """The hits of a response, with the scores of their named clauses."""
+    """The hits of a response as entries; the scores of their named clauses are the features."""
     qid = content.get("qid")
     if qid is None or isinstance(qid, dict | list | bool) or not str(qid).isprintable():
         raise DataFormatError(f"{place}: has no 'qid'; every response needs its query, as text or a number.")
@@ -139,15 +139,16 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
         response = content[RESPONSE]
         head = content[RESPONSE].get("responseHeader", {})
         partial = response.get("timed_out") or response.get("_shards", {}).get("failed") or head.get("partialResults")
-        if RESPONSE in response:  # the documents of Solr as hits
+        if RESPONSE in response:  # convert Solr's documents to hits
             docs = response[RESPONSE]["docs"]
             hits = [{"_id": d.pop("id"), "_score": d.pop("score"), "matched_queries": d} for d in docs]
             response["hits"] = {"hits": hits}
-        found = [(hit["_id"], hit["_score"], hit.get("matched_queries", {})) for hit in response["hits"]["hits"]]
-        if any(document is None for document, *_ in found):
+        entries = [(hit["_id"], hit["_score"], hit.get("matched_queries", {})) for hit in response["hits"]["hits"]]
+        if any(document is None for document, *_ in entries):
             raise KeyError
-        for document, _, matched in found:
-            "".join([str(document), *(matched if isinstance(matched, dict) else ())]).encode()  # no lone surrogates
+        for document, _, matched in entries:
+            # raises if a text contains lone surrogates
+            "".join([str(document), *(matched if isinstance(matched, dict) else ())]).encode()
     except UnicodeEncodeError as error:
         raise DataFormatError(f"{place}: ids and names of clauses must be valid UTF-8 text.") from error
     except (KeyError, TypeError, AttributeError) as error:
@@ -157,15 +158,15 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
         ) from error
     if partial:
         raise DataFormatError(f"{place}: is partial (timed out, or shards failed); send the request again.")
-    for given_id, score, matched in found:
-        document = str(given_id)
+    for raw_id, score, matched in entries:
+        document = str(raw_id)
         where = f"{place}: document {brief(document)}"
         matched = {} if matched == [] else matched
         if not isinstance(matched, dict):
             raise DataFormatError(f"{where} has clauses without scores; send the request with {SCORES} in its URL.")
-        own = _score(score, where)
-        values = _values(matched, own, where, scored.clauses)
-        yield str(qid), (scored.judged or {}).get((str(qid), document), 0.0), document, values, own
+        total_score = _score(score, where)
+        values = _values(matched, total_score, where, scored.clauses)
+        yield str(qid), (scored.judged or {}).get((str(qid), document), 0.0), document, values, total_score
 
 
 def _values(
@@ -174,7 +175,7 @@ def _values(
     where: str,
     clauses: Any,
 ) -> dict[str, float]:
-    """The features of a hit: those of its clauses, and the rest of its score."""
+    """The features of a hit: one per named clause, and the rest of its score."""
     out = {}
     total = 0.0
     for name, listed_score in matched.items():
@@ -187,14 +188,14 @@ def _values(
             )
         if known is not None:
             as_clause = f"{where}, clause {brief(name)} (in Solr, any value besides id and score; fl names them),"
-            given = _score(listed_score, as_clause)
+            value = _score(listed_score, as_clause)
             least, most = known[2:] or (0.0, LARGEST)
-            if not least * (1 - NOISE) <= given <= most * (1 + NOISE):
+            if not least * (1 - NOISE) <= value <= most * (1 + NOISE):
                 raise DataFormatError(
-                    f"{where}, clause {brief(name)}, has the score {given:.7g}, which its boost of {known[1]:g} cannot "
+                    f"{where}, clause {brief(name)}, has the score {value:.7g}, which its boost of {known[1]:g} cannot "
                     "give: the responses are to another request; give the request that was sent."
                 )
-            out[name] = given * known[0]
+            out[name] = value * known[0]
             total += out[name] * known[1]
     error = SINGLE * (len(out) + 1) * max(total, score)
     if total - score > error:

@@ -1,7 +1,8 @@
-"""The query of a search request as a linear model: its named clauses with their boosts, and the request with others.
+"""The query of a search request as a linear model: its named clauses are the features, with their boosts as weights.
+Other boosts make another request.
 
 The score of a `bool` query is the sum of the scores of its `must` and `should` clauses times its boost (Elasticsearch,
-OpenSearch: Query DSL, Boolean query), so a request whose clauses carry `_name` is a model with weights >= 0.
+OpenSearch: Query DSL, Boolean query), so a request whose clauses have a `_name` is a model with weights >= 0.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from sparserank.strict_json import read_json
 from sparserank.text import brief
 
 EXPECTED = "a request in JSON, with templates inside strings only"
-# keys of what a user looks for
+# keys whose values are what a user searches for
 TEXT = ("query", "value", "query_text")
 VECTORS = ("query_vector", "vector")
 BESIDE = {  # parts of a request that change scores, or which documents come first
@@ -57,22 +58,23 @@ BESIDE = {  # parts of a request that change scores, or which documents come fir
     "collapse": "leaves out documents that other boosts may rank first; tune the request without it",
     "post_filter": "removes documents after they are ranked; write it as a filter of the bool query",
 }
-PAGES = ("from", "search_after")  # which of the documents are asked for
-EITHER = (0, 1, "0", "1")  # numbers of optional clauses that must match, for which these do not decide about others
-MOST_UNNAMED = 6  # clauses without a name, of which all combinations are tried
+PAGES = ("from", "search_after")  # parameters that select a page of the result
+# values of minimum_should_match with which no optional clause decides whether another one counts
+EITHER = (0, 1, "0", "1")
+MOST_UNNAMED = 6  # up to this many clauses without a name, all combinations of them are tried
 ONE_CLAUSE = (
     "one clause is left, so there is nothing to tune: only ratios of boosts matter. Name its parts instead, as clauses "
     "of a bool query: one for each field, and one for each function or signal, as in the tutorial of boosts."
 )
-# Queries whose score is their boost, and (those whose terms are rewritten) unless they say otherwise.
+# Queries whose score is their boost; for those in REWRITTEN, unless they have a parameter `rewrite`.
 CONSTANT = ("constant_score", "match_all", "exists", "ids", "range", "terms")
 REWRITTEN = ("prefix", "wildcard", "regexp")
 
 
 @dataclass(frozen=True)
 class Clause:
-    """A named clause. boost: its own; outer: the product of the boosts around it; must: False if it is optional;
-    least, most: its scores without boosts."""
+    """A named clause. boost: the one written in it; outer: the product of the boosts around it; must: False if it is
+    optional; least, most: the range of its scores without boosts."""
 
     name: str
     boost: float
@@ -84,8 +86,8 @@ class Clause:
 
 @dataclass(frozen=True)
 class SearchQuery:
-    """A request. clauses: the named clauses whose scores are summed; unscored: names of others, in filter or must_not;
-    place: the file, for messages."""
+    """A search request. clauses: the named clauses whose scores are summed; unscored: names of clauses in filter or
+    must_not; place: the file of the request, for messages."""
 
     body: Mapping[str, Any]
     clauses: Mapping[str, Clause] = field(default_factory=dict)
@@ -97,21 +99,21 @@ class SearchQuery:
         return edismax.is_request(self.body)
 
     def check_engine(self, name: str) -> None:
-        """Raise DataError if an engine of boosts cannot run it."""
+        """Raise DataError if this engine cannot run the request."""
         right = REQUESTS[-1] if self.of_solr else REQUESTS[0]
         if self.of_solr != (name == REQUESTS[-1]):
             raise DataError(f"{self.place}: is no request of the engine {name}; use {right}.")
 
     @cached_property
     def query(self) -> Any:
-        """The query of the request; one to Solr as a bool query."""
+        """The query of the request; a request to Solr is converted to a bool query."""
         return edismax.as_bool(self.body, self.place) if self.of_solr else self.body["query"]
 
     @property
     def listed(self) -> dict[str, tuple[float, ...] | None]:
-        """How the listed scores of clauses are read (`responses.Scored.clauses`): a feature is the score of a clause
-        without its boost, times the boosts around it, so that its weight is the boost. Engines multiply by the boost in
-        single precision."""
+        """How the listed scores of clauses are read (`responses.Scored.clauses`). A feature is the score of a clause
+        divided by its boost and multiplied by the boosts around it, so the weight of the feature is the boost. Engines
+        multiply by the boost in single precision."""
         factors: dict[str, tuple[float, ...]] = {}
         for c in self.clauses.values():
             boost = float(np.float32(c.boost))
@@ -122,16 +124,18 @@ class SearchQuery:
 
     @property
     def unnamed(self) -> tuple[int, ...]:
-        """The clauses without a name that add to the score, each as the `id` of its query."""
+        """The clauses without a name that add to the score, each as the Python `id` of its query."""
         return _unnamed(self.query)
 
     def finds(self, matched: Collection[str], rest: bool | Collection[int]) -> bool:
-        """Whether it finds a document that these clauses match, and these of `unnamed` (True: all)."""
+        """Whether the request finds a document that matches these named clauses, and these of the clauses in `unnamed`
+        (True: all of them)."""
         return _finds(self.query, matched, rest)
 
     def loses(self, after: SearchQuery, matched: Collection[str], rest: bool) -> set[bool]:
-        """What can be true of a document that it finds: whether `after`, which is `with_boosts` of it, does not. Scores
-        show which named clauses match, but only whether some of those without a name do.
+        """Whether the request `after`, made by `with_boosts`, loses a document that this request finds: {True},
+        {False}, or both if it depends on clauses without a name. Scores show which named clauses match, but only
+        whether any of the others do.
         """
         held = {*matched, *self.unscored}
         some = [self.unnamed[MOST_UNNAMED:]]
@@ -141,8 +145,8 @@ class SearchQuery:
         return {not after.finds(held, world) for world in worlds if self.finds(held, world)}
 
     def with_boosts(self, boosts: Mapping[str, float]) -> dict[str, Any]:
-        """The request with these boosts. A clause without one is deleted if it is optional, otherwise it moves to
-        `filter`; all else is as it was."""
+        """The request with these boosts. A clause without one is deleted if it is optional; otherwise it moves to
+        `filter`. The rest of the request is unchanged."""
         if self.of_solr:
             new: Any = edismax.with_boosts(self.body, boosts, self.place)
         else:
@@ -154,7 +158,7 @@ class SearchQuery:
 
 
 def read_search_query(path: Any) -> SearchQuery:
-    """Read a request, {"query": ...}, from a file or a mapping; templates may stand inside strings.
+    """Read a request, {"query": ...}, from a file or a mapping; it may contain templates inside strings.
 
     Raises
         DataFormatError   the file cannot be read, or its score is no sum of the scores of its named clauses
@@ -165,24 +169,24 @@ def read_search_query(path: Any) -> SearchQuery:
 
 
 def search_query(body: Any, place: str = "the query") -> SearchQuery:
-    """A request from its content; raises as `read_search_query`."""
+    """Make a SearchQuery from the content of a request; raises the errors of `read_search_query`."""
     _check_request(body, place)
     unscored: set[str] = set()
-    found = list(_clauses(SearchQuery(body, place=place).query, 1.0, True, place, unscored))
-    names = [*(clause.name for clause in found), *unscored]
+    named_clauses = list(_clauses(SearchQuery(body, place=place).query, 1.0, True, place, unscored))
+    names = [*(clause.name for clause in named_clauses), *unscored]
     if odd := next((name for name in names if names.count(name) > 1 or name in RESERVED), None):
         raise DataFormatError(f"{place}: {brief(odd)} is the name of two clauses, or taken; give each its own name.")
-    if not found:
+    if not named_clauses:
         raise DataFormatError(
             f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned, as 'sparserank "
             "inspect' does with a file, and send that request."
         )
-    clauses = {clause.name: clause for clause in found}
+    clauses = {clause.name: clause for clause in named_clauses}
     return SearchQuery(body, clauses, frozenset(unscored), place)
 
 
 def _check_request(body: Any, place: str) -> None:
-    """Refuse what is no request, or has more than a query that decides on the order of documents."""
+    """Refuse content that is no request, or in which more than the query affects the order of documents."""
     if edismax.is_request(body):
         edismax.check(body, place)
         return
@@ -195,7 +199,7 @@ def _check_request(body: Any, place: str) -> None:
 
 
 def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str]) -> Iterator[Clause]:
-    """The named clauses of a query; names of queries that do not count go to `unscored`."""
+    """The named clauses of a query whose scores count; the names of other queries are added to `unscored`."""
     kind, content, named = _read(query, place)
     _check_form(kind, content, place)
     if named is not None:
@@ -213,27 +217,27 @@ def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str
         inside = outer * _boost(content, place)
         for entry in (e for part in UNSCORED for e in entries_of(content.get(part))):
             unscored.update(_names(entry))
-        found = [
+        named_inside = [
             clause
             for part in SCORED
             for entry in entries_of(content.get(part))
             for clause in _clauses(entry, inside, part == "must", place, unscored)
         ]
         required = "must" in content or "filter" in content
-        if found and content.get(LEAST) not in (None, *((0, "0") if required else EITHER)):
+        if named_inside and content.get(LEAST) not in (None, *((0, "0") if required else EITHER)):
             raise DataFormatError(
                 f"{place}: {LEAST} is {content[LEAST]}, so optional clauses decide about others; write those of which "
                 "some must match as a bool of their own in must (for 1, as 'sparserank inspect' does), with a "
                 f"{NAME} of its own if it is not 1."
             )
-        yield from found
+        yield from named_inside
     elif name := next(_names(content), None):
         why = QUERY_TYPES.get(kind, OTHER).whole or OTHER.whole
         raise DataFormatError(f"{place}: clause {brief(name)} is inside {brief(kind)}, which {why}.")
 
 
 def _check_form(kind: str, content: Any, place: str) -> None:
-    """Refuse a type that cannot be part of a sum, and a name beside the field, where engines refuse it."""
+    """Refuse a query type that cannot be part of a sum, and a name next to the field, which engines refuse."""
     of = QUERY_TYPES.get(kind, OTHER)
     if of.refused:
         raise DataFormatError(f"{place}: {kind} {of.refused}.")
@@ -253,12 +257,13 @@ def _unnamed(query: Any) -> tuple[int, ...]:
 
 
 def _is_whole(kind: str, content: Any) -> bool:
-    """Whether a query without a name is one clause: in a bool of which more must match, none has a name."""
+    """Whether a query without a name is one clause. A bool is one if more than one of its optional clauses must match,
+    because none of these may then have a name."""
     return kind != "bool" or content.get(LEAST) not in (None, *EITHER)
 
 
 def _limits(kind: str, content: Mapping[str, Any]) -> tuple[float, float]:
-    """The least and the largest score of a query without its boost (Elasticsearch and OpenSearch: Query DSL)."""
+    """The smallest and the largest score of a query without its boost (Elasticsearch and OpenSearch: Query DSL)."""
     rewrites = any(isinstance(of, Mapping) and "rewrite" in of for of in content.values())
     if kind in CONSTANT or (kind in REWRITTEN and not rewrites):
         return 1.0, 1.0
@@ -267,7 +272,7 @@ def _limits(kind: str, content: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:
-    """The query with these boosts; None if nothing in it is scored any more."""
+    """The query with these boosts; None if it contains no scored query any more."""
     kind, content, named = _read(query)
     if named is not None:
         boost = boosts.get(named[NAME], 0.0)
@@ -297,73 +302,76 @@ def _finds(query: Any, matched: Collection[str], rest: bool | Collection[int]) -
     if _is_whole(kind, content):
         return rest is True or (rest is not False and id(query) in rest)
     parts = {part: [_finds(e, matched, rest) for e in entries_of(content.get(part))] for part in SCORED}
-    # Filters without a scored name held for every returned document.
+    # Every returned document satisfies the filters without a scored name, so only the others are checked.
     required = [e for e in entries_of(content.get("filter")) if next(_names(e), None) is not None]
-    alone = not parts["must"] and not content.get("filter")  # then one must match, even if none is asked for
+    # then at least one optional clause must match, whatever the request says
+    alone = not parts["must"] and not content.get("filter")
     fewest = min(len(parts["should"]), 1) if alone else 0
     least = max(int(content.get(LEAST, fewest)), fewest)
     held = all(_finds(e, matched, True) for e in required)
     return held and all(parts["must"]) and sum(parts["should"]) >= least
 
 
-def difference(own: Any, sent: Any) -> str:
-    """Where two requests differ in their query or in what changes scores, such as 'query.bool.should.0.match'; '' if
-    they do not. What users look for may differ: strings with templates, the values of TEXT, and those of queries of one
-    field in short form."""
-    if not (isinstance(own, Mapping) and isinstance(sent, Mapping)):
+def difference(expected: Any, sent: Any) -> str:
+    """The place where two requests differ in their query or in other parts that change scores, such as
+    'query.bool.should.0.match'; '' if they do not. What a user searches for may differ: strings with templates, the
+    values of TEXT, and the short form of a query of one field."""
+    if not (isinstance(expected, Mapping) and isinstance(sent, Mapping)):
         return "its form"
-    return _difference(_compared(own), _compared(sent), ())
+    return _difference(_compared(expected), _compared(sent), ())
 
 
 def _compared(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a request that must be the same."""
+    """The parts of a request that two requests must have in common."""
     if edismax.is_request(body):
         return {edismax.PARAMS: {key: v for key, v in body[edismax.PARAMS].items() if key not in edismax.FREE}}
     parts = [part for part in ("query", *BESIDE) if part not in PAGES]
     return {part: body[part] for part in parts if part in body}
 
 
-def _difference(own: Any, sent: Any, at: tuple[str, ...]) -> str:
+def _difference(expected: Any, sent: Any, at: tuple[str, ...]) -> str:
     kind, key = ("", "", *at)[-2:]
-    if key in VECTORS or (isinstance(own, str) and ("{{" in own or key in TEXT or QUERY_TYPES.get(kind, OTHER).value)):
+    if key in VECTORS or (
+        isinstance(expected, str) and ("{{" in expected or key in TEXT or QUERY_TYPES.get(kind, OTHER).value)
+    ):
         return ""
     inside: Any = None
-    if isinstance(own, Mapping) and isinstance(sent, Mapping) and own.keys() == sent.keys():
-        inside = own
-    elif isinstance(own, list) and isinstance(sent, list) and len(own) == len(sent):
-        inside = range(len(own))
+    if isinstance(expected, Mapping) and isinstance(sent, Mapping) and expected.keys() == sent.keys():
+        inside = expected
+    elif isinstance(expected, list) and isinstance(sent, list) and len(expected) == len(sent):
+        inside = range(len(expected))
     if inside is None:
-        return "" if own == sent else ".".join(at) or "its parts"
-    return next(filter(None, (_difference(own[k], sent[k], (*at, str(k))) for k in inside)), "")
+        return "" if expected == sent else ".".join(at) or "its parts"
+    return next(filter(None, (_difference(expected[k], sent[k], (*at, str(k))) for k in inside)), "")
 
 
 def proposed(body: Any, place: str) -> tuple[Any, list[str]]:
-    """(the request as it can be tuned, with the same documents and scores: each scored clause has a name, if none had
-    one; None if it is so already; what was done, and what was not, in sentences).
+    """(the request in a form that can be tuned, with the same documents and scores, or None if it has that form;
+    sentences about what was done, and what could not be). Each scored clause gets a name if no clause had one.
 
     Raises
         DataFormatError   whatever `search_query` refuses
     """
     _check_request(body, place)
-    said: list[str] = []
+    notes: list[str] = []
     if edismax.is_request(body):
-        new, said = edismax.proposed(body, place)
+        new, notes = edismax.proposed(body, place)
     else:
-        query = _rewritten(body["query"], None, place, said)
+        query = _rewritten(body["query"], None, place, notes)
         if next(_clauses(query, 1.0, True, place, set()), None) is None:
-            query = _rewritten(query, dict.fromkeys((*RESERVED, *_names(query)), 1), place, said)
-            said.insert(0, "names were added; all documents and scores are the same.")
-        new = {**body, "query": query} if said else None
+            query = _rewritten(query, dict.fromkeys((*RESERVED, *_names(query)), 1), place, notes)
+            notes.insert(0, "names were added; all documents and scores are the same.")
+        new = {**body, "query": query} if notes else None
     request = search_query(new or body, place)
     if len(request.clauses) == 1 and not request.unnamed:
-        said.append(ONE_CLAUSE)
-    return new, said
+        notes.append(ONE_CLAUSE)
+    return new, notes
 
 
-def _rewritten(query: Any, taken: dict[str, int] | None, place: str, said: list[str]) -> Any:
-    """The query with should clauses of which one must match, beside others that must, as a bool of their own, and with
-    a name in each scored clause, its field if it has one, where a `multi_match` that is a sum becomes one per field.
-    taken: {name: number of clauses so far}; None: names are not added."""
+def _rewritten(query: Any, taken: dict[str, int] | None, place: str, notes: list[str]) -> Any:
+    """The query in a form that can be tuned. Optional clauses of which one must match, next to clauses that must match,
+    become a bool inside must. Each scored clause gets a name, that of its field if it has one. A `multi_match` that is
+    a sum becomes one clause per field. taken: {name: number of clauses so far}; None: no names are added."""
     kind, content, named = _read(query, place)
     if not isinstance(content, Mapping):
         return query
@@ -373,27 +381,28 @@ def _rewritten(query: Any, taken: dict[str, int] | None, place: str, said: list[
         if clauses:
             kind = "bool"
             content = {SCORED[1]: clauses, **{k: v for k, v in content.items() if k == BOOST}}
-            said.append("multi_match is one clause per field.")
+            notes.append("multi_match is one clause per field.")
     if kind == "bool" and named is None:
         out = dict(content)
         for part in SCORED:
             if part in content:
-                out[part] = [_rewritten(entry, taken, place, said) for entry in entries_of(content[part])]
+                out[part] = [_rewritten(entry, taken, place, notes) for entry in entries_of(content[part])]
         if out.get("should") and ("must" in out or "filter" in out) and out.get(LEAST) in (1, "1"):
             del out[LEAST]
             out["must"] = [*out.get("must", []), {"bool": {"should": out.pop("should")}}]
-            said.append(f"{LEAST} 1 became a bool of its own in must.")
+            notes.append(f"{LEAST} 1 became a bool of its own in must.")
         return {kind: out}
     if taken is None:
         return query
     field_name = field_of(kind, content)
-    called = field_name or str(content.get("field", kind))  # of a rank_feature, ...
+    # rank_feature and similar queries name their field in `field`
+    called = field_name or str(content.get("field", kind))
     taken[called] = taken.get(called, 0) + 1
     name = called if taken[called] == 1 else f"{called} {taken[called]}"
     if kind not in QUERY_TYPES:
-        said.append(f"{kind} is an unknown type of query; see whether your engine takes its name where it stands.")
+        notes.append(f"{kind} is an unknown type of query; see whether your engine takes its name where it stands.")
     elif why and kind != "constant_score" and not str(content.get("query")).startswith("{'match_all'"):
-        said.append(f"{name} stays one clause, because a {kind} {why}.")
+        notes.append(f"{name} stays one clause, because a {kind} {why}.")
     if field_name is None:
         return {kind: {**content, NAME: name}}
     value = content[field_name]
@@ -402,8 +411,8 @@ def _rewritten(query: Any, taken: dict[str, int] | None, place: str, said: list[
 
 
 def _read(query: Any, place: str = "") -> tuple[str, Any, Mapping[str, Any] | None]:
-    """(type, content, the object in which its name stands, if it has one) of a query; in a query of an unknown type, it
-    may also be the object of the only field."""
+    """(type of a query, its content, the object that contains its name or None). In a query of an unknown type, the
+    object may be the query's content or the value of its only field."""
     if not isinstance(query, Mapping) or len(query) != 1:
         raise DataFormatError(f'{place}: expected one query {{"type": ...}}; got {brief(str(query))}.')
     ((kind, content),) = query.items()
@@ -423,7 +432,7 @@ def _scored(content: Mapping[str, Any]) -> list[Any]:
 
 
 def _names(content: Any) -> Iterator[str]:
-    """All names inside."""
+    """The names of all queries inside."""
     for key, value in content.items() if isinstance(content, Mapping) else ():
         if key == NAME and isinstance(value, str):
             yield value

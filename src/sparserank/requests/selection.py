@@ -1,4 +1,4 @@
-"""A selection of boosts: the clauses of a search request are the features, and its boosts the ranker in use."""
+"""Selection of boosts: the clauses of a search request are the features, and the request is the ranker in use."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from sparserank.text import Caution, brief
 
 TODAY = "today's boosts"
 DIGITS = 2  # significant digits of a boost
-TOP = 10  # documents of a first page, if the metric has no cutoff
-# how notes on a request begin
+TOP = 10  # number of documents on a first page, if the metric has no cutoff
+# beginning of the note that lists the new boosts
 BOOSTS = "boosts: "
 LOST = "only deleted clauses find "
 STAY = f"{BOOSTS}today's stay; by the rule, no other model that was tried replaces them."
@@ -68,9 +68,9 @@ class Answers:
     today: Run = field(default_factory=Run)
 
     def parts(self, data: RankingDataset, queries: Collection[str]) -> tuple[RankingDataset, RankingDataset]:
-        """(documents to learn from, documents on which rankings are evaluated) for some queries: the returned ones; for
-        the evaluation also the relevant ones that no response has, and those that users see. A query without any has
-        one judged document."""
+        """(documents to learn from, documents on which rankings are evaluated) for some queries. Both contain the
+        returned documents. The evaluation also uses relevant documents that no response contains, and documents that
+        users see. A query without any of these gets one judged document."""
         held = {*pairs_of(data)}
         present = {q for q, _ in held}
         wanted = {*queries}
@@ -87,7 +87,7 @@ class Answers:
         return with_rows({pair: grade for pair, grade in new.items() if pair[0] not in present}), with_rows(new)
 
     def top(self, data: RankingDataset, model: RankingModel, metric: Metric) -> dict[str, float]:
-        """`Change.top` on documents to evaluate on."""
+        """The shares in `Change.top`, on documents for evaluation."""
         n = metric.cutoff or TOP
         after = data.from_input_order(model.score_dataset(data))
         before, retrieved = (self.today or self.run).known(data)
@@ -107,12 +107,12 @@ class Answers:
         plan: SelectionPlan,
         weight: np.ndarray | None,
     ) -> tuple[RankingDataset, RankingDataset | None, RankingDataset | None, RankingDataset | None]:
-        """(train, validation and test data, documents on which candidates are evaluated in place of what is learned
-        from; None: the same). Weighted queries are only those with hits."""
+        """(train, validation and test data, documents on which candidates are evaluated; None: the documents from which
+        they learn). If queries have weights, only queries with hits are used."""
 
         def parts(name: str, data: RankingDataset) -> tuple[RankingDataset, RankingDataset]:
-            own = {q for q, source in self.queries.items() if source == name}
-            return self.parts(data, own if weight is None else own & {*map(str, data.query_ids)})
+            qids = {q for q, source in self.queries.items() if source == name}
+            return self.parts(data, qids if weight is None else qids & {*map(str, data.query_ids)})
 
         learned, judged = parts("train", train)
         last = None if test is None else parts("test", test)[1]
@@ -125,7 +125,7 @@ class Answers:
 
 
 def note_of_top(top: Mapping[str, float]) -> str:
-    """The shares in a sentence."""
+    """A sentence with the shares in `top`."""
     return (
         f"the first {top['documents']:g} documents change for {top['changed']:.0%} of the queries; without a judgment, "
         f"and so counted as not relevant, are {top['unjudged']:.0%} of them today and {top['unjudged_new']:.0%} with "
@@ -134,27 +134,27 @@ def note_of_top(top: Mapping[str, float]) -> str:
 
 
 def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: AllSelectOptions) -> Answers:
-    """Read responses.
+    """Read the responses of all sources.
 
     Raises
         DataFormatError   the responses are to another request, or to several
     """
-    found = Answers(judgments_of(chosen["qrels"], asked_in(chosen)), request)
-    own = None if request is None else request.body
-    judged = {q for q, _ in found.judged}
+    collected = Answers(judgments_of(chosen["qrels"], asked_in(chosen)), request)
+    expected = None if request is None else request.body
+    judged = {q for q, _ in collected.judged}
     scored = Scored(None, None if request is None else request.listed)
     files = ((name, file) for name, source in sources.items() if source is not None for file in paths_of(source))
     for name, (place, line, hits) in ((name, answer) for name, file in files for answer in answers(file, scored)):
         if REQUEST in line:
-            own = line[REQUEST] if own is None else own
-            if where := difference(own, line[REQUEST]):
+            expected = line[REQUEST] if expected is None else expected
+            if where := difference(expected, line[REQUEST]):
                 other = f"that of {option('query')}" if request is not None else "those of other lines"
                 raise DataFormatError(
                     f"{place}: its request differs from {other} in {where}: the responses are to another request; give "
                     "the request that was sent."
                 )
-        found.run.update({(q, d): score for q, _, d, _, score in hits})
-        found.queries |= dict.fromkeys({str(line["qid"])} & judged, name)
+        collected.run.update({(q, d): score for q, _, d, _, score in hits})
+        collected.queries |= dict.fromkeys({str(line["qid"])} & judged, name)
         if request is None:
             continue
         for hit in line["response"]["hits"]["hits"]:
@@ -163,17 +163,17 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: Al
                     f"{place}: document {brief(str(hit['_id']))} matches less than the request requires: the responses "
                     "are to another request; give the request that was sent."
                 )
-    return found
+    return collected
 
 
 def for_request(
     sources: Mapping[str, Any], chosen: AllSelectOptions
 ) -> tuple[SearchQuery | None, Answers | None, InUse | None]:
-    """(the request; the responses, if the data are responses; the run that users see, if `current` names one).
+    """(the request; the responses if the data are responses; the ranker in use if `current` names a run).
 
     Raises
-        ParameterError, DataFormatError   a request without an engine that runs it, or without responses to it, or one
-                                          that is no sum of clauses
+        ParameterError, DataFormatError   no engine runs the request; there are no responses to it; or
+                                          it is no sum of clauses
     """
     engine = chosen["engine"]
     query = chosen["query"]
@@ -198,15 +198,16 @@ def for_request(
         request.check_engine(str(engine))
     if chosen["qrels"] is None or odd is not None:
         return request, None, None
-    found = answered(sources, request, chosen)
+    responses = answered(sources, request, chosen)
     if seen is not None and seen.run is not None:
-        found.today = seen.run
-    return request, found if found.run else None, None if seen is None or seen.run is None else seen
+        responses.today = seen.run
+    return request, responses if responses.run else None, None if seen is None or seen.run is None else seen
 
 
 @dataclass(frozen=True)
 class ClauseRules:
-    """What clauses add to the user's options: features to keep, features to drop, and the ranker in use."""
+    """Rules that a selection of boosts adds to the user's options: features to keep, features to drop, and the ranker
+    in use."""
 
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
@@ -214,26 +215,26 @@ class ClauseRules:
 
 
 def for_clauses(
-    chosen: AllSelectOptions, plan: SelectionPlan, data: RankingDataset, found: Answers | None
+    chosen: AllSelectOptions, plan: SelectionPlan, data: RankingDataset, responses: Answers | None
 ) -> tuple[SelectionPlan, ClauseRules]:
-    """The plan and the rules for weights >= 0. What is in no clause is always kept as it is, unless it is the same
-    for all documents of a query; otherwise, the first clause of a model keeps its boost.
+    """The plan and the rules for weights >= 0. The part of the score outside named clauses is always kept unchanged,
+    unless it is the same for all documents of each query. In that case, the first clause of a model keeps its boost.
 
     Raises
         ParameterError   a clause is to lower scores, or what does not vary is to be kept
     """
-    given = chosen["monotone"] or {}
+    directions = chosen["monotone"] or {}
     names = list(data.names)
-    request = None if found is None else found.request
-    if odd := next((name for name, sign in given.items() if sign in ("-", -1)), None):
+    request = None if responses is None else responses.request
+    if odd := next((name for name, sign in directions.items() if sign in ("-", -1)), None):
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     current = None
     boosts = _boosts(request, names)
     digits = rounded(boosts, plan.path_plan.round).tolist()
-    own = [names.index(name) for name in request.clauses if name in names] if request is not None else []
-    units = [(j, digits[j]) for j in own if digits[j]]
+    columns = [names.index(name) for name in request.clauses if name in names] if request is not None else []
+    units = [(j, digits[j]) for j in columns if digits[j]]
     if REST in names and _varies(data, names.index(REST), boosts):
         keep = (REST,)
         units = [(names.index(REST), 1.0), *units]
@@ -242,33 +243,33 @@ def for_clauses(
     elif REST in names:
         drop = (REST,)
     plan = replace(plan, path_plan=replace(plan.path_plan, units=tuple(units)))
-    if found is not None:
+    if responses is not None:
         required = set() if request is None else {c.name for c in request.clauses.values() if c.must}
-        found_anyway = request is None or request.finds(required, False)
-        plan = plan.with_conventions(of_clauses=True, zero_scores="ranked" if found_anyway else "left_out")
+        finds_unscored = request is None or request.finds(required, False)
+        plan = plan.with_conventions(of_clauses=True, zero_scores="ranked" if finds_unscored else "left_out")
         if chosen["current"] is None:
             query = chosen["query"]
             of = "the request" if isinstance(query, Mapping) or query is None else Path(query).name
             used = tuple(name for name, boost in zip(names, boosts, strict=True) if boost)
-            current = InUse(f"{LABEL} ({of}, these hits)", used, run=found.run)
+            current = InUse(f"{LABEL} ({of}, these hits)", used, run=responses.run)
     return plan, ClauseRules(keep, drop, current)
 
 
 def without_lowering(plan: SelectionPlan, n_features: int) -> SelectionPlan:
-    """The plan, with completed penalties, for weights >= 0 of all features, also of those made from columns."""
+    """The plan with completed penalties: all features get weights >= 0, also those that are made from columns."""
     up = (1.0,) * n_features
     return replace(plan, penalties=tuple(replace(p, monotone=up) for p in plan.penalties))
 
 
 def _boosts(request: SearchQuery | None, names: Sequence[str]) -> np.ndarray:
-    """(n_features,) today's boost of each clause; 1 for the rest of the score. Without a request all are 1: listed
-    scores already contain the boosts."""
+    """(n_features,) the boost of each clause in the request; 1 for the rest of the score. Without a request all are 1:
+    listed scores already contain the boosts."""
     return np.array([request.clauses[n].boost if request and n in request.clauses else 1.0 for n in names])
 
 
 def todays_boosts(request: SearchQuery | None, names: Sequence[str], plan: SelectionPlan) -> NamedFormulas | None:
-    """Today's boosts with the digits of the plan, and these without one clause each, as candidates; None if the rules
-    exclude them.
+    """Candidates made from the boosts of the request, rounded like those of the plan: all of them, and all but one
+    clause. None if the rules exclude them.
 
     plan   with completed penalties
     """
@@ -286,14 +287,15 @@ def todays_boosts(request: SearchQuery | None, names: Sequence[str], plan: Selec
 
 
 def _varies(data: RankingDataset, j: int, boosts: np.ndarray) -> bool:
-    """Whether a feature varies within queries by more than single precision leaves of the scores."""
+    """Whether a feature varies within a query by more than the rounding of scores in single precision."""
     column = columns_dense(data.X, np.array([j]))[:, 0]
     span = np.maximum.reduceat(column, data.query_ptr[:-1]) - np.minimum.reduceat(column, data.query_ptr[:-1])
     return bool(span.max() > NOISE * float((columns_dense(data.X, np.arange(len(boosts))) @ boosts).max()))
 
 
 def _same_for_all_queries(data: RankingDataset, columns: np.ndarray) -> bool:
-    """Whether most queries share documents with others, and these have the same values in all of them."""
+    """Whether most queries share documents with other queries, and these documents have the same values in all of
+    them."""
     if data.docid is None:
         return False
     order = np.argsort(data.docid, kind="stable")
@@ -305,24 +307,24 @@ def _same_for_all_queries(data: RankingDataset, columns: np.ndarray) -> bool:
 
 
 def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQuery | None) -> list[str]:
-    """Notes on documents that the new request does not find, and on what is in no clause."""
+    """Notes on documents that the new request does not find, and on the part of the score outside named clauses."""
     names = list(data.names)
     used = model.weights
     rest = REST in names and REST not in used
-    said: list[str] = [NO_REST] if rest and _varies(data, names.index(REST), np.ones(len(names))) else []
+    notes: list[str] = [NO_REST] if rest and _varies(data, names.index(REST), np.ones(len(names))) else []
     if _same_for_all_queries(data, model.support):
-        said.insert(0, NO_QUERY)
-    for sentence in said:
+        notes.insert(0, NO_QUERY)
+    for sentence in notes:
         warnings.warn(sentence, DataWarning, stacklevel=4)
     if request is None or not used.keys() & request.clauses.keys():
-        return [*said, *([] if request is None else [NO_CLAUSE])]
+        return [*notes, *([] if request is None else [NO_CLAUSE])]
     after = SearchQuery(request.with_boosts(used))
-    # What is in no clause stays as it is, so it is the unit of the new boosts.
+    # The part of the score outside named clauses cannot be changed, so it is the unit of the new boosts.
     boosts = {c.name: (c.boost, used.get(c.name, 0.0) / used.get(REST, 1.0)) for c in request.clauses.values()}
     changed = ", ".join(f"{name} {old:g} -> {new:g}" for name, (old, new) in boosts.items() if new)
     deleted = ", ".join(f"{name} ({old:g})" for name, (old, new) in boosts.items() if not new)
     same = all(old == new for old, new in boosts.values())
-    said.append(STAY if same else f"{BOOSTS}{changed}{f'; without: {deleted}' if deleted else ''}.")
+    notes.append(STAY if same else f"{BOOSTS}{changed}{f'; without: {deleted}' if deleted else ''}.")
     patterns, n_docs = np.unique(columns_dense(data.X, np.arange(len(names))) != 0, axis=0, return_counts=True)
     lost = at_most = 0
     for pattern, n in zip(patterns.tolist(), n_docs.tolist(), strict=True):
@@ -334,5 +336,5 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
         exact = lost == at_most
         counted = f"{'' if exact else 'at least '}{lost:,} of the {data.n_docs:,} documents"
         why = "" if exact else f" ({len(request.unnamed)} clauses have no name, which hides others)"
-        said.append(Caution(f"{LOST}{counted}{why}; the new request does not."))
-    return said
+        notes.append(Caution(f"{LOST}{counted}{why}; the new request does not."))
+    return notes

@@ -23,8 +23,8 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.execution import return_freed_memory
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.metrics import Metric, parse_metric
-from sparserank.model.fusion import facts_of, formula_of
-from sparserank.options import Given, asked, option
+from sparserank.model.fusion import formula_of, fusion_parameters
+from sparserank.options import CheckedLater, asked, option
 from sparserank.options.arguments import check_arguments
 from sparserank.options.fusion import FUSE, AllFuseOptions, FuseOptions
 from sparserank.paths.refits import NamedFormulas
@@ -124,7 +124,7 @@ def fuse(
     >>> result.retrievers
     ('good',)
     """
-    check_arguments(fuse, {"out": out, "progress": progress, "qrels": qrels}, qrels=Given(path=True))
+    check_arguments(fuse, {"out": out, "progress": progress, "qrels": qrels}, qrels=CheckedLater(path=True))
     given: dict[str, Any] = {"metric": metric, "margin": margin, "k": k, "budget": budget, "engine": engine, "out": out}
     given |= {"n_threads": n_threads, "progress": progress, **options}
     chosen = asked("fuse", FUSE, cast(AllFuseOptions, given))
@@ -215,7 +215,7 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> Prepared:
         named=_named(formulas, defended, judged.names),
         defended=defended,
         transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],
-        facts=facts_of(judged.depth, engine, negative, {run.name: run.merged for run in judged.lists}),
+        facts=fusion_parameters(judged.depth, engine, negative, {run.name: run.merged for run in judged.lists}),
     )
     job = SelectionJob(plan, problem, n_threads=chosen["n_threads"])
     if test is not None:

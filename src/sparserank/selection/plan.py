@@ -20,7 +20,7 @@ from sparserank.errors import ParameterError
 from sparserank.export import ENGINES, Engine
 from sparserank.losses import loss_identity
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
-from sparserank.options import check_given, option, parse_option, values_of
+from sparserank.options import check_options, option, parse_option, values_of
 from sparserank.options.paths import JOB_PATHS, LINEAR_SCALINGS
 from sparserank.options.selection import LINEAR, SELECT, TREES, FeatureOptions
 from sparserank.paths import BestK, PathPlan, SizedMaker, maker_of, parse_maker
@@ -116,8 +116,8 @@ class SelectionPlan:
             raise ParameterError(
                 "metric", f"must be a metric for which higher is better. Report others with {option('report_metrics')}."
             )
-        check_given({name: SELECT[name] for name in PLANNED}, vars(self))
-        check_given(JOB_PATHS, vars(self.path_plan))
+        check_options({name: SELECT[name] for name in PLANNED}, vars(self))
+        check_options(JOB_PATHS, vars(self.path_plan))
         if self.half_samples % 2:
             raise ParameterError("half_samples", f"must be even, because they come in pairs; got {self.half_samples}.")
         if self.fast and self.half_samples not in (0, SELECT["half_samples"].default):

@@ -27,7 +27,7 @@ class Ahead:
         self._problem = following
         self._stop = stop
         self._looks = 0
-        self.found: Iterate | None = None  # best evaluated point of the next problem
+        self.best: Iterate | None = None  # the best point of the next problem that was evaluated
 
     def guess(self, curvature: Curvature, here: Iterate) -> np.ndarray | None:
         """(n_features,) the solution predicted from the earlier guess, or else from `here`; None: not worth an
@@ -36,19 +36,19 @@ class Ahead:
             return None
         self._looks += 1
         problem = self._problem
-        base = here if self.found is None else self.found
+        base = here if self.best is None else self.best
         columns, H = curvature.known(working_set(problem.objective, problem.penalty, base))
         slope = base.gradient[columns]
-        drift = curvature.drift(columns, 1) if self.found is None else None
+        drift = curvature.drift(columns, 1) if self.best is None else None
         if drift is not None:
             slope = slope + drift
         part = problem.penalty.restrict(columns, len(base.w))
         w = base.w.copy()
         w[columns] = minimise_model(slightly_lifted(H), slope, base.w[columns], part, TIGHT * self._stop.threshold)
-        return None if self.found is not None and np.array_equal(w, base.w) else w
+        return None if self.best is not None and np.array_equal(w, base.w) else w
 
     def learn(self, w: np.ndarray, at: Evaluation) -> None:
         """Record that the guess was evaluated."""
         there = self._problem.iterate(w, at)
-        if there.value < (np.inf if self.found is None else self.found.value):
-            self.found = there
+        if there.value < (np.inf if self.best is None else self.best.value):
+            self.best = there

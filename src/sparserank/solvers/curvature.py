@@ -12,19 +12,20 @@ from sparserank.objective import PairwiseObjective
 from sparserank.solvers.lockstep import Hessian, Steps
 from sparserank.solvers.solution import Iterate
 
-# The first Hessian may cost documents * columns^2 up to MIN_WORK or, if that is more, WORK_PER_DOCUMENT per document,
-# which is less than a pass over all columns. If all documents would cost more, a sample of them is used.
+# The first Hessian may cost documents * columns^2 operations: up to MIN_WORK or, if that is more, up to
+# WORK_PER_DOCUMENT per document, which is less work than a pass over all columns. If all documents would cost more, a
+# sample of them is used.
 MIN_WORK = 1e7
 WORK_PER_DOCUMENT = 60.0
-DOCUMENTS_PER_COLUMN = 40  # at least, in a sample, whatever the cost: fewer documents cannot determine the Hessian
-SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noise
-# growth of a sample that hardly helped, and largest sample, in multiples of the first
+DOCUMENTS_PER_COLUMN = 40  # smallest sample, whatever its cost: fewer documents cannot determine the Hessian
+SAMPLED_SHARE = 0.5  # if a sample would contain a larger share of the documents, all are used
+# MORE: factor by which a sample grows if it hardly helped; MOST: largest sample, in multiples of the first
 MORE = 3.0
 MOST = 9.0
 MORE_COLUMNS = 1.5  # columns needed later are included if they increase the number by at most this factor
 POINTS = 8  # last points whose samples are averaged
 SAMPLED_VALUES = 1.0  # feature values that each sample reads, per document of the data: about a tenth of a pass
-AVERAGED_DOCUMENTS_PER_COLUMN = 20  # at least
+AVERAGED_DOCUMENTS_PER_COLUMN = 20  # smallest number of documents per column in an average
 BYTES = 8 << 20  # memory of the averaged Hessians, unless the last one alone is larger
 MAX_GROWTH = 1.5  # largest credible growth of a path's steps from one to the next
 MEMORY = 5  # number of steps that correct a fresh sample
@@ -88,8 +89,8 @@ class Curvature:
         strides: int = 0,
     ) -> None:
         """seen: known iterates of the objective, in the order of the path that led here; a solver begins at the last.
-        later: columns in rising order that will be needed in addition to those of the iterates; samples: of that path's
-        points; strides: number of its points from the start of a solver to the solution, 1 or 0.
+        later: further columns, in rising order, that will be needed. samples: those of the points of that path.
+        strides: number of steps of that path between the start of a solver and its solution, 1 or 0.
         """
         self.objective = objective
         self.is_sampled = self._is_fresh = False
@@ -104,17 +105,18 @@ class Curvature:
         self._strides = strides
 
     def near(self, iterate: Iterate, columns: np.ndarray) -> Steps[np.ndarray]:
-        """(c, c) Hessian on columns (c,) in rising order, at an iterate, or at an earlier one that still serves."""
+        """The Hessian (c, c) on columns (c,) in rising order, at this iterate or at an earlier one that is near
+        enough."""
         self._is_fresh = self._is_stale or not np.isin(columns, self._columns).all()
         if self._is_fresh:
             yield from self._ask(iterate, columns)
         return self.known(columns)[1]
 
     def known(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Those of the columns that are known, in rising order, and the Hessian on them."""
-        own = np.intersect1d(columns, self._columns)
-        at = np.searchsorted(self._columns, own)
-        return own, self._H[np.ix_(at, at)]
+        """(those of the columns on which the Hessian is known, in rising order; the Hessian on them)."""
+        common = np.intersect1d(columns, self._columns)
+        at = np.searchsorted(self._columns, common)
+        return common, self._H[np.ix_(at, at)]
 
     def _ask(self, iterate: Iterate, columns: np.ndarray) -> Steps[None]:
         both = np.union1d(columns, self._later)
@@ -188,12 +190,13 @@ class Curvature:
 
 
 def secant(before: Iterate, after: Iterate) -> tuple[np.ndarray, np.ndarray]:
-    """(change of w, change of the gradient), each (n_features,)."""
+    """(change of w, change of the gradient) between two iterates, each (n_features,)."""
     return after.w - before.w, after.gradient - before.gradient
 
 
 def corrected(H: np.ndarray, moved: np.ndarray, turned: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """H, corrected to change the gradient by `turned` along `moved`, if that is possible on its columns."""
+    """H, changed so that it maps `moved` to `turned`, a change of w to the change of the gradient, if that is possible
+    on its columns."""
     s = moved[columns]
     y = turned[columns]
     expected = H @ s

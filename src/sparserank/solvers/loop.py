@@ -107,7 +107,7 @@ def solving(
     *,
     start: Iterate | None = None,
 ) -> Steps[Solution]:
-    """Like `solve`, but as a generator of requests that a driver answers; it never warns."""
+    """Like `solve`, as a generator of requests that a driver answers; it never warns."""
     # Shape parameters, such as MCP's gamma, are converted to the scale of the mean loss (theory.md section 2).
     problem = Penalised(objective, penalty.resolve(objective.curvature, objective.total_weight))
     stop = stop or _default_stop(objective, penalty)

@@ -124,9 +124,9 @@ def _solved(system: np.ndarray, right: np.ndarray) -> np.ndarray | None:
             factor = cho_factor(system + extra * size * np.eye(len(right)), check_finite=False)
         except LinAlgError:
             continue
-        found = np.asarray(cho_solve(factor, right, check_finite=False))
-        if np.isfinite(found).all():
-            return found
+        solution = np.asarray(cho_solve(factor, right, check_finite=False))
+        if np.isfinite(solution).all():
+            return solution
     return None
 
 

@@ -23,7 +23,7 @@ def working_set(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate
 
 
 def working_sets_to_come(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate) -> np.ndarray:
-    """The same, plus coordinates that will probably join as a path continues from here."""
+    """The working set, plus coordinates that will probably join as a path continues from here."""
     priority = _priority(objective, penalty, iterate, SOON_ACTIVE)
     return _with_the_needed(objective, penalty, iterate, priority > 0, priority)
 

@@ -92,9 +92,9 @@ class FenchelRank(LinearRanker):
     metric: str | Metric = "ndcg@10"
     n_threads: int | None = None
 
-    def _learn(self, given: TrainingSet) -> None:
+    def _learn(self, training: TrainingSet) -> None:
         name = type(self).__name__
-        objective = self._objective(given)
+        objective = self._objective(training)
         steps = FrankWolfe(self.step)
         if self.solver == "exact":
             result = solve_ball(objective, self.radius)

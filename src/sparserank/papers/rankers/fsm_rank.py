@@ -121,11 +121,11 @@ class FSMRank(LinearRanker):
         if isinstance(self.similarity, str) and self.similarity not in SIMILARITIES:
             raise ParameterError("similarity", Choice(SIMILARITIES).problem(self.similarity), owner=name)
 
-    def _learn(self, given: TrainingSet) -> None:
-        data = given.data
-        query_weight = given.query_weight
+    def _learn(self, training: TrainingSet) -> None:
+        data = training.data
+        query_weight = training.query_weight
         name = type(self).__name__
-        objective = self._objective(given)
+        objective = self._objective(training)
         measured = used_queries(data, query_weight)
         self.importance_ = self._importance(measured)
         if not (objective.varying & (self.importance_ > 0)).any():

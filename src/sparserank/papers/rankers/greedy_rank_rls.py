@@ -111,9 +111,9 @@ class GreedyRankRLS(LinearRanker):
     metric: str | Metric = "ndcg@10"
     n_threads: int | None = None
 
-    def _learn(self, given: TrainingSet) -> None:
-        data = given.data
-        query_weight = given.query_weight
+    def _learn(self, training: TrainingSet) -> None:
+        data = training.data
+        query_weight = training.query_weight
         k = self.k if self.k is not None else self.k_max
         path, empty_error = self._search(data, k, query_weight)
         chosen = path[-1]

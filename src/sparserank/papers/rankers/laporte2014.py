@@ -25,7 +25,7 @@ PENALTIES: dict[str, Penalty] = {
     "log": Log(eps=0.1),
     "l0.5": Lp(p=0.5, eps=0.1).smoothed(),  # the paper does not smooth and prints no other eps
 }
-TOL = 1e-6  # of alpha_max; the paper says "until convergence"
+TOL = 1e-6  # tolerance relative to alpha_max; the paper only says "until convergence"
 MAX_ROUNDS = 200
 
 
@@ -183,10 +183,10 @@ class Laporte2014(LinearRanker):
     metric: str | Metric = "ndcg@10"
     n_threads: int | None = None
 
-    def _learn(self, given: TrainingSet) -> None:
+    def _learn(self, training: TrainingSet) -> None:
         name = type(self).__name__
         penalty = laporte2014_penalty(self.penalty)
-        objective = self._objective(given)
+        objective = self._objective(training)
         summed = float(self.C_sum) * objective.total_weight
         self.alpha_ = 1.0 / summed if summed > 0 else float("inf")
         if not 0 < self.alpha_ < float("inf"):

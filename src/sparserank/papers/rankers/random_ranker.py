@@ -44,8 +44,8 @@ class RandomRanker(LinearRanker):
     def _check_parameters(self) -> None:
         random_generator(type(self).__name__, self.random_state)
 
-    def _learn(self, given: TrainingSet) -> None:
-        data = given.data
+    def _learn(self, training: TrainingSet) -> None:
+        data = training.data
         varying = ~data.constant_features()
         if not varying.any():
             raise DataError(f"{type(self).__name__}: {nothing_varies(data.n_docs)}")

@@ -67,9 +67,9 @@ class RankRLS(LinearRanker):
     def _check_parameters(self) -> None:
         strengths(type(self).__name__, self.lam)
 
-    def _learn(self, given: TrainingSet) -> None:
-        data = given.data
-        query_weight = given.query_weight
+    def _learn(self, training: TrainingSet) -> None:
+        data = training.data
+        query_weight = training.query_weight
         lams = np.sort(strengths(type(self).__name__, self.lam))
         result = leave_query_out(data, lams, query_weight=query_weight)
         best = int(np.argmin(result.errors))

@@ -128,9 +128,9 @@ class TGRank(LinearRanker):
     metric: str | Metric = "ndcg@10"
     n_threads: int | None = None
 
-    def _learn(self, given: TrainingSet) -> None:
-        data = given.data
-        objective = self._objective(given)
+    def _learn(self, training: TrainingSet) -> None:
+        data = training.data
+        objective = self._objective(training)
         penalised = Penalised(objective, L1(self.alpha))
         solver = TruncatedGradient(
             self.alpha, step=self.step / tight_lipschitz(objective), window=self.window, max_iter=self.max_iter

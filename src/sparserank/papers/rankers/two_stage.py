@@ -37,11 +37,11 @@ class TwoStageRanker(LinearRanker):
     alpha: float
     n_threads: int | None
 
-    def _learn(self, given: TrainingSet) -> None:
-        data = given.data
-        query_weight = given.query_weight
+    def _learn(self, training: TrainingSet) -> None:
+        data = training.data
+        query_weight = training.query_weight
         name = type(self).__name__
-        objective = self._objective(given)
+        objective = self._objective(training)
         order = self.feature_order(used_queries(data, query_weight))
         order = order[objective.varying[order]]
         if len(order) == 0:

@@ -128,7 +128,7 @@ def strengths(owner: str, lam: Any) -> np.ndarray:
     """`lam`, a number or a sequence of numbers, as (n_lams,) float64; DataError unless all are finite and > 0."""
     try:
         values = np.asarray(lam)
-    except ValueError:  # rows of unequal length raise it
+    except ValueError:  # raised for rows of unequal length
         values = np.empty(0, dtype=object)
     if values.dtype.kind not in "iuf" or values.size == 0 or not np.isfinite(values).all() or (values <= 0).any():
         raise ParameterError("lam", f"must be finite and > 0, one number or several; got {brief(lam)}.", owner=owner)

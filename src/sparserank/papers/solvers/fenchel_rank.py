@@ -23,7 +23,7 @@ STEPS = ("exact", "closed_form")
 LOG_ALPHA_RANGE = 25.0  # the constraint is inactive if it is not reached at exp(-25) alpha_max
 EXACT_GOAL = 1e-6  # largest gap for which the exact solution is called optimal
 EXACT_GAP = 1e-7  # target for radius times the KKT violation, a bound on its contribution to the gap
-EXACT_TOL = 1e-9  # of alpha_max: kkt_violation of the penalised problems behind the exact solution
+EXACT_TOL = 1e-9  # tolerance, relative to alpha_max, of the penalised problems that the exact solution solves
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def solve_ball(objective: PairwiseObjective, radius: float) -> Solution:
     def excess(log_alpha: float) -> float:
         nonlocal start, n_iter, inside, outside
         if log_alpha >= highest:
-            return -radius  # there w = 0 is the optimum
+            return -radius  # at alpha_max, w = 0 is the optimum
         s = solve(ProxNewton(), objective, L1(float(np.exp(log_alpha))), stop=stop, start=start, warn=False)
         start = s.iterate
         n_iter += s.n_iter

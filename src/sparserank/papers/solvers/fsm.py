@@ -14,7 +14,7 @@ from sparserank.solvers.solution import Iterate, Solution, Status, Stop
 from sparserank.weighting import Evaluation
 
 GROWTH = 2.0
-FIRST_L = 2.0**-10  # as a multiple of L0
+FIRST_L = 2.0**-10  # first L of the line search, as a multiple of L0
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class FsmProblem:
         """(dimension,) strength of the l1 term; inf if the feature may not be used."""
         usable = self.objective.varying & (self.importance > 0)
         cost = np.full(len(usable), np.inf)
-        with np.errstate(over="ignore"):  # tiny importance: inf, as for 0
+        with np.errstate(over="ignore"):  # a tiny importance gives inf, like an importance of 0
             cost[usable] = self.lambda2 / self.importance[usable]
         return np.tile(cost, 2) if self.split else cost
 

@@ -1,4 +1,4 @@
-"""Facts about ranking data, for people and for programs."""
+"""Summary of ranking data, as rows for people and as a dict for programs."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ if TYPE_CHECKING:
     from sparserank.data.dataset import RankingDataset
 
 
-def facts_of(
-    files: Sequence[Any], data: RankingDataset, *, features: bool = True, told: Sequence[str] = ()
+def summary_of(
+    files: Sequence[Any], data: RankingDataset, *, features: bool = True, suspicions: Sequence[str] = ()
 ) -> tuple[dict[str, Any], list[list[str]]]:
-    """({fact: value}, rows of a table) for data whose missing values may be kept. Features that are made from one
-    column of a table count as one. With features=False, the facts are about queries and labels only. told: sentences
-    about suspicious features."""
+    """({name: value} for programs, rows of a table for people) for data whose missing values may be kept. Features that
+    are made from one column of a table count as one. With features=False, the summary is about queries and labels only.
+    suspicions: sentences about suspicious features."""
     import numpy as np
 
     from sparserank.data.matrices import missing_counts
     from sparserank.losses import SquaredHinge
 
-    share = np.zeros(data.n_features) if data.is_stored else missing_counts(data.X) / data.n_docs  # stores have none
+    # stores contain no missing values
+    share = np.zeros(data.n_features) if data.is_stored else missing_counts(data.X) / data.n_docs
     holes = {data.feature_names[j]: float(share[j]) for j in np.argsort(-share, kind="stable") if share[j] > 0}  # type: ignore[index]
     data = without_holes(data)
     sizes = data.sizes
     pairs = SquaredHinge().n_pairs(data.relevance, data.query_ptr)
     labels, counts = np.unique(data.relevance, return_counts=True)
     shown = ", ".join(f"{v:g}: {c}" for v, c in zip(labels[:10], counts[:10], strict=True))
-    facts: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "files": [str(f) for f in files],
         "n_docs": data.n_docs,
         "n_queries": data.n_queries,
@@ -41,18 +42,18 @@ def facts_of(
     rows = [
         ["documents", str(data.n_docs)],
         ["queries", f"{data.n_queries} ({sizes.min()} to {sizes.max()} documents, median {np.median(sizes):g})"],
-        ["queries without a preferred pair", str(facts["queries_without_pair"])],
-        ["preferred pairs", f"{facts['n_pairs']:.0f}"],
+        ["queries without a preferred pair", str(summary["queries_without_pair"])],
+        ["preferred pairs", f"{summary['n_pairs']:.0f}"],
         ["labels", f"{shown} ..." if len(labels) > 10 else shown],
     ]
     if not features:
-        return facts, rows
+        return summary, rows
     columns = data.sources
     varying = {columns[j] for j in np.flatnonzero(~data.constant_features()).tolist()}
     names = list(dict.fromkeys(columns))
     constant = [column for column in names if column not in varying]
-    facts |= {
-        "warnings": list(told),
+    summary |= {
+        "warnings": list(suspicions),
         "n_features": len(names),
         "sparse": data.is_sparse,
         "dtype": str(data.X.dtype),
@@ -72,9 +73,9 @@ def facts_of(
         ["document ids", "yes" if data.docid is not None else "no"],
     ]
     if data.doc_weight is not None:
-        facts["doc_weight"] = [float(data.doc_weight.min()), float(data.doc_weight.max())]
-        rows.append(["weights of documents", "{:g} to {:g}".format(*facts["doc_weight"])])
-    return facts, rows
+        summary["doc_weight"] = [float(data.doc_weight.min()), float(data.doc_weight.max())]
+        rows.append(["weights of documents", "{:g} to {:g}".format(*summary["doc_weight"])])
+    return summary, rows
 
 
 def suspicious(data: RankingDataset, remedy: str = "drop") -> dict[str, str]:
@@ -94,13 +95,13 @@ def without_holes(data: RankingDataset) -> RankingDataset:
 
     from sparserank.data.matrices import each_value, missing_counts
 
-    if data.is_stored or not missing_counts(data.X).any():  # stores have none
+    if data.is_stored or not missing_counts(data.X).any():  # stores contain no missing values
         return data
     return replace(data, X=each_value(data.X, np.nan_to_num), keep_missing=False)
 
 
 def shown_value(value: Any) -> str:
-    """A fact in one cell of a table."""
+    """A value of the summary as the text of one cell."""
     if isinstance(value, dict):
         return " ".join(f"{k}:{v}" for k, v in value.items())
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
