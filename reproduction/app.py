@@ -5,7 +5,7 @@ from __future__ import annotations
 from reproduction import commands, letor
 from reproduction.execute import OUT, SYSTEM
 from sparserank.cli.build import HelpfulCommand, group
-from sparserank.cli.declared import Argument, Command, cli_option
+from sparserank.cli.commands import Argument, Command, cli_option
 from sparserank.options.reading import READING
 
 PUBLISHED = Command(

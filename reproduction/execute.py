@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.declared import cli_option
+from sparserank.cli.commands import cli_option
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import TEXT, answer
 from sparserank.cli.reading import parsed, require

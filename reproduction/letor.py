@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reproduction.execute import OUT, SYSTEM, check_systems, execute
-from sparserank.cli.declared import Argument, Command, cli_option
+from sparserank.cli.commands import Argument, Command, cli_option
 from sparserank.cli.reading import parsed, require
 from sparserank.options.paths import SCALINGS
 from sparserank.options.selection import SELECT

@@ -35,7 +35,7 @@ ROOMS = {
 # Nodes of the syntax tree of each room, which `test_code_nodes.py` counts: a change may only lower them, unless its
 # issue grants more. Lines are free: one statement a line, a name for an intermediate value, a comment per step.
 NODES = {
-    "cli": 22_814,
+    "cli": 22_815,
     "report": 19_881,
     "papers": 17_448,
     "selection": 53_315,
@@ -43,7 +43,7 @@ NODES = {
     "crossval": 35_323,
     "evaluation": 10_215,
     "export": 17_804,
-    "model": 14_572,
+    "model": 14_593,
     "paths": 19_172,
     "solvers": 11_921,
     "objective": 3_888,

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
-from sparserank.cli.declared import FIT as FIT_COMMAND
-from sparserank.cli.declared import FUSE_COMMAND
-from sparserank.cli.declared import SELECT as SELECT_COMMAND
+from sparserank.cli.commands import FIT as FIT_COMMAND
+from sparserank.cli.commands import FUSE_COMMAND
+from sparserank.cli.commands import SELECT as SELECT_COMMAND
 from sparserank.options import Option
 from sparserank.options.fusion import FUSE
 from sparserank.options.paths import FIT_PATH

@@ -38,7 +38,7 @@ _HOME = {
     "SparseRankerCV": "sparserank.rankers",
     "explain_query": "sparserank.export.explanation",
     "in_words": "sparserank.model.in_words",
-    "drift": "sparserank.model.training_record",
+    "drift": "sparserank.model.drift",
     "evaluate": "sparserank.evaluation",
     "Evaluation": "sparserank.evaluation",
     "compare_systems": "sparserank.evaluation",

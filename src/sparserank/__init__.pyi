@@ -22,11 +22,11 @@ from sparserank.evaluation import compare_systems as compare_systems
 from sparserank.evaluation import evaluate as evaluate
 from sparserank.export.explanation import explain_query as explain_query
 from sparserank.metrics import parse_metric as parse_metric
+from sparserank.model.drift import drift as drift
 from sparserank.model.fusion import FusionFormula as FusionFormula
 from sparserank.model.in_words import in_words as in_words
 from sparserank.model.ranking_model import RankingModel as RankingModel
 from sparserank.model.size_models import load_model as load_model
-from sparserank.model.training_record import drift as drift
 from sparserank.paths import PathResult as PathResult
 from sparserank.paths import alpha_max as alpha_max
 from sparserank.paths import fit_path as fit_path

@@ -13,7 +13,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.cli.declared import COMMANDS
+from sparserank.cli.commands import COMMANDS
 from sparserank.errors import DataError, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.fusion import FUSION_ENGINES

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.data.categories import Derived
 from sparserank.errors import DataError
-from sparserank.model.training_record import FALSE_ALARMS, RISES, VALUES, _Sample, drift, with_training_record
+from sparserank.model.drift import FALSE_ALARMS, drift
+from sparserank.model.training_record import RISES, VALUES, _Sample, with_training_record
 from tests.oracles import drift as oracle
 from tests.support.command_line import Cli, assert_refused
 from tests.support.models import rebuilt

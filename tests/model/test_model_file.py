@@ -14,8 +14,8 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank import RankingDataset, papers
 from sparserank.errors import DataError, ModelFormatError
-from sparserank.model.content import FIELDS
 from sparserank.model.feature import Feature
+from sparserank.model.file_format import FIELDS
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model
 from sparserank.options.paths import SCALINGS

@@ -25,10 +25,10 @@ from sparserank.cli import (
     select,
 )
 from sparserank.cli.build import HelpfulCommand, group
-from sparserank.cli.declared import COMMANDS, FLAGS
+from sparserank.cli.commands import COMMANDS, FLAGS
 from sparserank.cli.screen import error_line, prepare_streams, warn
 from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError
-from sparserank.options.declared import ABSENT, REMOVED
+from sparserank.options.option import ABSENT, REMOVED
 from sparserank.options.spelling import command_line
 
 GONE = dict.fromkeys(("--loss", "--no-metric-refits", "--qid", "--seeds"), REMOVED)

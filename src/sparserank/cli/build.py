@@ -16,7 +16,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from sparserank.cli.declared import FLAGS, OUTPUT, Argument, Command
+from sparserank.cli.commands import FLAGS, OUTPUT, Argument, Command
 from sparserank.cli.output import FORMATS, TEXT, Answer, answering, versions_in_use
 from sparserank.cli.reading import READ, check, typed
 from sparserank.cli.screen import announce_compiling

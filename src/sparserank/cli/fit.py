@@ -33,7 +33,7 @@ HELP = """Fit one model at one regularisation strength and save it.
 def run(*, train: list[Path], out: Path, client: str | None = None, **options: Any) -> None:
     """Options are those of `fit_model`."""
     from sparserank.files import refuse_foreign, refuse_inputs
-    from sparserank.model.content import FORMAT
+    from sparserank.model.file_format import FORMAT
     from sparserank.selection.fit import fit_model
 
     read = [options[name] for name in ("feature_names", "feature_groups") if name in options]

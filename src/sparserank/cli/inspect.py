@@ -58,7 +58,7 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
     from sparserank.data.read import verify_store
     from sparserank.data.read_files import TABLES, head_of, kind_of, read_files
     from sparserank.data.run_reader import TABLE, holds
-    from sparserank.model.content import FORMAT
+    from sparserank.model.file_format import FORMAT
 
     first, *others = files
     holds_model = first.is_file() and FORMAT.encode() in (head_of(first) or b"")
@@ -203,7 +203,8 @@ def _request(path: Path) -> None:
 
 def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool) -> None:
     """How the values of the model's columns in new data differ from those of training."""
-    from sparserank.model.training_record import FALSE_ALARMS, RISES, TOP, drift, of_whole_columns
+    from sparserank.model.drift import FALSE_ALARMS, TOP, drift
+    from sparserank.model.training_record import RISES, of_whole_columns
 
     odd = {name: options.get(name) for name in ("missing", "n_features", "categories")}
     require_no_reading("a comparison with training", **odd)

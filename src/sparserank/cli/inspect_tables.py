@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.declared import FLAGS
+from sparserank.cli.commands import FLAGS
 from sparserank.cli.output import give
 from sparserank.cli.reading import joined_names
 from sparserank.cli.screen import gap, say, table

@@ -5,7 +5,7 @@ from typing import Any
 from sparserank.losses.by_name import FORMER, LOSSES, loss_identity, loss_name, parse_loss
 from sparserank.losses.pairwise import PairwiseLoss
 from sparserank.losses.squared_hinge import SquaredHinge
-from sparserank.options.declared import REMOVED
+from sparserank.options.option import REMOVED
 
 __all__ = ["LOSSES", "PairwiseLoss", "SquaredHinge", "loss_identity", "loss_name", "parse_loss"]
 

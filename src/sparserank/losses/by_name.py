@@ -11,7 +11,7 @@ from sparserank.errors import ParameterError
 from sparserank.losses.pairwise import PairwiseLoss, loss_name, parameters_of
 from sparserank.losses.squared_hinge import SquaredHinge
 from sparserank.options.arguments import check_arguments
-from sparserank.options.declared import REMOVED
+from sparserank.options.option import REMOVED
 from sparserank.text import brief, parse_call, source_of
 
 LOSSES: dict[str, type[PairwiseLoss]] = {str(cls.name): cls for cls in (SquaredHinge,)}

@@ -8,7 +8,7 @@ from typing import Any
 from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import ModelFormatError
 from sparserank.files import StrPath, open_regular
-from sparserank.model.content import FORMAT, FORMAT_OF_SIZES, FORMAT_VERSION, fields_of
+from sparserank.model.file_format import FORMAT, FORMAT_OF_SIZES, FORMAT_VERSION, fields_of
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
 from sparserank.strict_json import read_own_json

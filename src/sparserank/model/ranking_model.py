@@ -31,8 +31,8 @@ from sparserank.data.tables.frames import (
 )
 from sparserank.errors import DataError, ParameterError
 from sparserank.files import atomic_write
-from sparserank.model.content import content_of
 from sparserank.model.feature import Feature, Shaping, numbers
+from sparserank.model.file_format import content_of
 from sparserank.number_checks import clause_sums
 from sparserank.options import option
 from sparserank.options.arguments import LATER, Typed, check_arguments

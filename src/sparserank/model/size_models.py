@@ -10,9 +10,9 @@ from typing import Any
 
 from sparserank.errors import ModelFormatError
 from sparserank.files import StrPath, atomic_write
-from sparserank.model.content import FORMAT_OF_SIZES as FORMAT
-from sparserank.model.content import FORMAT_VERSION as MODEL_VERSION
-from sparserank.model.content import fields_of
+from sparserank.model.file_format import FORMAT_OF_SIZES as FORMAT
+from sparserank.model.file_format import FORMAT_VERSION as MODEL_VERSION
+from sparserank.model.file_format import fields_of
 from sparserank.model.model_file import read_content, read_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import Count, option

@@ -13,16 +13,9 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import columns_dense
-from sparserank.data.missing import KEEP, is_missing
-from sparserank.data.read import as_datasets
-from sparserank.data.reading import Reading
 from sparserank.errors import DataError
-from sparserank.metrics.conventions import CONVENTIONS
-from sparserank.metrics.ordering import rank_lists
 from sparserank.model.feature import Feature
-from sparserank.model.ranking_model import OF_MODEL, RankingModel
-from sparserank.model.table_columns import with_columns_of
-from sparserank.options.arguments import check_arguments
+from sparserank.model.ranking_model import RankingModel
 
 # Keys in the metadata of a model. The value of the last is the share of the metric that is lost without each feature.
 LOWEST = "lowest_score"
@@ -39,9 +32,6 @@ SAME = 1e-6  # relative difference between a value in single and in double preci
 # A column drifts if the share of missing values, or of values outside the training range, rises by more than this, or
 # if the distance of the distributions is larger than this. In each case, the change must also be more than noise.
 RISES = {"missing": 0.05, "outside": 0.05, "distance": 0.1}
-# with new queries like those of training, at most this share of comparisons finds drift in any column
-FALSE_ALARMS = 0.05
-TOP = 10  # number of ranks whose documents are compared
 QUANTILES = {"low": 0.05, "median": 0.5, "high": 0.95}
 
 
@@ -82,7 +72,7 @@ def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -
     out = []
     for i, m in enumerate(models):
         positions = np.searchsorted(used, wholes[i].support)
-        table = _table(wholes[i], [sample[:, k] for k in positions])
+        table = tables_of(wholes[i], [sample[:, k] for k in positions])
         extremes = dict(zip((f.name for f in wholes[i].features), ends[positions], strict=True))
         record = {name: _record(x, extremes.get(name, ()), lengths, knows_missing) for name, x in table.items()}
         low = {LOWEST: lowest[i]} if math.isfinite(lowest.get(i, math.nan)) else {}
@@ -122,7 +112,7 @@ def of_whole_columns(model: RankingModel) -> RankingModel:
     return replace(model, features=(*model.features, *(f for f in made if f.index not in selected)))
 
 
-def _table(whole: RankingModel, features: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+def tables_of(whole: RankingModel, features: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """{column of the table: its values (n_docs,), NaN where missing}. For a category, a value is the number of the
     level, or infinite if the level has no feature. whole: a model made by `of_whole_columns`; features: the values
     (n_docs,) of each of its selected features, NaN where missing."""
@@ -215,7 +205,7 @@ class _Sample:
         return new.shares[0], share, noise
 
 
-def _samples(x: np.ndarray, points: np.ndarray, lengths: np.ndarray) -> dict[str, _Sample]:
+def samples_of(x: np.ndarray, points: np.ndarray, lengths: np.ndarray) -> dict[str, _Sample]:
     """One sample for each rule: "missing" counts missing values, "outside" those of the other values that lie beyond
     the first and last of the points, and "distance" the values up to each point."""
     known = ~np.isnan(x)
@@ -233,18 +223,18 @@ def _record(x: np.ndarray, extremes: Sequence[float], lengths: np.ndarray, knows
     finite = x[np.isfinite(x)] if np.isfinite(x).any() else np.zeros(1)
     points = np.unique([*np.quantile(finite, SHARES, method="inverted_cdf"), *extremes])
     points = points[np.isfinite(points)]
-    samples: dict[str, Any] = {rule: vars(s) for rule, s in _samples(x, points, lengths).items()}
+    samples: dict[str, Any] = {rule: vars(s) for rule, s in samples_of(x, points, lengths).items()}
     # Without a feature for missing values, a missing category cannot be distinguished from a level that has no feature.
     if not (knows_missing and len(extremes)) and not np.isnan(x).any():
         samples["missing"] = None
-    return {"points": points.tolist(), **samples, **_quantiles(finite)}
+    return {"points": points.tolist(), **samples, **quantiles_of(finite)}
 
 
-def _quantiles(x: np.ndarray) -> dict[str, float]:
+def quantiles_of(x: np.ndarray) -> dict[str, float]:
     return {name: float(np.quantile(x, q, method="inverted_cdf")) for name, q in QUANTILES.items()}
 
 
-def _records_of(model: RankingModel) -> dict[str, dict[str, Any]]:
+def records_of(model: RankingModel) -> dict[str, dict[str, Any]]:
     """{column: its record, as made by `_record`}"""
     try:
         out = {name: dict(model.metadata[VALUES][name]) for name in model.columns}
@@ -265,95 +255,8 @@ def points_of(model: RankingModel, feature: Feature) -> list[float]:
     """The recorded quantiles of a numeric column in training, from its smallest to its largest value; empty if the
     model has no usable record. Replacements of missing values are left out, even if they look like other values."""
     try:
-        record = _records_of(model)[feature.source]
+        record = records_of(model)[feature.source]
     except DataError:
         return []
     points: list[float] = record["points"].tolist()
     return points if record["missing"] is not None else [x for x in points if x != feature.missing]
-
-
-def drift(model: RankingModel, data: Any, *, qid: str | None = None) -> list[dict[str, Any]]:
-    """Compare the values of the columns that a model uses in new documents with those of training.
-
-    This is what `sparserank inspect MODEL DATA` shows. With queries like those of training, any column drifts in at
-    most 5 of 100 comparisons.
-
-    Parameters
-    ----------
-    model : RankingModel
-        A model that `select` or `fit` saved, which has a record of its training values.
-    data : RankingDataset or other source of `read`
-        New documents; labels are not needed.
-    qid : str, optional
-        Column of query ids of a table, as in `read`.
-
-    Returns
-    -------
-    list of dict
-        One row per column of the table, the largest weight first, with what both the documents and the record have:
-        the shares `missing` and `outside` of the values of training (of a category: of levels without a feature),
-        `low`, `median`, `high` (quantiles 5, 50 and 95% of a number), each also as `training_...`; `distance`, the
-        largest difference of the shares of values up to a quantile of training, or up to a level; `..._limit`, above
-        which each of these is drift; `changed`, the share of the queries whose top 10 has other documents if the column
-        is held at one value; `drift`, a list of what is above its limit.
-
-    Raises
-    ------
-    DataError
-        The model has no record of its training values; or the data cannot be read or scored.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import sparserank as sr
-    >>> data = sr.datasets.make_ranking(40, 12, 6, n_informative=2, n_redundant=1).data
-    >>> model = sr.select(data, k=2, penalties="l1", rival="none", half_samples=0).model
-    >>> [row["drift"] for row in sr.drift(model, data)]
-    [[], []]
-    >>> sr.drift(model, (np.asarray(data.X) + 100, data.relevance, data.qid))[0]["drift"]
-    ['outside', 'distance']
-    """
-    check_arguments(drift, locals())
-    records = _records_of(model)
-    model = model.with_missing(OF_MODEL)
-    whole = of_whole_columns(model)
-    reading = Reading(
-        missing=KEEP,
-        labelled=False,
-        grouped=True,
-        unjudged="zero",
-        n_features=model.n_features,
-        index_base=model.index_base,
-    )
-    reading = with_columns_of(reading, [whole], data)
-    data = as_datasets({"data": data}, qid=qid, reading=reading)["data"]
-    lengths = data.sizes
-    filled = whole.selected_values(data)
-    unfilled_model = replace(whole, features=tuple(f._replace(missing=None) for f in whole.features))
-    unfilled = unfilled_model.selected_values(data.unfilled())
-    parts = model.contributions(data)
-    scores = parts.sum(axis=1)
-    lists = data.relevance, data.query_ptr, CONVENTIONS["default"]
-    top = rank_lists(scores, *lists).first(TOP)
-    chance = FALSE_ALARMS / (len(RISES) * max(len(records), 1))
-    tables = _table(whole, [*filled.T]), _table(whole, [*np.where(is_missing(unfilled), np.nan, unfilled).T])
-    rows = []
-    for name in model.weights:
-        before = records[name]
-        x = tables[before["missing"] is not None][name]
-        new = _samples(x, before["points"], lengths)
-        finite = x[np.isfinite(x)]
-        # If a column had the same value everywhere, it would add the same to all documents of a query.
-        without = scores - parts[:, np.isin(model.support, model.columns[name])].sum(axis=1)
-        moved = np.logical_or.reduceat(top != rank_lists(without, *lists).first(TOP), data.query_ptr[:-1])
-        row: dict[str, Any] = {"feature": name, "changed": float(moved.mean())}
-        if model.sources[name][0].derived is None and len(finite):
-            row |= _quantiles(finite) | {f"training_{q}": before[q] for q in QUANTILES}
-            # also if the record lacks the share in training
-            row["missing"] = float(np.isnan(tables[True][name]).mean())
-        for rule, rise in RISES.items():
-            if before[rule] and before[rule].n and new[rule].n:
-                row[rule], start, noise = before[rule].rise(new[rule], chance, apart=rule == "distance")
-                row |= {f"training_{rule}": start, f"{rule}_limit": min(start + max(rise, noise), 1.0)}
-        rows.append({**row, "drift": [rule for rule in RISES if row.get(rule, 0.0) > row.get(f"{rule}_limit", 1.0)]})
-    return rows

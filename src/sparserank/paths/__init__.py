@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sparserank.options.declared import REMOVED
+from sparserank.options.option import REMOVED
 from sparserank.paths.best_k import BestK
 from sparserank.paths.boosting import BoostedSteps
 from sparserank.paths.certificate import Certificate

@@ -26,8 +26,8 @@ from sparserank.losses import PairwiseLoss, loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.objective import PairwiseObjective
 from sparserank.options.arguments import check_arguments
-from sparserank.options.declared import refuse_unknown
 from sparserank.options.kinds import Kind
+from sparserank.options.option import refuse_unknown
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.reading import READING
 from sparserank.rankers.inputs import (
