@@ -332,7 +332,9 @@ def test_options_that_were_removed_are_named_with_the_last_version_that_has_them
         done = cli(*line.split())
         assert done.code == 2
         assert done.err == f"error: {removed} was removed; sparserank 0.3.0 is the last version that has it.\n"
-    with pytest.raises(AttributeError, match=r"no attribute 'trees'; it was removed: use sparserank\.select\("):
+    with pytest.raises(
+        AttributeError, match=r"no attribute 'trees'; it was removed \(0\.3\.0 has it\): use sparserank\.select\("
+    ):
         sr.trees  # noqa: B018
     with pytest.raises(ImportError, match=r"best_k_bounds was removed; sparserank 0\.3\.0 is the last"):
         from sparserank.paths import best_k_bounds  # noqa: F401

@@ -294,7 +294,7 @@ def test_few_queries_are_too_few_for_a_bound_on_the_screen(cli_here: Cli, tmp_pa
     )
     assert done.code == 0, done.err
     text = " ".join(done.out.split())
-    assert "9 queries are too few to bound it, at least 10 are needed" in text
+    assert "9 queries are too few to bound the loss of a model; at least 10 are needed" in text
     assert "Your 3 test queries: chosen 0." in text
 
 

@@ -33,7 +33,7 @@ from sparserank.options.spelling import command_line
 
 GONE = dict.fromkeys(("--loss", "--no-metric-refits", "--qid", "--seeds"), REMOVED)
 GONE |= {f"--{name.replace('_', '-')}": why for name, why in ABSENT.items()}
-MOVED = "is now in a checkout of the project: python -m reproduction "
+MOVED = "left (sparserank 0.3.0 is the last version with it) for a checkout of the project: python -m reproduction "
 GONE |= {"compare": REMOVED, "letor": f"{MOVED}letor", "experiment": f"{MOVED}run, published or systems"}
 
 MODULES = (select, fuse, fit, predict, evaluate, diff, inspect, explain, export, convert, demo)

@@ -109,9 +109,10 @@ class FoldedPaths(TrainingQueries):
         used, teacher = self._used(own), self.transform.teacher
         labels = None
         if teacher is not None:
-            if missing := [f for f in own if f not in teacher.grades]:
+            missing = [f for f, row in zip(own, used, strict=True) if row.tobytes() not in teacher.grades]
+            if missing:
                 self.teach(missing)
-            labels = labels_of([teacher.grades[f] for f in own], used, self.data)
+            labels = labels_of([teacher.grades[row.tobytes()] for row in used], used, self.data)
         left_out = ["" if f == FINAL else f"fold {f + 1}" for f in own]
         return self.on_queries(used, [own.index(f) for f in folds], left_out, labels)
 
@@ -132,7 +133,7 @@ class FoldedPaths(TrainingQueries):
         n = len(used), self.data.n_docs
         arrays = kept(store, f"teacher-{teacher.key}", learned, grades=("u", n), reason=("U", (1,)))
         teacher.reason = teacher.reason or str(arrays["reason"][0])
-        teacher.grades |= dict(zip(folds, arrays["grades"], strict=True))
+        teacher.grades |= {row.tobytes(): own for row, own in zip(used, arrays["grades"], strict=True)}
 
     def graded(
         self, teacher: Teacher, used: np.ndarray, store: WorkStore | None = None, tell: Tell = silent

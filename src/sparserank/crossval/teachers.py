@@ -181,13 +181,13 @@ class Teacher:
     """Teaches linear models an order of documents in place of the labels: that of boosted steps and, if there are
     any, of trees.
 
-    grades    {fold: (n_docs,) uint8 grades by the teacher of the queries without it}
+    grades    {bytes of the mask (n_queries,) of the queries that were learned from: (n_docs,) uint8 grades}
     """
 
     maker: BoostedSteps
     bins: Bins
     trees: TeachingTrees | None = None
-    grades: dict[int, np.ndarray] = field(default_factory=dict)
+    grades: dict[bytes, np.ndarray] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "trees": None}

@@ -296,7 +296,8 @@ class RankingDataset:
 
     def rename_features(self, names: Sequence[str]) -> RankingDataset:
         """The same data set with new feature names."""
-        return self._with(feature_names=names)
+        new = dict(zip(self.names, names, strict=True))
+        return self._with(feature_names=names, derived={new[name]: d for name, d in (self.derived or {}).items()})
 
     def _present(self, names: Iterable[str]) -> list[tuple[str, Any]]:
         """The names of the fields that these data have, and the fields."""

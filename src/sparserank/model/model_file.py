@@ -14,6 +14,8 @@ from sparserank.options import option
 from sparserank.strict_json import read_own_json
 from sparserank.text import brief
 
+OF_REMOVED = "sparserank 0.3.0 is the last"  # version that reads such a model
+
 
 def read_model(path: StrPath, *, links: bool = True) -> RankingModel:
     """Read the model of a file; links: whether the path may be a link.
@@ -26,6 +28,8 @@ def read_model(path: StrPath, *, links: bool = True) -> RankingModel:
         return RankingModel(**fields_of(content))
     except ValueError as error:
         why = str(error).rstrip(".")
+        if OF_REMOVED in why:
+            raise ModelFormatError(f"{path}: {why}; train again.") from error
         raise ModelFormatError(f"{path}: damaged model file: {why}; restore it or train again.") from error
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate
-from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.html import to_html
 from sparserank.report.screen import aligned
 from sparserank.report.svg import INK, PAGE_SIZE, SERIES, keep_within, legend_below, new_axes, ring, to_svg
 from sparserank.report.tables import columns_of_sizes, comparison_table, evenly, sizes_against
-from sparserank.selection.claims import counted, estimated, heading, on_test, share
+from sparserank.selection.claims import BELOW, FIRST, counted, heading, on_test
 from sparserank.selection.lists import ALL, TreesSelection
 from sparserank.text import change, figure, visible
 
@@ -25,7 +22,8 @@ BAR = 10  # characters of the largest gain
 
 def screen_of_lists(result: TreesSelection) -> list[str]:
     """The lines about the list that trees should keep."""
-    choice, chosen, everything = result.choice, result.chosen, result.all_features
+    chosen = result.chosen
+    everything = result.all_features
 
     def row(name: str, of: Candidate) -> list[str]:
         against = "" if of is everything else change(of.mean, everything.mean)
@@ -33,20 +31,13 @@ def screen_of_lists(result: TreesSelection) -> list[str]:
 
     rows = [["", "features", result.metric, "against all"], row("trees, all features", everything)]
     rows += [row("trees, chosen list", chosen)] if chosen is not everything else []
-    limit, bound, confidence = result.plan.rule.limit, choice.bound(chosen), as_percent(result.plan.confidence)
-    at_most = f"{result.n_queries} queries are too few to bound it, at least {MIN_QUERIES} are needed"
-    if math.isfinite(bound):
-        at_most = f"with {confidence} confidence at most {share(bound, choice)}"
-    rule = "" if limit is None else f"It is the best list of {limit}. "
     test = result.test
     return [
-        f"Keep {chosen.n_features} of {counted(len(result.feature_names))}: {chosen.penalty}.  {result.n_queries} "
-        "queries, each scored by trees not trained on it.",
+        *(claim.text for claim in result.claims if claim.rank == FIRST),
         "",
         *aligned(rows, "<", ">", ">", ">"),
         "",
-        f"{rule}Estimated loss against the best of {len(choice.candidates)} lists: {estimated(chosen, choice)}; "
-        f"{at_most}.",
+        *(claim.text for claim in result.claims if claim.rank == BELOW),
         *([] if test is None else [on_test(test, result.metric, result.plan.confidence, (ALL,), "all features")]),
         "",
         *_gains(result),

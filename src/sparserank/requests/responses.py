@@ -141,7 +141,10 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
         partial = response.get("timed_out") or response.get("_shards", {}).get("failed") or head.get("partialResults")
         if RESPONSE in response:  # convert Solr's documents to hits
             docs = response[RESPONSE]["docs"]
-            hits = [{"_id": d.pop("id"), "_score": d.pop("score"), "matched_queries": d} for d in docs]
+            hits = []
+            for doc in docs:
+                clauses = {name: score for name, score in doc.items() if name not in ("id", "score")}
+                hits.append({"_id": doc["id"], "_score": doc["score"], "matched_queries": clauses})
             response["hits"] = {"hits": hits}
         entries = [(hit["_id"], hit["_score"], hit.get("matched_queries", {})) for hit in response["hits"]["hits"]]
         if any(document is None for document, *_ in entries):

@@ -21,6 +21,8 @@ from sparserank.text import brief
 
 Weighted = tuple[RankingDataset, RankingDataset | None, np.ndarray | None]
 
+NO_DOC_WEIGHT = "trees do not support document weights; they were trained without them."
+
 
 def check_overlap(parts: Mapping[str, RankingDataset | None]) -> None:
     """Refuse a query id that occurs in two parts, because its documents would leak.

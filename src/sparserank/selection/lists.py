@@ -36,13 +36,14 @@ from sparserank.data.read import read_sources
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison, compare_systems
+from sparserank.evaluation.statistics import as_percent
 from sparserank.execution import available_cores, one_blas_thread
 from sparserank.lazy import cached_property
 from sparserank.options import option, values_of
 from sparserank.options.selection import FOR_MODEL, SELECT, AllSelectOptions
-from sparserank.selection.claims import FIRST, Claim, claims_of_choice, counted
+from sparserank.selection.claims import BELOW, FIRST, Claim, claims_of_choice, counted
 from sparserank.selection.facts import Row, model_row
-from sparserank.selection.inputs import check_overlap, check_relevant
+from sparserank.selection.inputs import NO_DOC_WEIGHT, check_overlap, check_relevant
 from sparserank.selection.plan import SelectionPlan, make_plan, planned
 from sparserank.selection.result import Result
 from sparserank.selection.result_files import LIST_FILES, write_lists
@@ -127,7 +128,7 @@ class TreesSelection(Result):
 
     @cached_property
     def claims(self) -> list[Claim]:
-        """What the data support: what to keep, its loss, and the value of all features."""
+        """What the data support, by rank: what to keep, its loss, and the value of all features."""
         choice, everything, noun = self.choice, self.all_features, "feature"
         kept = f"{self.chosen.n_features} of {counted(len(self.feature_names))}"
         text = f"Trees on the chosen list have {self.metric} {self.chosen.mean:.4f} out of fold"
@@ -136,13 +137,17 @@ class TreesSelection(Result):
                 f"; trees on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}"
             )
         expected = f"Expected on new queries: {choice.corrected_chosen:.4f}." if choice.is_corrected else ""
+        judged = f"{self.n_queries} queries, each scored by trees not trained on it"
+        confidence = as_percent(self.plan.confidence)
+        stars = f"* {confidence}, for all lists at once ('at most': one-sided)."
         found = [
-            Claim("keep", kept, rank=FIRST, said=f"Keep {kept}: {self.chosen.label}."),
+            Claim("keep", kept, judged, FIRST, f"Keep {kept}: {self.chosen.penalty}.  {judged}."),
             *claims_of_choice(choice, self.metric, len(self.feature_names), noun),
             Claim("mean", said=f"{text}."),
-            Claim("expected", said=expected),
+            Claim("expected", rank=BELOW, said=expected),
+            Claim("intervals", rank=BELOW, said=stars if math.isfinite(choice.bound(self.chosen)) else ""),
         ]
-        return [claim for claim in found if claim.text]
+        return sorted((claim for claim in found if claim.text), key=lambda claim: claim.rank)
 
     def render_screen(self) -> list[str]:
         from sparserank.report.for_model import screen_of_lists
@@ -233,6 +238,8 @@ def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> Trees
     if rival.lacks:
         lacks = ", ".join(rival.lacks)
         notes = (f"the trees are handicapped: they are trained without {lacks}, which the table does not have.", *notes)
+    if data.doc_weight is not None:
+        notes = (*notes, NO_DOC_WEIGHT)
     refuse_objective(file, rival.settings)
     check_trees(data, rival.settings)
     warn_of_suspects(train, names_in(chosen["keep"], chosen["drop"]))

@@ -41,7 +41,7 @@ from sparserank.requests.selection import (
 )
 from sparserank.selection.diff import side_of
 from sparserank.selection.for_engine import warn_of_engine
-from sparserank.selection.inputs import check_overlap, notes_of_side_weights, weighted
+from sparserank.selection.inputs import NO_DOC_WEIGHT, check_overlap, notes_of_side_weights, weighted
 from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.lists import TreesSelection, select_for_model
 from sparserank.selection.one_feature import nearly_best_alone
@@ -55,8 +55,6 @@ from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
 from sparserank.workdir.pieces import work_store_in
 from sparserank.workdir.work import Progress
-
-NO_DOC_WEIGHT = "trees do not support document weights; they were trained without them."
 
 
 @overload
