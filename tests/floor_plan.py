@@ -56,7 +56,7 @@ NODES = {
     "losses": 7_108,
     "penalties": 12_751,
     "metrics": 5_567,
-    "options": 7_328,
+    "options": 7_334,
     "ground": 7_254,
 }
 CHARACTERS = {

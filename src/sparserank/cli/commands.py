@@ -167,7 +167,7 @@ EVALUATE = Command(
             "Exit with code 3 if a system loses more of the first metric against the first system than this: a share "
             "such as 1%, or a number.",
         ),
-        switch("fail_if_shown", "With {fail_if_worse}: only if the 95% bound of the loss is above it."),
+        switch("fail_if_shown", "With {fail_if_worse}: only if the lower 95% bound of the loss is above it."),
         cli_option("junit", "Path | None", "With {fail_if_worse}: also write a JUnit report to this file."),
         cli_option("out", "Path | None", "Also write the values of the first system, for {baseline}."),
         cli_option(

@@ -64,8 +64,8 @@ Penalties = Annotated[
         "step functions), or with parameters: 'mcp(gamma=2.0)'.",
         MODEL,
         flag="--penalty",
-        shown=f"{' and '.join(LINEAR)}; from {MIN_QUERIES_OF_STEPS} queries on steps too, if {{feature_transform}} is "
-        "auto",
+        shown=f"{' and '.join(LINEAR)}; from {MIN_QUERIES_OF_STEPS} queries and {MIN_DOCS_OF_STEPS:,} documents on "
+        "steps too, if {feature_transform} is auto",
     ),
 ]
 ReportedMetrics = Annotated[
@@ -292,7 +292,7 @@ class Lists(of_data.RowOptions, total=False):
             TREE_PANEL,
             flag="--size",
             command="list[int] | None",
-            shown="at most eight, from 1 up to the number of features that may be used",
+            shown="at most eight, from 1 on, below the number of features that may be used, and k",
         ),
     ]
     allow_overlap: Annotated[

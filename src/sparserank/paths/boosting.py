@@ -224,7 +224,7 @@ class _Boosting:
 
 
 class Step(NamedTuple):
-    """The jump of a feature, given by its position, beyond a bin; its gain, not divided by a cost."""
+    """One boosting step: position of the feature, bin, jump, and the gain before it is divided by a cost."""
 
     feature: int
     bin: int

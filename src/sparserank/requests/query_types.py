@@ -62,7 +62,7 @@ TYPES = (
     (
         "function_score",
         QueryType(
-            whole="multiplies scores; write each function as a named should clause, as the tutorial of boosts does"
+            whole="multiplies scores; write each function as a named should clause, see docs/tutorials/other-queries.md"
         ),
     ),
     (

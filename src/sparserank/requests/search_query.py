@@ -64,7 +64,7 @@ EITHER = (0, 1, "0", "1")
 MOST_UNNAMED = 6  # up to this many clauses without a name, all combinations of them are tried
 ONE_CLAUSE = (
     "one clause is left, so there is nothing to tune: only ratios of boosts matter. Name its parts instead, as clauses "
-    "of a bool query: one for each field, and one for each function or signal, as in the tutorial of boosts."
+    "of a bool query: one for each field, and one for each function or signal, as in docs/tutorials/other-queries.md."
 )
 # Queries whose score is their boost; for those in REWRITTEN, unless they have a parameter `rewrite`.
 CONSTANT = ("constant_score", "match_all", "exists", "ids", "range", "terms")

@@ -226,7 +226,7 @@ def diff_of(old: Side, new: Side, judged: RankingDataset | None) -> ModelDiff:
     if len(fused) == 1:
         why = "was made by 'sparserank fuse' and ranks runs, the other one ranks documents"
         raise DataError(f"the {fused[0]} model {why}; compare two models of the same kind.")
-    scaled = new if old.model.scaling == NONE else old  # which has units, if they differ
+    scaled = new if old.model.scaling == NONE else old  # the model whose units both are expressed in
     judges = (old, new)
     old = old.in_units_of(scaled)
     new = new.in_units_of(scaled)

@@ -201,6 +201,6 @@ def _without(p: Penalty | SizedMaker, features: Collection[int]) -> Penalty | Si
 
 
 def of_earlier(plan: SelectionPlan, tasks: Sequence[PathTask], data: RankingDataset) -> list[str]:
-    """The labels of the tasks that use only features of the run that is preferred, and those that are kept anyway."""
+    """Labels of the tasks limited to the features of the earlier run, and to those in `keep`."""
     others = plan.prefer.others(data) if plan.prefer else frozenset()
     return [t.label for t in tasks if others.issubset({*t.maker.rules.drop, *t.maker.rules.keep})]

@@ -14,7 +14,7 @@ from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
 
 # Tuned on nine real data sets, where some other feature has at least 81% of the gain of the strongest one, and on
-# simulated leaks (docs/data-formats.md).
+# simulated leaks (docs/evidence.md).
 REACHED = 0.95  # a feature with this share of the best model's gain over a random order is suspicious,
 OTHERS = 0.7  # if every other feature has at most this share of the feature's gain
 COPY = 0.9  # rank correlation from which another feature counts as a copy of it

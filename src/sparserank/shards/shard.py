@@ -260,7 +260,7 @@ class Shard:
         return out[0], out[1], out[2]
 
     def _norms_in(self, scale: np.ndarray, unit: np.ndarray) -> np.ndarray:
-        """(3, K, n_columns) norms, largest deviations and offsets of the columns times unit."""
+        """(3, K, n_columns) norms, largest deviations and offsets of unit * columns."""
         out = np.zeros((3, len(scale), len(unit)))
         # Without a compiled loop, several arrays of deviations are written out, 8 bytes per value.
         written_out = self.rows.is_dense and len(self._lists.table) == 0

@@ -157,7 +157,7 @@ def is_locked_elsewhere(handle: int) -> bool:
 
 @contextmanager
 def _reported(path: Path, task: str) -> Iterator[None]:
-    """Report an OSError as a directory that cannot be 'created', or not 'written'."""
+    """Turn an OSError into 'cannot be created' or 'cannot be written'."""
     try:
         yield
     except OSError as error:

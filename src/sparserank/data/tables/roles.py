@@ -128,8 +128,8 @@ def roles_of(
         more = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
         kind = schema.field(odd[0]).type
         raise table.unusable(
-            f"column {brief(odd[0])} is not numeric ({kind}{of_spark(kind)}){more}; leave them out with "
-            f"{option('ignore_columns', odd[:SHOWN_NAMES])}, convert them to numbers"
+            f"column {brief(odd[0])} is not numeric ({kind}{of_spark(kind)}){more}; leave out with "
+            f"{option('ignore_columns', odd[:SHOWN_NAMES])}, or convert to numbers"
         )
     if wanted is not None:
         _check_match(table, reading, chosen, wanted, others=others)
