@@ -17,6 +17,9 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 def run(cells: list[dict[str, Any]], space: dict[str, Any]) -> list[str]:
     """Run the code cells in the present folder; what each shows: what it prints, and the value of its last line."""
+    import pandas as pd
+
+    pd.set_option("display.width", 110, "display.max_columns", None)
     shown = []
     for cell in cells:
         if cell["cell_type"] != "code":
@@ -34,10 +37,7 @@ def run(cells: list[dict[str, Any]], space: dict[str, Any]) -> list[str]:
 
 def store(file: Path) -> None:
     """Run a notebook in a folder of its own, and write what its cells show into it."""
-    import pandas as pd
-
     notebook = json.loads(file.read_text(encoding="utf-8"))
-    pd.set_option("display.width", 110, "display.max_columns", None)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         shown = run(notebook["cells"], {})
     for cell in notebook["cells"]:

@@ -29,7 +29,7 @@ from sparserank.report.tables import (
     words_table,
     zeroed_table,
 )
-from sparserank.selection.claims import EXPECTED, FIRST, KEEP, QUALITY, STABILITY, Claim, heading
+from sparserank.selection.claims import EXPECTED, FIRST, JUDGED, KEEP, QUALITY, STABILITY, Claim, heading
 from sparserank.selection.result import ModelResult, SelectionResult
 from sparserank.selection.result_files import has_matplotlib
 from sparserank.text import listed, signed
@@ -86,7 +86,7 @@ def lead(claims: Sequence[Claim]) -> list[str]:
     """The sentences under the heading: the quality of the chosen model, what to expect, and the claims that come
     first."""
     quality = [c.text for key in (QUALITY, EXPECTED) for c in claims if c.key == key]
-    return [*quality, *(c.text for c in claims if c.rank == FIRST and c.key != KEEP)]
+    return [*quality, *(c.text for c in claims if c.rank == FIRST and c.key not in (KEEP, JUDGED))]
 
 
 def how_sure(claims: Sequence[Claim]) -> Table:

@@ -27,7 +27,7 @@ NEEDED = 0.02  # loss, relative to the best mean, that users would want to rule 
 MAX_HEADING = 60  # characters
 MAX_SUBSTITUTES = 3  # named in a sentence
 FIRST, BELOW, REST = 1, 2, 3  # the screen shows a claim in its first lines, below the table of rankers, or not at all
-KEEP, LOSS = "keep", "estimated loss"
+KEEP, JUDGED, LOSS = "keep", "queries", "estimated loss"
 QUALITY, EXPECTED = "mean of the chosen model", "expected on new queries"
 NOT_COMPARED, STABILITY = "not compared", "selected on at least"
 

@@ -18,7 +18,7 @@ from sparserank.model.fusion import FusionFormula, formula_of
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
 from sparserank.options.arguments import check_arguments
-from sparserank.selection.claims import FIRST, Claim, claims, counted, queries
+from sparserank.selection.claims import FIRST, JUDGED, Claim, claims, counted, queries
 from sparserank.selection.queries import Added, QueryDifference
 from sparserank.selection.result import FORMAT, FORMAT_VERSION, ModelResult, SelectionResult
 from sparserank.selection.rivals import ComparedRival
@@ -142,7 +142,7 @@ class FusionResult(ModelResult):
         cut = f"lists cut at rank {self.facts.depth}, norm {self.formula.norm}"
         judged = f"{queries(self.selection.n_queries)}, each scored by weights not learned from it; {cut}"
         kept = replace(kept, figure=figure, meaning=judged, said=f"Keep {figure}.")
-        return [kept, *self._fewer(), Claim("queries", rank=FIRST, said=f"{judged}."), *rest]
+        return [kept, *self._fewer(), Claim(JUDGED, rank=FIRST, said=f"{judged}."), *rest]
 
     @property
     def best_alone(self) -> ComparedRival | None:
