@@ -32,8 +32,8 @@ def entry(**changes: Any) -> dict[str, Any]:
 
 STEPS = {"edges": [0.5], "values": [0.0, 1.0]}
 CURVE = (
-    r"feature 'a' has a curve, and models of curves were removed \(sparserank 0\.3\.0 is the last with them\); "
-    r"restore it or train again\.$"
+    r"json: feature 'a' has a curve, and models of curves were removed "
+    r"\(sparserank 0\.3\.0 is the last with them\); train again\.$"
 )
 
 
