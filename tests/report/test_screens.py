@@ -199,7 +199,8 @@ def test_lists_for_trees_and_systems_of_the_papers_fit_a_screen(cli_here: Cli, f
     assert re.match(r"Keep \d+ of 30 features: .*, each scored by trees not trained on it\.", lines[0])
     for start in ("trees, all features", "trees against all features"):
         assert any(line.startswith(start) for line in lines)
-    assert any("with 95% confidence at most" in line for line in lines)
+    assert any(line.startswith("Rule: ") for line in lines)
+    assert any(line.startswith("* 95%, for all lists at once") for line in lines)
     Path("set").mkdir()
     for i in range(5):
         sr.write_letor(MADE.take_queries(np.arange(8 * i, 8 * i + 8)), f"set/S{i + 1}.txt")

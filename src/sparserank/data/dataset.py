@@ -296,8 +296,12 @@ class RankingDataset:
 
     def rename_features(self, names: Sequence[str]) -> RankingDataset:
         """The same data set with new feature names."""
-        new = dict(zip(self.names, names, strict=True))
-        return self._with(feature_names=names, derived={new[name]: d for name, d in (self.derived or {}).items()})
+        out = self._with(feature_names=names)
+        if self.derived:
+            out._set(
+                {"derived": {n: self.derived[o] for o, n in zip(self.names, names, strict=True) if o in self.derived}}
+            )
+        return out
 
     def _present(self, names: Iterable[str]) -> list[tuple[str, Any]]:
         """The names of the fields that these data have, and the fields."""

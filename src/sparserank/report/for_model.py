@@ -7,7 +7,7 @@ from sparserank.crossval.choice import Candidate
 from sparserank.evaluation.statistics import as_percent
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.html import to_html
-from sparserank.report.screen import aligned
+from sparserank.report.screen import aligned, wrapped
 from sparserank.report.svg import INK, PAGE_SIZE, SERIES, keep_within, legend_below, new_axes, ring, to_svg
 from sparserank.report.tables import columns_of_sizes, comparison_table, evenly, sizes_against
 from sparserank.selection.claims import BELOW, FIRST, counted, heading, on_test
@@ -33,11 +33,11 @@ def screen_of_lists(result: TreesSelection) -> list[str]:
     rows += [row("trees, chosen list", chosen)] if chosen is not everything else []
     test = result.test
     return [
-        *(claim.text for claim in result.claims if claim.rank == FIRST),
+        *wrapped(claim.text for claim in result.claims if claim.rank == FIRST),
         "",
         *aligned(rows, "<", ">", ">", ">"),
         "",
-        *(claim.text for claim in result.claims if claim.rank == BELOW),
+        *wrapped(claim.text for claim in result.claims if claim.rank == BELOW),
         *([] if test is None else [on_test(test, result.metric, result.plan.confidence, (ALL,), "all features")]),
         "",
         *_gains(result),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import shlex
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -333,8 +333,7 @@ class Screen:
         return self.wrapped(*(claim.text for claim in self.claims if claim.rank == rank))
 
     def wrapped(self, *texts: str | None) -> list[str]:
-        options: dict[str, Any] = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
-        return [line for text in texts if text for line in textwrap.wrap(text, self.width, **options)]
+        return wrapped(texts, self.width)
 
     def cut(self, text: str) -> str:
         return text if len(text) <= self.width else f"{text[: self.width - 5].rsplit(', ', 1)[0]}, ..."
@@ -343,6 +342,12 @@ class Screen:
 def _row(r: ComparedRival, name: str) -> Row:
     """The row of a ranker, with the chosen model compared with it."""
     return name, r.n_features, r.mean, r.against()
+
+
+def wrapped(texts: Iterable[str | None], width: int = MAX_WIDTH) -> list[str]:
+    """The lines of texts, each begun in a new line; further lines are indented."""
+    options: dict[str, Any] = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
+    return [line for text in texts if text for line in textwrap.wrap(text, width, **options)]
 
 
 def aligned(lines: Sequence[Sequence[str]], *alignments: str) -> list[str]:

@@ -83,7 +83,9 @@ class PieceStore:
         self.folder = folder
 
     def save(self, name: str, files: Mapping[str, bytes]) -> None:
-        """Save a piece; `files` by their path inside the folder."""
+        """Save a piece, in place of an earlier one of this name; `files` by their path inside the folder."""
+        # Between the first file and the new record there is no finished piece, and none that looks damaged.
+        self._record(name).unlink(missing_ok=True)
         for inside, content in files.items():
             self._write(self.folder / inside, content)
         # The record comes last: without it, the files are not a finished piece.
