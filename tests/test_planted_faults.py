@@ -1,9 +1,12 @@
-"""Faults that were planted in the source and that no other test found; each is named by what a user would get."""
+"""Faults that were planted in the source, or found by a reader, and that no other test found; each is named by what a
+user would get."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +19,7 @@ from sparserank.data.run_reader import Ids
 from sparserank.errors import DataError, DataFormatError
 from sparserank.evaluation.loss_bounds import loss_bounds
 from sparserank.export.sql import _Spark
+from sparserank.requests.responses import Scored, hits_of
 from sparserank.shards import _csr_kernels
 from tests.support.command_line import Cli
 from tests.support.made_runs import QUICK, flat, made
@@ -108,3 +112,28 @@ def test_what_is_unknown_of_one_query_is_no_nan_in_json(tmp_path: Path, cli_here
         raise AssertionError(f"{name} is no JSON")
 
     assert json.loads(told.out, parse_constant=refused)
+
+
+# -- faults that readers found ----------------------------------------------------------------------------------------
+
+
+def test_renamed_features_keep_what_they_are_made_from() -> None:
+    frame = pd.DataFrame({"label": [1, 0] * 10, "qid": np.repeat(range(5), 4), "brand": ["a", "b", "b", "a"] * 5})
+    data = sr.read(frame)
+    renamed = data.rename_features([f"new{j}" for j in range(data.n_features)])
+    assert data.derived
+    assert [renamed.derived[n].level for n in renamed.names] == [data.derived[n].level for n in data.names]
+
+
+def test_reading_a_response_does_not_change_it() -> None:
+    line = {"qid": "q", "response": {"response": {"docs": [{"id": "d", "score": 2.0, "title": 2.0}]}}}
+    first, second = (list(hits_of(line, "a:1", Scored())) for _ in range(2))
+    assert first == second
+    assert first
+
+
+def test_lists_for_trees_say_that_weights_of_documents_are_not_used() -> None:
+    data = sr.datasets.make_ranking(24, 8, 4, n_informative=2, n_redundant=0, random_state=1).data
+    weighted = replace(data, doc_weight=np.linspace(0.5, 2.0, data.n_docs))
+    notes = [sr.select(d, for_model="lightgbm", sizes=[2], cv=2, n_threads=1).notes for d in (data, weighted)]
+    assert [any("document weights" in note for note in own) for own in notes] == [False, True]
