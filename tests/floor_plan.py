@@ -47,7 +47,7 @@ NODES = {
     "paths": 19_172,
     "solvers": 11_921,
     "objective": 3_888,
-    "bins": 1_579,
+    "bins": 1_564,
     "shards": 26_825,
     "data": 73_831,
     "requests": 8_796,

@@ -35,8 +35,7 @@ class StepFunction:
         return np.concatenate([[-np.inf], self.edges])
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        found: np.ndarray = self.values[np.searchsorted(self.edges, x, side="left")]
-        return found
+        return np.asarray(self.values[np.searchsorted(self.edges, x, side="left")])
 
     def step_of(self, x: float) -> tuple[float | None, float | None]:
         """(edge above which the step of a value begins, edge up to which it reaches); None where it has no end."""
@@ -51,13 +50,12 @@ class StepFunction:
     def outline(self, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
         """The corners, for plots of values from low to high: two at each edge. Long tails are cut off, because they
         would hide the steps."""
-        first = float(self.edges[0])
-        last = float(self.edges[-1])
+        first, last = self.edges[[0, -1]].tolist()
         beyond = BEYOND * (last - first) or abs(first) or high - low
         begin = max(min(low, first), first - beyond)
         end = min(max(high, last), last + beyond)
         twice = np.repeat(self.edges, 2)
-        return np.concatenate([[begin], twice, [end]]), np.repeat(self.values, 2)
+        return np.hstack([begin, twice, end]), np.repeat(self.values, 2)
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ class Bins:
     @property
     def used_columns(self) -> np.ndarray:
         """(n_columns,) bool: columns of an edge; a feature has fewer edges than columns."""
-        counts = np.array([len(e) for e in self.edges])
+        counts = np.array(list(map(len, self.edges)))
         return np.ravel(np.arange(self.m) < counts[:, None])
 
     def scaling(self, method: str) -> str:

@@ -28,7 +28,7 @@ from sparserank.workdir.work import Progress
 
 
 class CrossValidation:
-    """The cross-validation of `select`, SparseRankerCV, the experiments' own system and the lists for trees.
+    """The cross-validation of `select`, SparseRankerCV and the experiments' own system.
 
     Parameters
         data          training queries

@@ -79,7 +79,7 @@ class Result(ABC):
 
     @property
     def sentences(self) -> list[str]:
-        """The sentences of the claims; the first one names what to keep."""
+        """The sentences of the claims, by rank: what to keep comes first, or after the options of an earlier run."""
         return [claim.text for claim in self.claims]
 
     @property
