@@ -86,6 +86,24 @@ def test_folds_share_bins_that_labels_do_not_move(data):
     assert (own.scores(data.X) != scores).any()
 
 
+def test_every_call_of_lightgbm_names_the_number_of_threads(data, monkeypatch):
+    """LightGBM keeps one number for the process: scoring with another, while a second thread begins to train, was a
+    segmentation fault."""
+    numbers = []
+    score = lightgbm.Booster.predict
+
+    def spy(self: Any, X: Any, **options: Any) -> Any:
+        numbers.append(options.get("num_threads"))
+        return score(self, X, **options)
+
+    monkeypatch.setattr(lightgbm.Booster, "predict", spy)
+    held = TreeData(data, np.arange(8), FEW, 0, n_threads=1)
+    held.fit(np.arange(60) < 40).scores(data.X)
+    TreeData(data, np.arange(8), FEW, 0, n_threads=2).fit().scores(data.X)
+    assert numbers == [1, 2]
+    assert held._held.params["num_threads"] == 1
+
+
 def test_threads_that_share_bins_change_nothing(data):
     def scores(held: TreeData) -> Any:
         return lambda f: held.fit(np.arange(60) % 3 != f, f).scores(data.X)

@@ -94,10 +94,11 @@ def identity_of_trees() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Trees:
-    """A fitted ensemble on some columns."""
+    """A fitted ensemble on some columns; n_threads: of scoring."""
 
     booster: Any
     columns: np.ndarray
+    n_threads: int = 1
 
     def scores(self, X: Any) -> np.ndarray:
         """(n_docs,) scores.
@@ -105,7 +106,9 @@ class Trees:
         Raises
             DataError   some are infinite or NaN
         """
-        scores = np.asarray(self.booster.predict(columns_dense(X, self.columns)))
+        # LightGBM keeps the number of threads for the whole process. Scoring with another number ended the process by a
+        # segmentation fault when another thread began to train at that moment.
+        scores = np.asarray(self.booster.predict(columns_dense(X, self.columns), num_threads=self.n_threads))
         if not np.isfinite(scores).all():
             raise DataError("scores of LightGBM are infinite or NaN; its settings let them grow without bound.")
         return scores
@@ -248,7 +251,7 @@ class TreeData:
         except lightgbm.basic.LightGBMError as error:
             why = SOURCE_LINE.sub("", " ".join(str(error).split())).rstrip(" .")
             raise DataError(f"LightGBM cannot be trained with these settings on these data: {why}.") from error
-        self._fitted[key] = Trees(booster, self.columns)
+        self._fitted[key] = Trees(booster, self.columns, self.n_threads)
         return self._fitted[key]
 
     def _parameters(self, seed: int) -> dict[str, Any]:
