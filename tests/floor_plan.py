@@ -40,7 +40,7 @@ NODES = {
     "papers": 17_448,
     "selection": 53_419,
     "rankers": 14_408,
-    "crossval": 35_354,
+    "crossval": 35_369,
     "evaluation": 10_215,
     "export": 17_804,
     "model": 14_619,
