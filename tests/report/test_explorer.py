@@ -49,8 +49,7 @@ def test_each_size_has_its_features_its_worth_and_its_command(result: sr.Selecti
         assert len(result.model_of(c.n_features).support) == c.n_features
         # Every figure is the mean of the size, or computed from it and that of all features.
         change = f"{100 * (c.mean - full) / full:+.1f}%".replace("-0.0%", "0.0%").replace("+0.0%", "0.0%")
-        assert size["worth"].startswith(f": ndcg@10 {c.mean:.4f}, {change}")
-        assert "against all 12 features" in size["worth"]
+        assert size["worth"].startswith(f": ndcg@10 {c.mean:.4f}; against all 12 features {change}")
     assert result.by_size[facts["chosen"]] is result.chosen
     assert facts["sizes"][facts["chosen"]]["worth"].endswith("(chosen)")
     assert [s["worth"].endswith("(chosen)") for s in facts["sizes"]].count(True) == 1

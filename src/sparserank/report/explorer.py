@@ -13,6 +13,7 @@ from markupsafe import Markup
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.current_model import in_order
 from sparserank.crossval.rivals import Rival
+from sparserank.model.in_words import in_words
 from sparserank.report.html import rendered
 from sparserank.report.size_picture import size_picture
 from sparserank.report.tables import evenly
@@ -48,6 +49,7 @@ def explorer(result: SelectionResult, commands: Sequence[str]) -> Markup:
         wide=len(facts["sizes"]) > MAX_NARROW,
         width_of_names=min(max([len(noun), *map(len, facts["names"])]), MAX_NAME) + 2,
         max_rows=MAX_FEATURES,
+        words=list(in_words(result.model).values()),
         differences=[differences(result.metric, of["name"], own, result.n_queries, of["most"]) for of, own in found],
     )
 
@@ -113,8 +115,8 @@ def _worth(result: SelectionResult, i: int) -> str:
     for r in (result.reference, *([] if rival is None else [rival])):
         low = r.sizes[i].low
         high = r.sizes[i].high
-        said.append(f"{relative(mean - r.mean, low, high, r.mean)} against {visible(r.name)}")
-    return f"{', '.join(said[:2])}{''.join(f'; {text}' for text in said[2:])}"
+        said.append(f"against {visible(r.name)} {relative(mean - r.mean, low, high, r.mean)}")
+    return "; ".join(said)
 
 
 def _scale(models: Sequence[Candidate], of: Rival) -> float:

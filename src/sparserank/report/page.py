@@ -26,7 +26,6 @@ from sparserank.report.tables import (
     size_table,
     stability_table,
     substitute_table,
-    words_table,
     zeroed_table,
 )
 from sparserank.selection.claims import EXPECTED, FIRST, JUDGED, KEEP, QUALITY, STABILITY, Claim, heading
@@ -101,7 +100,7 @@ def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
     redundant = result.redundant
     found = result.queries
     levels = column_table(result.model)
-    more = [words_table(result), *([levels] if levels.rows else []), zeroed_table(result)]
+    more = [*([levels] if levels.rows else []), zeroed_table(result)]
     yield replace(selected, tables=[*selected.tables, *more], pictures=_worth(result))
     if result.worth.substitutes:
         text = (

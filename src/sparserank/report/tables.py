@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from sparserank.crossval.choice import FEATURE, Candidate, Choice
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
-from sparserank.model.in_words import in_words
 from sparserank.model.ranking_model import RankingModel
 from sparserank.report.document import Column, Fact, Table
 from sparserank.selection.claims import enough, share, smallest
@@ -149,12 +148,6 @@ def feature_table(result: SelectionResult) -> Table:
     title = f"Selected features and their ablation costs {where(result)}, with the others refitted"
     note = " ".join(said for said in (note, result.smaller) if said)
     return Table.of(title, result.facts["features"], columns, note=note)
-
-
-def words_table(result: SelectionResult) -> Table:
-    """What each selected feature does to a document, in a sentence."""
-    rows = [[feature, text] for feature, text in in_words(result.model).items()]
-    return Table("In words", [result.noun, "what it does"], rows, words=(1,), folded=True)
 
 
 def column_table(model: RankingModel) -> Table:
