@@ -56,6 +56,7 @@ def rfecv(train: Any, test: Any) -> Found:
     import sklearn
     from lightgbm import LGBMRanker
     from sklearn.feature_selection import RFECV
+    from sklearn.metrics import make_scorer
     from sklearn.model_selection import GroupKFold
 
     import sparserank as sr
@@ -64,12 +65,13 @@ def rfecv(train: Any, test: Any) -> Found:
         def fit(self, X, y, qid):  # type: ignore[no-untyped-def, override]
             return super().fit(X, y, group=np.diff(np.flatnonzero(np.r_[True, qid[1:] != qid[:-1], True])))
 
-        def score(self, X, y, qid):  # type: ignore[no-untyped-def]
-            return sr.evaluate(self.predict(X), y, qid=qid)["ndcg@10"]
+    def ndcg(y, scores, qid):  # type: ignore[no-untyped-def]  # without a scorer, RFECV takes R2
+        return sr.evaluate(scores, y, qid=qid)["ndcg@10"]
 
     with sklearn.config_context(enable_metadata_routing=True):
-        ranker = Ranker(**TREES).set_fit_request(qid=True).set_score_request(qid=True)
-        search = RFECV(ranker, step=0.1, cv=GroupKFold(5), scoring=None)
+        ranker = Ranker(**TREES).set_fit_request(qid=True)
+        scoring = make_scorer(ndcg).set_score_request(qid=True)
+        search = RFECV(ranker, step=0.1, cv=GroupKFold(5), scoring=scoring)
         X, y, qid = np.array(train.X), train.relevance.astype(int), np.array(train.qid)
         search.fit(X, y, qid=qid, groups=qid)
     return search.predict(np.array(test.X)), int(search.n_features_)
