@@ -244,3 +244,26 @@ def test_what_a_feature_log_lacks_or_says_twice_is_refused_by_line(case: str, tm
         with pytest.raises(SparserankError, match=rf"t\.jsonl:{expected}"):
             attempt(tmp_path / "t.jsonl")
     assert not (tmp_path / "store/manifest.json").exists()
+
+
+def test_a_misspelt_column_to_ignore_is_refused(tmp_path: Path) -> None:
+    """It was accepted, and the column stayed a feature. A column that only one of the files has may be named."""
+    frame = pd.DataFrame({"qid": [1, 1, 2, 2], "label": [0, 1, 0, 1], "a": [1.0, 2, 3, 4], "clicked": [0, 1, 1, 0]})
+    with pytest.raises(DataError, match=r"no column 'clickd', which ignore_columns names; did you mean 'clicked'\?"):
+        sr.read(frame, ignore_columns=["clickd"])
+    frame.drop(columns="clicked").to_parquet(tmp_path / "old.parquet")
+    frame.to_parquet(tmp_path / "new.parquet")
+    files = [tmp_path / "old.parquet", tmp_path / "new.parquet"]
+    assert sr.read(files, ignore_columns=["clicked"]).names == ("a",)
+    result = sr.select(frame, ignore_columns=["clicked"], cv=2, penalties="l1", half_samples=0, rival="none")
+    assert result.model.predict(frame.drop(columns="clicked")).shape == (4,)
+
+
+def test_a_number_called_an_id_is_no_feature() -> None:
+    """It was one, where text was an id; naming it as a feature makes it one."""
+    frame = pd.DataFrame({"qid": [1, 1, 2, 2], "label": [0, 1, 0, 1], "a": [1.0, 2, 3, 4], "doc_id": [17, 23, 17, 5]})
+    data = sr.read(frame)
+    assert (data.names, list(data.docid)) == (("a",), ["17", "23", "17", "5"])
+    assert sr.read(frame, feature_columns=["a", "doc_id"]).names == ("a", "doc_id")
+    model = sr.RankingModel.from_arrays([1.0, 1.0], scaling="none", feature_names=["a", "doc_id"])
+    assert model.predict(frame).tolist() == [18.0, 25.0, 20.0, 9.0]

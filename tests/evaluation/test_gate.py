@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import sparserank as sr
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
 from sparserank.evaluation.gate import Gate, gate, limit_of
 from sparserank.metrics import parse_metric
 from tests.support.command_line import Cli, assert_refused
@@ -242,6 +242,33 @@ def test_an_earlier_evaluation_is_the_first_system(cli_here: Cli) -> None:
     Path("empty.json").touch()
     assert cli_here(*against, "--out", "empty.json").code == 0
     assert cli_here(*call, "--system", "now.run", "--baseline", "empty.json").code == 0
+
+
+def test_an_earlier_evaluation_may_lack_document_ids(tmp_path: Path) -> None:
+    """One system makes the reader take the ids of documents, another does not; the grades of each query decide then."""
+    y, qid, docid = [1, 0, 0, 1], ["a", "a", "b", "b"], ["d1", "d2", "d3", "d4"]
+    scores = {"now": [2, 1, 1, 2]}
+    for name, ids in (("with", docid), ("without", None), ("others", docid[::-1])):
+        sr.compare_systems(scores, y, "map", qid=qid, docid=ids).save(tmp_path / f"{name}.json")
+    known = sr.compare_systems(scores, y, "map", qid=qid, docid=docid)
+    unknown = sr.compare_systems(scores, y, "map", qid=qid)
+    for found, name in ((known, "with"), (known, "without"), (unknown, "with"), (unknown, "without")):
+        assert found.against(tmp_path / f"{name}.json").baseline == "now before"
+    other = sr.compare_systems(scores, [1, 1, 0, 1], "map", qid=qid)
+    for found, name in ((known, "others"), (other, "without"), (other, "with")):
+        with pytest.raises(DataFormatError, match="was made with other judgments"):
+            found.against(tmp_path / f"{name}.json")
+
+
+def test_equal_scores_that_a_convention_orders_as_in_the_file_are_named() -> None:
+    """The empty model of a path won by MAP of letor4: a file that is sorted by grade gave it the quality of the file."""
+    y, qid = [1, 0, 1, 0], ["a", "a", "b", "b"]
+    with pytest.warns(DataWarning, match="all scores are equal in 2 of 2 queries, where letor4:map is the value"):
+        assert sr.evaluate([0.0] * 4, y, "map", qid=qid, convention="letor4")["letor4:map"] == 1.0
+    assert sr.evaluate([0.0] * 4, y, "map", qid=qid)["map"] == 0.5
+    assert sr.evaluate([0.0, 0.0, 1.0, 0.0], y, "map", qid=qid, convention="letor4")["letor4:map"] == 1.0
+    with pytest.raises(KeyError, match="map; the metrics are letor4:map"):
+        sr.evaluate([0.0, 0.0, 1.0, 0.0], y, "map", qid=qid, convention="letor4")["map"]
 
 
 @pytest.mark.parametrize("shown", [False, True])

@@ -65,6 +65,9 @@ class Evaluation(dict[str, float]):
         super().__init__({name: mean_of(values) for name, values in per_query.items()})
         self.per_query = dict(per_query)
 
+    def __missing__(self, name: str) -> float:
+        raise KeyError(f"{name}; the metrics are {', '.join(self)}")
+
 
 def evaluate(
     scores: Any,
@@ -284,9 +287,9 @@ def _lacking(name: str, system: Any, query_ids: np.ndarray) -> str:
     return f"{name} has no documents for {queries}; these queries count as 0 (as in trec_eval -c)."
 
 
-def _warn(said: str) -> None:
+def _warn(said: str, stacklevel: int = 4) -> None:
     """Warn at the caller of `evaluate` or `compare_systems`."""
-    warnings.warn(said, DataWarning, stacklevel=4)
+    warnings.warn(said, DataWarning, stacklevel=stacklevel)
 
 
 def mean_of(values: np.ndarray) -> float:
@@ -386,7 +389,24 @@ def values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> l
         ranks = np.array([system.ranks.get(pair, 0.0) for pair in pairs_of(data)])
         by_rank = in_order(retrieved_scores, ranks)
         return per_query_values(retrieved_scores, data, metrics, retrieved, document_ids(data), by_rank)
-    return per_query_values(_scores_of(system, data), data, metrics)
+    scores = _scores_of(system, data)
+    _warn_of_equal_scores(scores, data, metrics)
+    return per_query_values(scores, data, metrics)
+
+
+def _warn_of_equal_scores(scores: np.ndarray, data: RankingDataset, metrics: Sequence[Metric]) -> None:
+    """Warn if the order of the rows decides in most queries: a model without features would then have the quality of
+    the file."""
+    metric = next((m for m in metrics if m.convention.ties == "file"), None)
+    starts = data.query_ptr[:-1]
+    equal = np.minimum.reduceat(scores, starts) == np.maximum.reduceat(scores, starts)
+    n_equal = int((equal & (data.sizes > 1)).sum())
+    if metric is not None and 2 * n_equal > data.n_queries:
+        _warn(
+            f"all scores are equal in {n_equal} of {data.n_queries} queries, where {metric!r} is the value of the "
+            "order of the rows; by the convention 'default', equal scores gain nothing.",
+            stacklevel=5,
+        )
 
 
 def _scores_of(system: Any, data: RankingDataset) -> np.ndarray:

@@ -230,6 +230,7 @@ class Comparison:
         content: dict[str, Any] = {
             "format": FORMAT,
             "judgments": _hash_of(self.judgments),
+            "grades": _hash_of(self.judgments, documents=False),
             "system": visible(self.baseline),
             "values": values,
         }
@@ -271,7 +272,7 @@ class Comparison:
         system, values = content.get("system"), content.get("values")
         if content.get("format") != FORMAT or not isinstance(system, str) or not isinstance(values, dict):
             raise DataFormatError(f"{path}: is something else; expected {EXPECTED}.")
-        if content.get("judgments") != _hash_of(self.judgments):
+        if not self._has_judgments(content):
             raise DataFormatError(f"{path}: was made with other judgments; evaluate the earlier system with these.")
         earlier = {}
         for metric in self.metrics:
@@ -297,6 +298,14 @@ class Comparison:
         lacking = {**self.lacking, system: str(content.get("lacking", ""))}
         return replace(self, values={system: earlier, **self.values}, baseline=system, lacking=lacking)
 
+    def _has_judgments(self, content: Mapping[str, Any]) -> bool:
+        """Whether a file of `save` was made with the judgments of this comparison; if one of the two has no document
+        ids, with the same grades of each query."""
+        judgments, grades = _hash_of(self.judgments), _hash_of(self.judgments, documents=False)
+        earlier = content.get("judgments")
+        without_ids = judgments == grades or earlier == content.get("grades")
+        return earlier == judgments or (without_ids and content.get("grades") == grades)
+
 
 def _value(value: Any) -> float:
     """A value of a metric; NaN for null, which means that it has none."""
@@ -305,14 +314,14 @@ def _value(value: Any) -> float:
     return math.nan if value is None else float(value)
 
 
-def _hash_of(judgments: Any) -> str:
-    """Hash of the queries, the documents (as far as they have ids) and their grades, in any order; of the field of this
-    name of a comparison."""
+def _hash_of(judgments: Any, *, documents: bool = True) -> str:
+    """Hash of the queries, the documents (as far as they have ids, and unless they are left out) and their grades, in
+    any order; of the field of this name of a comparison."""
     if isinstance(judgments, Mapping):
         graded = [(q, d, grade) for (q, d), grade in judgments.items()]
     else:
         qid, docid, relevance = judgments
         ids = [""] * len(relevance) if docid is None else docid.tolist()
         graded = list(zip(qid.tolist(), ids, relevance.tolist(), strict=True))
-    texts = sorted((str(q), str(d), float(grade)) for q, d, grade in graded)
+    texts = sorted((str(q), str(d) if documents else "", float(grade)) for q, d, grade in graded)
     return hashlib.sha256(repr(texts).encode()).hexdigest()

@@ -44,7 +44,7 @@ Docid = Annotated[
         PANEL,
         says="Table column that contains the document ids.",
         flag="--docid-column",
-        shown="a text column docno, docid or doc_id",
+        shown="a column docno, docid or doc_id",
     ),
 ]
 DocWeight = Annotated[

@@ -235,7 +235,9 @@ def _preferred(choice: Choice, metric: str) -> str:
     p = choice.preference
     if p is None:
         return ""
-    kept = f"Only features of {p.run} are used" if p.kept else f"The features of {p.run} are not kept"
+    kept = (
+        f"Only features of {p.run} are used" if p.kept else f"The choice is not restricted to the features of {p.run}"
+    )
     if p.loss is None:
         return f"{kept}: none of their models is within the limits, or there are fewer than two queries."
     on = f"{queries(p.n_queries)}{' that it has not learned from' if p.new else ''}"

@@ -22,7 +22,7 @@ from sparserank.data.tables.roles import Roles, is_number, may_be_category, may_
 from sparserank.data.tables.survey import ROWS
 from sparserank.errors import DataError, DataWarning
 from sparserank.options import option
-from sparserank.text import brief, listed
+from sparserank.text import brief, listed, no_such
 
 
 class TableRows(Stream):
@@ -79,6 +79,8 @@ class TableRows(Stream):
             self._has_width(len(first.features))
 
     def _roles_of_all(self, wanted: Sequence[str] | None, *, others: bool) -> list[Roles]:
+        if wanted is None and self._reading.derived is None:
+            self._check_ignored()
         all_roles: list[Roles] = []
         for table in self._tables:
             roles = roles_of(table, self._reading, wanted=wanted, others=others)
@@ -97,6 +99,16 @@ class TableRows(Stream):
                 )
             wanted = None if first.packed else first.features  # lists have no feature names to match
         return all_roles
+
+    def _check_ignored(self) -> None:
+        """Refuse a column that is to be left out and that no table has: a misspelt name would leave the column in."""
+        names = list(dict.fromkeys(name for table in self._tables for name in table.schema.names))
+        unknown = next((name for name in self._reading.ignore_columns if name not in names), None)
+        if unknown is not None:
+            raise DataError(
+                f"{self.places[0]} has no column {brief(unknown)}, which {option('ignore_columns')} names; "
+                f"{no_such(unknown, names, 'column')}"
+            )
 
     def _keep(self, like: RankingDataset | None) -> None:
         """Determine the columns that are kept as they are: those of `like`, or else categories, and what the reading

@@ -22,7 +22,7 @@ SHOWN_NAMES = 5  # columns named in a remedy
 # usual names of columns
 LABEL = "label"
 PACKED = "features"
-DOCUMENT = ("docno", "docid", "doc_id")  # text columns by these names are document ids
+DOCUMENT = ("docno", "docid", "doc_id")  # columns by these names are document ids
 SHOWN = 8  # column names in a message
 
 
@@ -89,8 +89,8 @@ def roles_of(
     if label is not None and not _numeric(schema, label):
         kind = schema.field(label).type
         raise DataError(f"{table.place}: column {brief(label)} is not numeric ({kind}); a label must be a number.")
-    free = [d for d in DOCUMENT if d in schema.names and not _numeric(schema, d)]
-    free = [d for d in free if d not in left_out and d not in (reading.feature_columns or ())]
+    features = {*(reading.feature_columns or ()), *(wanted or ())}
+    free = [d for d in DOCUMENT if d in schema.names and d not in left_out and d not in features]
     docid = _named(table, "docid", reading.docid, free, False)
     word_of = {name: word for word, name in columns.items() if name is not None}
     if docid in word_of:
