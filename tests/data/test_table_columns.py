@@ -265,5 +265,7 @@ def test_a_number_called_an_id_is_no_feature() -> None:
     data = sr.read(frame)
     assert (data.names, list(data.docid)) == (("a",), ["17", "23", "17", "5"])
     assert sr.read(frame, feature_columns=["a", "doc_id"]).names == ("a", "doc_id")
-    model = sr.RankingModel.from_arrays([1.0, 1.0], scaling="none", feature_names=["a", "doc_id"])
+    model = sr.RankingModel.from_arrays(
+        [1.0, 1.0], feature_names=["a", "doc_id"], scaling=sr.FeatureScaling("none", np.zeros(2), np.ones(2))
+    )
     assert model.predict(frame).tolist() == [18.0, 25.0, 20.0, 9.0]

@@ -261,7 +261,7 @@ def test_an_earlier_evaluation_may_lack_document_ids(tmp_path: Path) -> None:
 
 
 def test_equal_scores_that_a_convention_orders_as_in_the_file_are_named() -> None:
-    """The empty model of a path won by MAP of letor4: a file that is sorted by grade gave it the quality of the file."""
+    """The empty model of a path won by MAP of letor4, with the quality of a file sorted by grade."""
     y, qid = [1, 0, 1, 0], ["a", "a", "b", "b"]
     with pytest.warns(DataWarning, match="all scores are equal in 2 of 2 queries, where letor4:map is the value"):
         assert sr.evaluate([0.0] * 4, y, "map", qid=qid, convention="letor4")["letor4:map"] == 1.0
