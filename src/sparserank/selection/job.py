@@ -58,6 +58,7 @@ from sparserank.selection.notes import (
 )
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
+from sparserank.selection.result_files import RESULT_FILES
 from sparserank.text import FIRST_LOOK, Caution, change
 from sparserank.transforms import NONE, STEPS
 from sparserank.workdir.pieces import WorkStore, kept
@@ -106,6 +107,8 @@ class Problem:
 class SelectionJob:
     """A checked plan for a problem; `execute` runs it."""
 
+    kind, files = "select", RESULT_FILES  # of the run directory
+
     def __init__(
         self, plan: SelectionPlan, problem: Problem, *, n_threads: int | None = None, client: Any = None
     ) -> None:
@@ -118,8 +121,9 @@ class SelectionJob:
         self.judged = problem.judged or (valid if holdout and valid is not None else data)
         check_relevant(plan.metrics, self.judged.relevance)
         self.names = data.names
+        self.n_all = plan.count(range(len(self.names)))
         feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
-        fold = np.full(data.n_queries, -1) if holdout else _folds(data, plan)
+        fold = np.full(data.n_queries, -1) if holdout else folds_of(data, plan)
         trees = None
         if not plan.fast:
             limits: dict[str, Any] = {"n_threads": n_threads, "seconds": problem.rival_time}
@@ -253,6 +257,7 @@ class SelectionJob:
             queries=self.beside.by_query(candidate_set, chosen, model, dense, strongest, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
+            n_all=self.n_all,
             query_ids=self.beside.query_ids,
             notes=notes,
             engine=engine,
@@ -281,8 +286,7 @@ class SelectionJob:
             choice = self.plan.choose(found.sparse, found.dense)
         except DataError:
             return ""
-        n_all = self.plan.count(range(len(self.names)))
-        of = f"{FIRST_LOOK}{choice.chosen.n_features} of {counted(n_all, self.plan.noun)}"
+        of = f"{FIRST_LOOK}{choice.chosen.n_features} of {counted(self.n_all, self.plan.noun)}"
         more = [t.label for t in self.tasks if t.maker.selects and t not in self.first]
         later = [
             *more,
@@ -443,7 +447,7 @@ class SelectionJob:
         return found
 
 
-def _folds(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:
+def folds_of(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:
     """(n_queries,) fold numbers.
 
     Raises

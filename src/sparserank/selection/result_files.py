@@ -20,7 +20,7 @@ from sparserank.workdir.pieces import WorkStore
 
 if TYPE_CHECKING:
     from sparserank.selection.lists import TreesSelection
-    from sparserank.selection.result import ModelResult, SelectionResult
+    from sparserank.selection.result import ModelResult, Result, SelectionResult
 
 NO_REPORT = "report.html was not written; to include it, run: pip install 'sparserank[report]'"
 NO_TABLES = (
@@ -45,12 +45,29 @@ def write_results(result: ModelResult, folder: Path) -> list[Path]:
             written.append(_parquet(table(selection), folder / name))
         else:
             (folder / name).unlink(missing_ok=True)
+    return [*written, *_shown(result, folder)]
+
+
+def write_lists(result: TreesSelection, folder: Path) -> list[Path]:
+    """Write features.txt, trees.txt, result.json and, with the extra `report`, report.html. Files of an earlier run are
+    removed first, so that files of two runs are never mixed."""
+    for name in LIST_FILES:
+        (folder / name).unlink(missing_ok=True)
+    texts = {
+        "features.txt": "\n".join(result.features) + "\n",
+        "trees.txt": re.sub(r"\[num_threads: \d+\]", "[num_threads: 0]", result.trees.booster.model_to_string()),
+    }
+    return [*_texts(texts, folder), *_shown(result, folder)]
+
+
+def _shown(result: Result, folder: Path) -> list[Path]:
+    """Write report.html, if its package is installed, and result.json."""
     texts = {"result.json": json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"}
     if has_matplotlib():
         texts = {"report.html": result.render_page(shlex.quote(str(folder))), **texts}
     else:
         (folder / "report.html").unlink(missing_ok=True)
-    return [*written, *_texts(texts, folder)]
+    return _texts(texts, folder)
 
 
 def has_matplotlib() -> bool:
@@ -69,21 +86,6 @@ def _texts(texts: Mapping[str, str], folder: Path) -> list[Path]:
         with atomic_write(folder / name) as out:
             out.write(text)
     return [folder / name for name in texts]
-
-
-def write_lists(result: TreesSelection, folder: Path) -> list[Path]:
-    """Write features.txt, trees.txt, result.json and, with the extra `report`, report.html. Files of an earlier run are
-    removed first, so that files of two runs are never mixed."""
-    texts = {
-        "features.txt": "\n".join(result.features) + "\n",
-        "trees.txt": re.sub(r"\[num_threads: \d+\]", "[num_threads: 0]", result.trees.booster.model_to_string()),
-        "result.json": json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n",
-    }
-    if has_matplotlib():
-        texts["report.html"] = result.render_page()
-    for name in LIST_FILES:
-        (folder / name).unlink(missing_ok=True)
-    return _texts(texts, folder)
 
 
 def path_table(result: SelectionResult) -> pa.Table:
