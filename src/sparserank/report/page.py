@@ -54,7 +54,6 @@ CERTIFICATES = (
     "Worst kkt is the largest violation of the optimality conditions along the path, relative to the largest "
     "strength of the l1 path. Gap is the largest duality gap."
 )
-MOVES = "The columns “enter” and “leave” compare each model with the next smaller size."
 COMPARED_ON = {
     "test": "test queries",
     "out of fold": "queries, each scored by models not trained on it",
@@ -87,7 +86,7 @@ def page_of(result: ChoiceResult, place: str | None = None) -> str:
         return render_page(result, place)
     sections = [
         Section("Features to keep", "", [gain_table(result)]),
-        Section("Sizes", f"{_measured(result)} {MOVES}", [size_table(result)], [size_picture(result)]),
+        Section("Sizes", "", [size_table(result)], [size_picture(result)]),
     ]
     return _document(result, result.claims, [*sections, *_test(result)])
 
@@ -196,21 +195,14 @@ def _steps(result: SelectionResult) -> list[Picture]:
 
 def _quality(result: SelectionResult) -> str:
     plan = result.plan
+    rules = result.plan.metric.convention
+    scored = "out of fold, over all training and" if plan.protocol == "cv" else "on the"
     stepped = any(row["steps"] is not None for row in result.facts["features"])
     return (
-        f"{_measured(result)} {result.noun.capitalize()}s are scaled by {plan.path_plan.scaling}"
-        f"{', except for steps' if stepped else ''}. {MOVES}"
-    )
-
-
-def _measured(result: ChoiceResult) -> str:
-    """What quality means."""
-    plan = result.plan
-    rules = plan.metric.convention
-    scored = "out of fold, over all training and" if plan.protocol == "cv" else "on the"
-    return (
         f"Quality is the mean {result.metric} {scored} validation queries ({result.n_queries} queries). Queries "
-        f"without relevant documents count as in the “{rules.name}” convention ({rules.empty}); ties: {rules.ties}."
+        f"without relevant documents count as in the “{rules.name}” convention ({rules.empty}); ties: {rules.ties}. "
+        f"{result.noun.capitalize()}s are scaled by {plan.path_plan.scaling}{', except for steps' if stepped else ''}. "
+        "The columns “enter” and “leave” compare each model with the next smaller size."
     )
 
 

@@ -141,7 +141,7 @@ class Screen(ABC):
         """The model with the highest mean, unless it is the chosen one or all features."""
         best = self.result.best
         result = self.result
-        others = [c for c in result.by_size if c is best and c is not result.chosen]
+        others = [c for c in result.by_size if c is best and c not in (result.chosen, result.dense)]
         return [(self.shown("best of ours", c), c.n_features, c.mean, "") for c in others]
 
     @property

@@ -393,26 +393,20 @@ def _tested(result: ChoiceResult, test: Comparison) -> Claim:
     """The chosen model on the test queries, compared with today's ranker or with all features."""
     full = reference_name(result.dense)
     others, name = (("dense", full, result.dense.penalty), full) if result.change is None else ((LABEL,), "today")
-    return Claim("test", rank=BELOW, said=on_test(test, result.metric, result.plan.confidence, others, name))
-
-
-def on_test(test: Comparison, metric: str, confidence: float, others: tuple[str, ...], name: str) -> str:
-    """The chosen model on the test queries, compared with the system whose name begins with one of `others`."""
-    rows = [r for r in test.rows(confidence) if r["metric"] == metric]
+    rows = [r for r in test.rows(result.plan.confidence) if r["metric"] == result.metric]
     chosen = next(r for r in rows if r["system"] == test.baseline)
-    n = len(test.values[test.baseline][metric])
+    n = len(test.values[test.baseline][result.metric])
     text = f"Your {queries(n, 'test ')}: chosen {figure(chosen['mean'])}"
     other = next((r for r in rows if r["system"].startswith(others) and r is not chosen), None)
-    if other is None:
-        return f"{text}."
-    low = -other["difference_high"]
-    high = -other["difference_low"]
-    against = relative(-other["difference"], low, high, other["mean"], shown=False)
-    text += f", {name} {figure(other['mean'])}, {against}"
-    if math.isfinite(high - low):
-        shown = ": chosen is better" if low > 0 else f": {name} better" if high < 0 else ""
-        text = f"{text.removesuffix(')')}, this pair alone){shown}"
-    return f"{text}."
+    if other is not None:
+        low = -other["difference_high"]
+        high = -other["difference_low"]
+        against = relative(-other["difference"], low, high, other["mean"], shown=False)
+        text += f", {name} {figure(other['mean'])}, {against}"
+        if math.isfinite(high - low):
+            shown = ": chosen is better" if low > 0 else f": {name} better" if high < 0 else ""
+            text = f"{text.removesuffix(')')}, this pair alone){shown}"
+    return Claim("test", rank=BELOW, said=f"{text}.")
 
 
 # -- other samples, other features ------------------------------------------------------------------------------------

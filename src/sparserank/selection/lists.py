@@ -15,25 +15,21 @@ import numpy as np
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, choose
 from sparserank.crossval.feature_groups import each_alone
-from sparserank.crossval.rivals import Rival
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.tree_files import refuse_objective
 from sparserank.crossval.tree_rivals import LIGHTGBM, TreeRivals, allowed, default_rival, is_file, rival_of_file
-from sparserank.crossval.tree_rivals_on_folds import TreesOnFolds
 from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_trees, usable_by_trees
-from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
-from sparserank.evaluation import Comparison, compare_systems
-from sparserank.execution import available_cores, one_blas_thread
+from sparserank.evaluation import compare_systems
+from sparserank.execution import one_blas_thread
 from sparserank.lazy import cached_property
 from sparserank.options import option, values_of
 from sparserank.options.selection import FOR_MODEL, SELECT, AllSelectOptions
 from sparserank.selection.claims import counted
 from sparserank.selection.comparisons import against_all_features
 from sparserank.selection.facts import Row, model_row
-from sparserank.selection.inputs import NO_DOC_WEIGHT, check_relevant
-from sparserank.selection.job import Problem, folds_of
+from sparserank.selection.job import Job, Problem
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import ChoiceResult
 from sparserank.selection.result_files import LIST_FILES, write_lists
@@ -82,9 +78,9 @@ class TreesSelection(ChoiceResult):
 
     settings: TreeSettings
     trees: Trees
-    lists: Mapping[Candidate, np.ndarray]  # columns of each candidate, in the list that is made of all queries
+    lists: Mapping[Candidate, tuple[str, ...]]  # of each candidate, made of all queries
     feature_names: tuple[str, ...]
-    fill_values: np.ndarray | None = None  # (n_features,) replace missing values in scoring; NaN: no replacement
+    fills: Mapping[str, float]  # {feature: value that replaces a missing one in scoring}
     kind = "for_model"
 
     @property
@@ -100,7 +96,7 @@ class TreesSelection(ChoiceResult):
 
     @property
     def used(self) -> list[tuple[str, ...]]:
-        return [tuple(self.feature_names[j] for j in self.lists[c]) for c in self.by_size]
+        return [self.lists[c] for c in self.by_size]
 
     def write(self, folder: Path) -> list[Path]:
         return write_lists(self, folder)
@@ -134,8 +130,7 @@ class TreesSelection(ChoiceResult):
 
     def to_json(self) -> dict[str, Any]:
         """The content of result.json (docs/result-json.md)."""
-        columns = self.trees.columns.tolist()
-        fills = [np.nan] * len(columns) if self.fill_values is None else self.fill_values[columns].tolist()
+        columns = [self.feature_names[j] for j in self.trees.columns]
         content = {
             **self.opening(FORMAT, FORMAT_VERSION),
             "n_features": self.n_all,
@@ -143,8 +138,8 @@ class TreesSelection(ChoiceResult):
                 "n_trees": self.settings.n_trees,
                 "parameters": self.settings.parameters,
                 "categorical": list(self.settings.categorical),
-                "columns": [self.feature_names[j] for j in columns],
-                "missing": [None if math.isnan(fill) else fill for fill in fills],
+                "columns": columns,
+                "missing": list(map(self.fills.get, columns)),
             },
             "features": self.facts["features"],
             "chosen": self._row(self.chosen),
@@ -158,59 +153,42 @@ class TreesSelection(ChoiceResult):
 def refuse_others(chosen: AllSelectOptions) -> None:
     """Raise ParameterError for an option that cannot be combined with for_model, or for a value of it that names no
     trees."""
-    values = values_of(SELECT, chosen)
-    for name, o in SELECT.items():
-        value = values[name]
-        if name not in FOR_MODEL and (value is not None if o.default is None else value != o.default):
+    for name, value in values_of(SELECT.keys() - FOR_MODEL.keys(), chosen).items():
+        if not np.array_equal(value, SELECT[name].default):
             raise ParameterError(name, f"cannot be combined with {option('for_model')}.")
     path = chosen["for_model"]
     if not (isinstance(path, str) and path == LIGHTGBM) and not is_file(path):
         raise ParameterError("for_model", f"must be {LIGHTGBM}, or an existing LightGBM file; got {brief(path)}.")
 
 
-class ListsJob:
-    """Lists of features for trees under a checked plan; `execute` evaluates them and chooses one."""
+class ListsJob(Job):
+    """The selection of a list of features for trees; `execute` evaluates lists and chooses one."""
 
-    kind, files = "for_model", LIST_FILES  # of the run directory
+    kind, files = "for_model", LIST_FILES
 
     def __init__(self, plan: SelectionPlan, problem: Problem, chosen: AllSelectOptions) -> None:
-        train, valid = problem.train, problem.valid
+        super().__init__(plan, problem, chosen["n_threads"])
+        data = self.data
         file: Any = chosen["for_model"]
-        data = train if valid is None else concatenate([train, valid], join_queries=False)
-        check_relevant(plan.metrics, data.relevance)
         rival, notes = (default_rival(data), ()) if file == LIGHTGBM else rival_of_file(file, data)
         refuse_objective(file, rival.settings)
         check_trees(data, rival.settings)
-        self.plan, self.data, self.notes = plan, data, list(notes)
+        self.notes = list(notes)
         if rival.lacks:
             lacks = f"{', '.join(rival.lacks)}, which the table does not have."
             self.notes.insert(0, f"the trees are handicapped: they are trained without {lacks}")
-        if data.doc_weight is not None:
-            self.notes.append(NO_DOC_WEIGHT)
         # The columns that trees can use.
         table, rules = rival.table.learned(data), plan.penalties[0]
         unknown = next((j for j in rules.keep if data.sources[j] not in table.names), None)
         if unknown is not None:
             named = f"names {brief(data.names[unknown])}, which is not a feature of the trees"
             raise ParameterError("keep", f"{named} in {option('for_model')}.")
-        may = allowed(table.names, data, rules.drop)
-        may = np.array([j for j in may.tolist() if table.names[j] not in chosen["ignore_columns"]], dtype=np.int64)
-        columns = np.intersect1d(may, usable_by_trees(table.of(data)))
+        known = allowed(table.names, data, rules.drop).tolist()
+        may = [j for j in known if table.names[j] not in chosen["ignore_columns"]]
+        columns = np.intersect1d(np.array(may, dtype=np.int64), usable_by_trees(table.of(data)))
         self.rival = replace(rival, name=ALL, columns=columns, table=table)
         self.lengths = _lengths(plan, len(columns), chosen["sizes"])
-        self.trees = TreesOnFolds(
-            fold=folds_of(data, plan),
-            data=data,
-            judged=data,
-            test=problem.test,
-            trees=TreeRivals(self.rival),
-            metric=plan.metric,
-            query_weight=None,
-            seed=plan.random_state,
-            n_threads=chosen["n_threads"] or available_cores(),
-            seconds=math.inf,
-            required=True,
-        )
+        self.trees = self.trees_on_folds(TreeRivals(self.rival), math.inf, required=True)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> TreesSelection:
         """Compute what is missing in `store` (everything without a store), and choose."""
@@ -268,9 +246,12 @@ class ListsJob:
         kept, settings = final[choice.chosen], rival.settings
         names, n_threads = table.names, on_folds.n_threads
         trees = fit_trees(on_folds.data, kept, settings, plan.random_state, names, n_threads=n_threads)
-        coded = [table.levels[name] for name in (names[j] for j in kept.tolist()) if name in table.levels]
-        trees.booster.pandas_categorical = [list(values) for values in coded]
-        test = None if on_folds.test is None else _on_test(plan, on_folds.test, trees, everything)
+        trees.booster.pandas_categorical = [list(table.levels[names[j]]) for j in kept if names[j] in table.levels]
+        test, unseen = None, on_folds.test
+        if unseen is not None and everything.scores is not None:
+            systems = {f"trees on the {len(kept)} chosen": trees.scores(unseen.X), ALL: everything.scores(True)}
+            scores = {name: unseen.to_input_order(own) for name, own in systems.items()}
+            test = compare_systems(scores, unseen, plan.metrics)
         tell(n, 0, "done")
         return TreesSelection(
             plan=plan,
@@ -283,49 +264,41 @@ class ListsJob:
             notes=self.notes,
             settings=settings,
             trees=trees,
-            lists=final,
+            lists={c: tuple(names[j] for j in own) for c, own in final.items()},
             feature_names=names,
-            fill_values=_filled_values(data, names),
+            fills=_fills(data),
         )
 
 
-def _lengths(plan: SelectionPlan, usable: int, asked: Sequence[int] | None) -> tuple[int, ...]:
+def _lengths(plan: SelectionPlan, usable: int, asked: Sequence[int] | None) -> list[int]:
     """The lengths of lists: at least the number of kept features, fewer than the usable ones, and at most k.
 
     Raises
         DataError        there is nothing to choose
-        ParameterError   k or the sizes are out of range
+        ParameterError   the sizes are out of range
     """
-    kept, k = plan.count(plan.penalties[0].keep), plan.k
-    if k is not None and k < kept:
-        raise ParameterError("k", f"is {k}, but keep names {kept} features.")
-    least, most = max(kept, 1), usable if k is None else min(int(k), usable)
-    if least >= usable:
-        may = f"{counted(usable)} may be used and {'varies' if usable == 1 else 'vary'}"
-        raise DataError(f"there is nothing to choose: {may}, and {option('keep')} names {kept}.")
-    grid = np.geomspace(1, most, N_SIZES + 1)[:-1].round().astype(int).tolist()
+    kept, k = plan.count(plan.penalties[0].keep), usable if plan.k is None else plan.k
+    least, most = max(kept, 1), min(k, usable - 1)
+    if least > most:
+        limit = "" if plan.k is None else f" with {option('k', k)}"
+        raise DataError(
+            f"there is nothing to choose: the number of features that vary and may be used is {usable}, and "
+            f"{option('keep')} names {kept}{limit}."
+        )
+    grid = np.geomspace(1, min(k, usable), N_SIZES + 1)[:-1].round().astype(int).tolist()
     sizes = [max(n, kept) for n in grid] if asked is None else asked
-    possible = sorted({s for s in sizes if least <= s < most} | ({most} if most < usable else set()))
+    possible = sorted({n for n in (*sizes, k) if least <= n <= most})
     if not possible:
         raise ParameterError(
-            "sizes", f"contain no length from {least} to {usable - 1}: {usable} features vary and may be used."
+            "sizes", f"contain no length from {least} to {most}: {usable} features vary and may be used."
         )
-    return tuple(possible)
+    return possible
 
 
-def _filled_values(data: RankingDataset, columns: Sequence[str]) -> np.ndarray | None:
-    """(n_columns,) fill value of each column for trees that saw no missing value of it: the one that our models use.
-    NaN if the trees saw missing values, which they then handle themselves. None if nothing is known."""
-    values, filled = data.fill_values, data.filled
-    if values is None:
-        return None
-    known = values if filled is None else np.where(filled.any(axis=0), np.nan, values)
-    of_name = dict(zip(data.names, known.tolist(), strict=True))
-    return np.array([of_name.get(column, np.nan) for column in columns])
-
-
-def _on_test(plan: SelectionPlan, test: RankingDataset, chosen: Trees, everything: Rival) -> Comparison:
-    """Compare the trees on the chosen list with those on all features."""
-    assert everything.scores is not None
-    systems = {f"trees on the {len(chosen.columns)} chosen": chosen.scores(test.X), ALL: everything.scores(True)}
-    return compare_systems({name: test.to_input_order(own) for name, own in systems.items()}, test, plan.metrics)
+def _fills(data: RankingDataset) -> dict[str, float]:
+    """{feature of which trees saw no missing value: the value that our models use for a missing one}. The others are
+    missing in training too, and trees handle them themselves."""
+    if data.fill_values is None:
+        return {}
+    values = data.fill_values if data.filled is None else np.where(data.filled.any(axis=0), np.nan, data.fill_values)
+    return {name: v for name, v in zip(data.names, values.tolist(), strict=True) if not math.isnan(v)}

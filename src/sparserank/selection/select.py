@@ -272,7 +272,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
         warn_of_engine(engine, train, plan.never)
     rival = NO if plan.fast or of_trees else chosen["rival"]
     trees = tree_rivals(rival, train, plan.never, here=client is None)
-    if trees.rival is not None and train.doc_weight is not None:
+    if (of_trees or trees.rival is not None) and train.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
     facts: dict[str, Any] = {} if request is None else {REQUEST: request.listed}
     judged = None
