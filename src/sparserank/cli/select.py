@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from sparserank.cli.output import answer
 from sparserank.cli.reading import client_of
 from sparserank.cli.screen import progress_bar, say
 
+LINES_OF_LISTS = 25
 SHOWN = (
     *("out", "valid", "test", "label", "qid", "missing", "drop", "ignore_columns", "metric", "k", "margin"),
     *("current", "rival", "engine", "for_model", "fast", "verbose"),
@@ -44,10 +46,12 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     title = "paths" if options.get("for_model") is None else "select"
     with resumable(out, restart=options.get("restart", False)), progress_bar(title) as progress:
         result = select(train, out=out, client=client_of(client), progress=progress, **options)
-    is_model = isinstance(result, SelectionResult)
-    show_selection(result, str(out), k=is_model)
     if isinstance(result, SelectionResult):
+        show_selection(result, str(out))
         warn_if_replaced(out, before, len(result.model.columns), result.noun)
+        files: Sequence[str] = RESULT_FILES
+    else:
+        show_selection(result, str(out), LINES_OF_LISTS, k=False)
+        files = LIST_FILES
     if answer().verbose:
-        files = RESULT_FILES if is_model else LIST_FILES
         say("wrote " + ", ".join(str(out / name) for name in files if (out / name).exists()))
