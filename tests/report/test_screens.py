@@ -197,7 +197,14 @@ def test_lists_for_trees_and_systems_of_the_papers_fit_a_screen(cli_here: Cli, f
     done = cli_here(*call, "--out", "run").done
     lines = short(done.out)
     assert re.match(r"Keep \d+ of 30 features\.  .* \(.* documents\), each scored by models", lines[0])
-    for start in ("all features  ", "chosen  ", "against all features", "Rule: ", "* 95%, for all sizes at once", "Next: "):
+    for start in (
+        "all features  ",
+        "chosen  ",
+        "against all features",
+        "Rule: ",
+        "* 95%, for all sizes at once",
+        "Next: ",
+    ):
         assert any(line.startswith(start) for line in lines)
     Path("set").mkdir()
     for i in range(5):

@@ -121,6 +121,7 @@ class Job:
         self.judged = problem.judged or (valid if holdout and valid is not None else self.data)
         check_relevant(plan.metrics, self.judged.relevance)
         self.fold = np.full(self.data.n_queries, -1) if holdout else _folds(self.data, plan)
+        self.feature_groups = plan.feature_groups or each_alone(self.data.names, plan.costs)
 
     def trees_on_folds(self, trees: TreeRivals, seconds: float, **more: Any) -> TreesOnFolds:
         """Trees to train on the folds, within a time limit."""
@@ -150,12 +151,12 @@ class SelectionJob(Job):
         weight, named = problem.query_weight, problem.named
         self.names = data.names
         self.n_all = plan.count(range(len(self.names)))
-        feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
+        groups = self.feature_groups
         trees = None
         if not plan.fast:
             limits: dict[str, Any] = {"n_threads": n_threads, "seconds": problem.rival_time}
             trees = TeachingTrees(problem.trees, plan.penalties[0], data, fold, plan.random_state, weight, **limits)
-        tried = tasks_of(plan, data, feature_groups, client, problem.transforms, trees)
+        tried = tasks_of(plan, data, groups, client, problem.transforms, trees)
         if named is not None:  # references, in place of dense models
             label = f"{NAMED} ({named.names[0]} first)"
             tried = [*(t for t in tried if t.maker.selects), PathTask(label, named, FeatureTransform(NAMED))]
@@ -176,7 +177,7 @@ class SelectionJob(Job):
             plan.metrics,
             valid=problem.valid,
             query_weight=weight,
-            feature_groups=feature_groups,
+            feature_groups=groups,
             by_cost=plan.by_cost,
             n_workers=n_threads,
             n_threads=n_threads,

@@ -4,6 +4,7 @@ from the gain of the trees; the candidates are trees on each list, evaluated out
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,6 @@ import numpy as np
 
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, choose
-from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.tree_files import refuse_objective
 from sparserank.crossval.tree_rivals import LIGHTGBM, TreeRivals, allowed, default_rival, is_file, rival_of_file
@@ -32,7 +32,7 @@ from sparserank.selection.facts import Row, model_row
 from sparserank.selection.job import Job, Problem
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import ChoiceResult
-from sparserank.selection.result_files import LIST_FILES, write_lists
+from sparserank.selection.result_files import LIST_FILES, write_shown, write_texts
 from sparserank.strict_json import plain
 from sparserank.text import brief
 from sparserank.workdir.pieces import WorkStore
@@ -99,7 +99,15 @@ class TreesSelection(ChoiceResult):
         return [self.lists[c] for c in self.by_size]
 
     def write(self, folder: Path) -> list[Path]:
-        return write_lists(self, folder)
+        """Write features.txt, trees.txt, result.json and, with the extra `report`, report.html. Files of an earlier run
+        are removed first, so that files of two runs are never mixed."""
+        for name in LIST_FILES:
+            (folder / name).unlink(missing_ok=True)
+        texts = {
+            "features.txt": "\n".join(self.features) + "\n",
+            "trees.txt": re.sub(r"\[num_threads: \d+\]", "[num_threads: 0]", self.trees.booster.model_to_string()),
+        }
+        return [*write_texts(texts, folder), *write_shown(self, folder)]
 
     @cached_property
     def facts(self) -> dict[str, list[Row]]:
@@ -177,17 +185,20 @@ class ListsJob(Job):
         if rival.lacks:
             lacks = f"{', '.join(rival.lacks)}, which the table does not have."
             self.notes.insert(0, f"the trees are handicapped: they are trained without {lacks}")
-        # The columns that trees can use.
+        # The columns that trees can use, and those that every list has.
         table, rules = rival.table.learned(data), plan.penalties[0]
-        unknown = next((j for j in rules.keep if data.sources[j] not in table.names), None)
-        if unknown is not None:
-            named = f"names {brief(data.names[unknown])}, which is not a feature of the trees"
-            raise ParameterError("keep", f"{named} in {option('for_model')}.")
+        kept = {data.sources[j] for j in rules.keep}
+        if not kept.issubset(table.names):
+            unknown = brief(min(kept.difference(table.names)))
+            raise ParameterError(
+                "keep", f"names {unknown}, which is not a feature of the trees in {option('for_model')}."
+            )
         known = allowed(table.names, data, rules.drop).tolist()
         may = [j for j in known if table.names[j] not in chosen["ignore_columns"]]
         columns = np.intersect1d(np.array(may, dtype=np.int64), usable_by_trees(table.of(data)))
+        self.front = np.array([j for j in columns.tolist() if table.names[j] in kept], dtype=np.int64)
+        self.lengths = _lengths(plan.k, len(kept), len(columns), chosen["sizes"])
         self.rival = replace(rival, name=ALL, columns=columns, table=table)
-        self.lengths = _lengths(plan, len(columns), chosen["sizes"])
         self.trees = self.trees_on_folds(TreeRivals(self.rival), math.inf, required=True)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> TreesSelection:
@@ -218,9 +229,7 @@ class ListsJob(Job):
             )
         # The lists of every fold and of all queries: the features with the largest gain, after those that are always
         # kept, with their whole groups.
-        groups = plan.feature_groups or each_alone(data.sources, plan.costs)
-        groups = groups.by_column(data.sources, table.names)
-        front = np.intersect1d(on_folds.columns_of(np.array(plan.penalties[0].keep, dtype=np.int64)), usable)
+        groups, front = self.feature_groups.by_column(data.sources, table.names), self.front
         orders = {f: np.concatenate([front, own[~np.isin(own, front)]]) for f, own in on_folds.by_gain.items()}
         lengths = self.lengths if all(map(len, orders.values())) else ()
         lists = {k: {f: groups.whole(own[:k], usable) for f, own in orders.items()} for k in lengths}
@@ -270,27 +279,27 @@ class ListsJob(Job):
         )
 
 
-def _lengths(plan: SelectionPlan, usable: int, asked: Sequence[int] | None) -> list[int]:
+def _lengths(most: int | None, kept: int, usable: int, asked: Sequence[int] | None) -> list[int]:
     """The lengths of lists: at least the number of kept features, fewer than the usable ones, and at most k.
 
     Raises
         DataError        there is nothing to choose
         ParameterError   the sizes are out of range
     """
-    kept, k = plan.count(plan.penalties[0].keep), usable if plan.k is None else plan.k
-    least, most = max(kept, 1), min(k, usable - 1)
-    if least > most:
-        limit = "" if plan.k is None else f" with {option('k', k)}"
+    k, least = most or usable, max(kept, 1)
+    largest = min(k, usable - 1)
+    if least > largest:
+        limit = "" if most is None else f" with {option('k', most)}"
         raise DataError(
             f"there is nothing to choose: the number of features that vary and may be used is {usable}, and "
             f"{option('keep')} names {kept}{limit}."
         )
     grid = np.geomspace(1, min(k, usable), N_SIZES + 1)[:-1].round().astype(int).tolist()
     sizes = [max(n, kept) for n in grid] if asked is None else asked
-    possible = sorted({n for n in (*sizes, k) if least <= n <= most})
+    possible = sorted({n for n in (*sizes, k) if least <= n <= largest})
     if not possible:
         raise ParameterError(
-            "sizes", f"contain no length from {least} to {most}: {usable} features vary and may be used."
+            "sizes", f"contain no length from {least} to {largest}: {usable} features vary and may be used."
         )
     return possible
 
