@@ -24,6 +24,7 @@ from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathPlan
 from sparserank.penalties import L1, MCP, Penalty
+from sparserank.report import screen
 from sparserank.report.page import render_page
 from sparserank.selection import comparisons as rivals
 from sparserank.selection.claims import needed
@@ -194,8 +195,9 @@ def test_an_interval_that_excludes_0_does_so_in_print() -> None:
 @pytest.mark.usefixtures("no_processes")
 def test_lists_for_trees_and_systems_of_the_papers_fit_a_screen(cli_here: Cli, files: Path) -> None:
     call = ["select", str(files / "train.txt"), "--for-model", "lightgbm", *TREES]
-    done = cli_here(*call, "--out", "run").done
-    lines = short(done.out)
+    lines = cli_here(*call, "--out", "run").done.out.splitlines()
+    assert len(lines) <= screen.MAX_LINES  # as of every selection
+    assert max(map(len, lines)) <= screen.MAX_WIDTH
     assert re.match(r"Keep \d+ of 30 features\.  .* \(.* documents\), each scored by models", lines[0])
     for start in (
         "all features  ",

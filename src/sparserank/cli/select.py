@@ -11,7 +11,6 @@ from sparserank.cli.output import answer
 from sparserank.cli.reading import client_of
 from sparserank.cli.screen import progress_bar, say
 
-LINES_OF_LISTS = 25
 SHOWN = (
     *("out", "valid", "test", "label", "qid", "missing", "drop", "ignore_columns", "metric", "k", "margin"),
     *("current", "rival", "engine", "for_model", "fast", "verbose"),
@@ -51,7 +50,7 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
         warn_if_replaced(out, before, len(result.model.columns), result.noun)
         files: Sequence[str] = RESULT_FILES
     else:
-        show_selection(result, str(out), LINES_OF_LISTS, k=False)
+        show_selection(result, str(out), k=False)
         files = LIST_FILES
     if answer().verbose:
         say("wrote " + ", ".join(str(out / name) for name in files if (out / name).exists()))
