@@ -27,7 +27,7 @@ from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores
 from sparserank.metrics import parse_metric
 from sparserank.report.document import Picture, Section, Table
-from sparserank.report.svg import ACCENT, INK, PAGE_SIZE, SERIES, SOFT, keep_within, legend_below, new_axes, to_svg
+from sparserank.report.svg import ACCENT, INK, PAGE_SIZE, SERIES, SOFT, legend_below, new_axes, to_svg
 from sparserank.selection.claims import counted
 from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.plan import SelectionPlan
@@ -450,7 +450,8 @@ def _line(axes: Any, name: str, by_size: Mapping[int, ComparedSystem], **style: 
 
 def _finished(drawn: Figure, axes: Any, limits: tuple[float, float], title: str) -> str:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    keep_within(axes, limits)
+    low, high = axes.get_ylim()
+    axes.set_ylim(max(low, limits[0]), min(high, limits[1]))  # the values that the metric can take
     legend_below(drawn)
     return to_svg(drawn, title)
 

@@ -76,16 +76,14 @@ CYCLES: set[str] = set()
 # Permanent upward imports, from function to module: thin functions that import when they are called. They are not
 # counted in the lists above.
 THIN = {
-    ("selection.lists.TreesSelection.render_page", "report.for_model"): "shortcut for lists_page(result)",
-    ("selection.lists.TreesSelection.render_screen", "report.for_model"): "the screen, as text",
     ("model.ranking_model.RankingModel.export", "export"): "shortcut for export.export(model)",
     ("model.ranking_model.RankingModel.from_pipeline", "pipelines"): "alternative constructor",
     ("selection.result.SelectionResult._repr_html_", "report.page"): "display hook of notebooks",
     ("selection.result.SelectionResult._repr_html_", "report.tables"): "display hook of notebooks",
     ("paths.result.PathResult.plot", "report.figures"): "shortcut for plot_path(path)",
     ("selection.result.SelectionResult.plot", "report.size_picture"): "shortcut for plot_sizes(result)",
-    ("selection.result.SelectionResult.render_page", "report.page"): "the page",
-    ("selection.result.SelectionResult.render_screen", "report.screen"): "the screen, as text",
+    ("selection.result.ChoiceResult.render_page", "report.page"): "the page",
+    ("selection.result.ChoiceResult.render_screen", "report.screen"): "the screen, as text",
     ("selection.fusion.FusionResult.render_screen", "report.fusion"): "the screen, as text",
     ("selection.fusion.FusionResult._repr_html_", "report.fusion"): "display hook of notebooks",
     ("selection.fusion.FusionResult._repr_html_", "report.page"): "display hook of notebooks",

@@ -424,7 +424,7 @@ def letor_systems(data: Path, folder: Path) -> Arrays:
 @run
 def select_for_model(data: Path, folder: Path) -> Arrays:
     found = sr.select(ohsumed(data, "S1", "S2"), for_model="lightgbm", cv=3, sizes=(2, 5, 8), n_threads=2)
-    out = {f"{c.penalty} {c.k:g}": np.append(c.values, found.choice.bound(c)) for c in found.choice.candidates}
+    out = {f"{c.k:g}": np.append(c.values, found.choice.bound(c)) for c in found.choice.candidates}
     return out | {"features": np.array(found.features), "gains": found.gains}
 
 

@@ -510,7 +510,7 @@ def test_hostile_names_are_text_everywhere(result: SelectionResult, page: str) -
 def test_templates_escape_every_text() -> None:
     evil = "<img src=x onerror=alert(1)>\"'&{{ 7 * 7 }}"
     table = Table(evil, [evil, evil], [[evil, evil]], note=evil, words=(1,))
-    page = to_html(evil, evil, [Section(evil, evil, [table])], [evil], [evil], [evil], sure=[evil])
+    page = to_html(evil, evil, [Section(evil, evil, [table])], [evil], [evil], sure=table)
     cell = to_fragment(evil, [evil], Section("", "", [table]), "n")
     for text, least in ((page, 14), (cell, 8)):
         assert "<img" not in text

@@ -24,6 +24,7 @@ from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathPlan
 from sparserank.penalties import L1, MCP, Penalty
+from sparserank.report import screen
 from sparserank.report.page import render_page
 from sparserank.selection import comparisons as rivals
 from sparserank.selection.claims import needed
@@ -194,13 +195,19 @@ def test_an_interval_that_excludes_0_does_so_in_print() -> None:
 @pytest.mark.usefixtures("no_processes")
 def test_lists_for_trees_and_systems_of_the_papers_fit_a_screen(cli_here: Cli, files: Path) -> None:
     call = ["select", str(files / "train.txt"), "--for-model", "lightgbm", *TREES]
-    done = cli_here(*call, "--out", "run").done
-    lines = short(done.out)
-    assert re.match(r"Keep \d+ of 30 features: .*, each scored by trees not trained on it\.", lines[0])
-    for start in ("trees, all features", "trees against all features"):
+    lines = cli_here(*call, "--out", "run").done.out.splitlines()
+    assert len(lines) <= screen.MAX_LINES  # as of every selection
+    assert max(map(len, lines)) <= screen.MAX_WIDTH
+    assert re.match(r"Keep \d+ of 30 features\.  .* \(.* documents\), each scored by models", lines[0])
+    for start in (
+        "all features  ",
+        "chosen  ",
+        "against all features",
+        "Rule: ",
+        "* 95%, for all sizes at once",
+        "Next: ",
+    ):
         assert any(line.startswith(start) for line in lines)
-    assert any(line.startswith("Rule: ") for line in lines)
-    assert any(line.startswith("* 95%, for all lists at once") for line in lines)
     Path("set").mkdir()
     for i in range(5):
         sr.write_letor(MADE.take_queries(np.arange(8 * i, 8 * i + 8)), f"set/S{i + 1}.txt")

@@ -52,15 +52,16 @@ def test_it_keeps_the_signals_and_reports_their_worth(data, result):
     assert result.choice.within_margin(result.chosen)
     smaller = [c for c in result.choice.candidates if c.n_features < result.chosen.n_features]
     assert not any(result.choice.within_margin(c) for c in smaller)
-    assert result.sentences[0].startswith(f"Keep {result.chosen.n_features} of 12 features: trees on")
-    everything = result.all_features
-    text = f"on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}."
-    assert text in result.sentence
-    rows = {(r["n_features"], r["mean"]) for r in result.to_json()["lists"] if r["list"] != "trees on all features"}
-    assert {(c.n_features, c.mean) for c in result.by_size} <= rows
+    assert result.sentences[0].startswith(f"Keep {result.chosen.n_features} of 12 features.  100 queries")
+    everything = result.dense
+    assert (everything.n_features, everything.mean) == (12, result.all_features.mean)
+    assert f"{everything.mean:.4f} with all 12 features" in result.sentence
+    rows = {(r["n_features"], r["mean"]) for r in result.to_json()["lists"]}
+    assert (12, everything.mean) not in rows
+    assert {(c.n_features, c.mean) for c in result.by_size if c is not everything} <= rows
     assert result.to_json()["corrected"]["chosen"] == result.choice.corrected_chosen
     lists = {(c.penalty, c.k) for c in result.choice.candidates}
-    assert {("trees on own gain", k) for k in (1, 2, 3)} <= lists
+    assert {("trees on 1 feature", 1), ("trees on 2 features", 2), ("trees on 3 features", 3)} <= lists
     assert ("trees on all features", 12) in lists
     assert result.test.baseline == f"trees on the {result.chosen.n_features} chosen"
 
@@ -77,13 +78,13 @@ def test_lists_are_made_without_the_queries_that_they_are_evaluated_on(data, res
             top = np.sort(whole.fit(learned, f).by_gain()[:2])
             scores = TreeData(train, top, SETTINGS).fit(learned, f).scores(out.X)
             values[fold == f] = per_query_values(scores, out, [metric])[0]
-    (found,) = (c for c in result.choice.candidates if (c.penalty, c.k) == ("trees on own gain", 2))
+    (found,) = (c for c in result.choice.candidates if c.penalty == "trees on 2 features")
     np.testing.assert_allclose(found.values, by_hand)
     assert np.abs(flattered - by_hand).max() > 0.01  # the wrong variant
     top = fit_trees(train, np.arange(12), SETTINGS, result.plan.random_state).by_gain()
-    for c in result.choice.candidates:  # the list that is kept is made of all queries
-        if c.penalty == "trees on own gain" and c is result.chosen:
-            assert set(result.features) == {train.feature_names[j] for j in top[: c.k]}
+    for c in result.choice.candidates:  # the lists that are kept are made of all queries
+        assert set(result.lists[c]) == {train.feature_names[j] for j in top[: c.k]}
+    assert set(result.features) == set(result.lists[result.chosen])
     again = fit_trees(train, result.trees.columns, SETTINGS, result.plan.random_state)
     np.testing.assert_array_equal(result.trees.scores(train.X), again.scores(train.X))
 
@@ -100,9 +101,9 @@ def test_rules_hold_for_every_list(data):
     kept = sr.select(train, keep=two, margin=0.9, **RULED)
     assert set(kept.features) >= set(two)
     assert min(c.k for c in kept.choice.candidates) == 2
-    with pytest.raises(ParameterError, match="k is 1, but keep names 2 features"):
+    with pytest.raises(DataError, match=r"nothing to choose: .* used is 12, and keep names 2 with k=1"):
         sr.select(train, keep=two, k=1, **RULED)
-    assert ruled.all_features.n_features == 11
+    assert ruled.dense.n_features == 11
     cheap = sr.select(train, costs=[1.0] * 11 + [5.0], budget=2.0, **RULED)
     assert cheap.chosen.cost <= 2.0
     assert sr.select(train, k=2, **RULED).chosen.n_features <= 2
@@ -123,8 +124,8 @@ def test_json_and_frame_pick_their_columns_from_the_facts(result):
     assert found["features"] == facts["features"]
     assert result.sizes().to_dict("records") == facts["lists"]
     assert [row for row in facts["lists"] if row["chosen"]] == [found["chosen"]]
-    sizes = {row["n_features"] for row in facts["sizes"]}
-    assert sizes == {c.n_features for c in (*result.by_size, result.all_features)}
+    assert [row["n_features"] for row in facts["sizes"]] == [c.n_features for c in result.by_size]
+    assert [*facts["sizes"][0]["enter"]] == [n for n in result.feature_names if n in result.lists[result.by_size[0]]]
 
 
 @pytest.mark.usefixtures("pictures")
@@ -132,7 +133,7 @@ def test_files_have_the_content_of_the_result(result, tmp_path: Path):
     import lightgbm
 
     written = result.save(tmp_path / "run")
-    assert [p.name for p in written] == ["features.txt", "trees.txt", "result.json", "report.html"]
+    assert [p.name for p in written] == ["features.txt", "trees.txt", "report.html", "result.json"]
     assert (tmp_path / "run/features.txt").read_text().split() == list(result.features)
     content = json.loads((tmp_path / "run/result.json").read_text())
     assert content == result.to_json()
@@ -168,7 +169,7 @@ def test_missing_values_go_into_trees_as_they_are_and_lists_hold_what_trees_alon
     X[:, 11] = 5.0
     found = sr.select((X, train.relevance, train.qid), missing="median", k=1, **QUICK)
     assert found.features == ("f11",)
-    assert found.all_features.n_features == 11
+    assert found.dense.n_features == 11
 
 
 @pytest.mark.usefixtures("no_processes")
@@ -177,12 +178,12 @@ def test_progress_begins_with_the_number_of_trainings(data, monkeypatch: pytest.
     train, _ = data
     fits: list[int] = []
     known = TreeData.fit
-    monkeypatch.setattr(TreeData, "fit", lambda *given: fits.append(1) or known(*given))
+    monkeypatch.setattr(TreeData, "fit", lambda *given, **more: fits.append(1) or known(*given, **more))
     seen: list[tuple] = []
     sr.select(train, for_model="lightgbm", n_threads=1, progress=lambda *now: seen.append(now))
-    n = 5 * (1 + 6)  # of lengths 1, 2, 3, 5, 6 and 9, of 12 features
-    assert seen[0] == (0, n, f"at most {n + 2} trainings of LightGBM: 7 in each of 5 folds", None)
-    assert len(fits) in range(n - 5, n + 3)
+    n = 5 * (1 + 6) + 1  # of lengths 1, 2, 3, 5, 6 and 9, of 12 features; those on all queries have all features
+    assert seen[0] == (0, n, f"at most {n + 1} trainings of LightGBM: 7 in each of 5 folds", None)
+    assert len(fits) in range(n - 5, n + 2)
     assert [done for done, *_ in seen] == sorted(done for done, *_ in seen)
     assert {total for _, total, *_ in seen} == {n}
     assert seen[-1] == (n, n, "done", 0.0)
@@ -204,7 +205,7 @@ def test_trees_of_a_file_are_trained_with_its_settings_on_the_features_that_they
     assert found.settings.n_trees == 13
     assert found.to_json()["trees"]["parameters"]["min_data_in_leaf"] == "7"
     assert set(found.features) <= set(names)
-    assert found.all_features.n_features == 9
+    assert found.dense.n_features == 9
     text = found.trees.booster.model_to_string()
     assert "[min_data_in_leaf: 7]" in text
     assert "[num_leaves: 5]" in text
@@ -240,10 +241,13 @@ REFUSED = [
     ],
     *[({name: value}, f"{name} cannot be combined with for_model") for name, value in OF_SELECT_ALONE.items()],
     ({"for_model": None, "sizes": [1]}, "sizes needs for_model='lightgbm'"),
-    ({"drop": 11}, "one feature varies and may be used"),
-    ({"keep": 12}, "keep names all 12 features that may be used; there is nothing to choose"),
+    ({"drop": 11}, "nothing to choose: the number of features that vary and may be used is 1, and keep names 0"),
+    ({"keep": 12}, "nothing to choose: the number of features that vary and may be used is 12, and keep names 12"),
     ({"sizes": (20,)}, "contain no length from 1 to 11"),
-    ({"costs": [3.0] * 12, "budget": 0.5}, "no list tried has a cost within budget=0.5, the least is 3; allow more"),
+    (
+        {"costs": [3.0] * 12, "budget": 0.5},
+        r"a cost of 0.5; the smallest has 3. .* try shorter lists \(sizes\)",
+    ),
 ]
 
 
@@ -315,7 +319,7 @@ def test_lists_hold_no_feature_that_no_split_uses(data, monkeypatch: pytest.Monk
     given = {"for_model": "lightgbm", "cv": 2, "n_threads": 1}
     monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(1, (("num_leaves", 3),)))
     found = sr.select(train, sizes=[6], **given)
-    by_gain = next(c for c in found.choice.candidates if c.penalty == "trees on own gain")
+    by_gain = next(c for c in found.choice.candidates if c.penalty == "trees on 6 features")
     assert by_gain.n_features <= 2
     monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(2, (("min_data_in_leaf", 10_000),)))
     with pytest.raises(DataError, match="never split on these data; allow smaller leaves"):

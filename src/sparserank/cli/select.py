@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sparserank.cli.interrupts import resumable
-from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.output import answer
 from sparserank.cli.reading import client_of
-from sparserank.cli.screen import progress_bar, say, show_all
-
-if TYPE_CHECKING:
-    from sparserank.selection.lists import TreesSelection
+from sparserank.cli.screen import progress_bar, say
 
 SHOWN = (
     *("out", "valid", "test", "label", "qid", "missing", "drop", "ignore_columns", "metric", "k", "margin"),
@@ -40,7 +37,7 @@ value of each feature, in about 30 CPU seconds per 10,000 rows of 50 features. R
 def run(*, train: list[Path], out: Path, client: str | None = None, **options: Any) -> None:
     """Options are those of `select`."""
     from sparserank.cli.selection_tables import chosen_in, show_selection, warn_if_replaced
-    from sparserank.selection.lists import TreesSelection
+    from sparserank.selection.result import SelectionResult
     from sparserank.selection.result_files import LIST_FILES, RESULT_FILES
     from sparserank.selection.select import select
 
@@ -48,32 +45,12 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     title = "paths" if options.get("for_model") is None else "select"
     with resumable(out, restart=options.get("restart", False)), progress_bar(title) as progress:
         result = select(train, out=out, client=client_of(client), progress=progress, **options)
-    if isinstance(result, TreesSelection):
-        _show_list(result)
-        files: Sequence[str] = LIST_FILES
-    else:
+    if isinstance(result, SelectionResult):
         show_selection(result, str(out))
         warn_if_replaced(out, before, len(result.model.columns), result.noun)
-        files = RESULT_FILES if answer().verbose else ()
-    if files:
+        files: Sequence[str] = RESULT_FILES
+    else:
+        show_selection(result, str(out), k=False)
+        files = LIST_FILES
+    if answer().verbose:
         say("wrote " + ", ".join(str(out / name) for name in files if (out / name).exists()))
-
-
-def _show_list(result: TreesSelection) -> None:
-    """Show the list of features that was selected for trees."""
-    from sparserank.cli.selection_tables import show_details
-    from sparserank.report.for_model import kept_table, list_table
-    from sparserank.report.tables import comparison_table
-
-    give(result.to_json(), [{"feature": name} for name in result.features])
-    if answer().format == TEXT and not answer().verbose:
-        show_all(result.render_screen())
-        return
-    tables = [list_table(result), kept_table(result)]
-    tables += [] if result.test is None else [comparison_table(result.test, result.plan.confidence)]
-    show_details(
-        result,
-        tables,
-        "trees.txt expects these features in the order of the data, and missing values unchanged (`trees.columns` "
-        "and `trees.missing` in result.json).",
-    )

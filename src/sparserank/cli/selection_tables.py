@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,11 @@ from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.screen import show_all, warn, width_of_screen
 from sparserank.errors import SparserankError
 from sparserank.model.size_models import load_model
-from sparserank.report.document import Table
 from sparserank.report.screen import MAX_LINES, screen_lines
 from sparserank.report.tables import (
     comparison_table,
     feature_table,
+    gain_table,
     group_table,
     penalty_table,
     rival_table,
@@ -28,33 +28,39 @@ from sparserank.selection.result import SelectionResult
 MAX_SIZES = 20  # features of the largest model in the table of sizes, or rows of the table of costs; the report has all
 
 
-def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, *, k: bool = True) -> None:
+def show_selection(
+    result: SelectionResult | TreesSelection, folder: str, most: int = MAX_LINES, *, k: bool = True
+) -> None:
     """Print a summary of the result. With --verbose, print everything: sizes, penalties with certificates, selected
     features with costs, and the comparison on test data."""
     give(result.to_json(), [_flat(row) for row in result.facts["features"]])
     if answer().format == TEXT and not answer().verbose:
         show_all(screen_lines(result, folder, most=most, width=width_of_screen(), k=k))
         return
-    constant = ", ".join(result.constant_features)
-    tables = [
-        size_table(result, most=MAX_SIZES),
-        *([rival_table(result)] if result.rivals.compared else []),
-        *(penalty_table(result), feature_table(result), zeroed_table(result)),
-        *([group_table(result)] if result.worth.feature_groups else []),
-        *([] if result.test is None else [comparison_table(result.test, result.plan.confidence)]),
-    ]
-    show_details(result, tables, f"constant within every query, so never used: {constant}" if constant else "")
-
-
-def show_details(result: SelectionResult | TreesSelection, tables: Sequence[Table], last: str = "") -> None:
-    """Print all sentences and notes, these tables and a last line."""
-    show_all([*result.sentences, *(f"note: {text}" for text in result.notes), "", *tables, *([last] if last else [])])
+    if isinstance(result, SelectionResult):
+        tables = [
+            size_table(result, most=MAX_SIZES),
+            *([rival_table(result)] if result.rivals.compared else []),
+            *(penalty_table(result), feature_table(result), zeroed_table(result)),
+            *([group_table(result)] if result.worth.feature_groups else []),
+        ]
+        constant = ", ".join(result.constant_features)
+        last = f"constant within every query, so never used: {constant}" if constant else ""
+    else:
+        tables = [size_table(result), gain_table(result)]
+        last = (
+            "trees.txt expects these features in the order of the data, and missing values unchanged (`trees.columns` "
+            "and `trees.missing` in result.json)."
+        )
+    test = [] if result.test is None else [comparison_table(result.test, result.plan.confidence)]
+    notes = [f"note: {text}" for text in result.notes]
+    show_all([*result.sentences, *notes, "", *tables, *test, *([last] if last else [])])
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """A selected feature as one row, with the cost of leaving it out for each metric."""
-    out = {name: row[name] for name in ("feature", "transform", "weight")}
-    for metric, cost in row["zeroed"].items():
+    out = {name: row[name] for name in ("feature", "transform", "weight", "gain") if name in row}
+    for metric, cost in row.get("zeroed", {}).items():
         known = dict.fromkeys(cost) if row["cost"] is None else row["cost"][metric]
         out |= {f"{metric} {name}": value for name, value in known.items()}
     return out

@@ -90,6 +90,7 @@ class Rule:
     only        labels of the path makers whose candidates may be chosen; None: all of them
     whose       these models in words, such as ' of the features of last-week'
     noun, cost  words for a feature and for the cost of a candidate in messages
+    smaller     what may make smaller candidates, in words, and its option
     """
 
     margin: float = DEFAULT_MARGIN
@@ -102,6 +103,7 @@ class Rule:
     cost: str = TOTAL_COST
     only: frozenset[str] | None = None
     whose: str = ""
+    smaller: tuple[str, str] = ("more strengths", "n_alphas")
 
     @property
     def limit(self) -> str | None:
@@ -487,8 +489,9 @@ def _allowed(usable: Sequence[Candidate], n: int, rule: Rule) -> np.ndarray:
         k, budget = rule.k, rule.budget
         limit = f"{k} feature{'s' if k != 1 else ''}" if budget is None else f"a cost of {budget:g}"
         least = min(c.cost if budget is not None else c.n_features for c in usable)
+        what, name = rule.smaller
         raise DataError(
-            f"none of the models tried stays within {limit}; the smallest has {least:g}. Allow more, or try more "
-            f"strengths ({option('n_alphas')})."
+            f"none of the models tried stays within {limit}; the smallest has {least:g}. Allow more, or try {what} "
+            f"({option(name)})."
         )
     return allowed

@@ -39,7 +39,7 @@ class TreesOnFolds:
     judged        queries on which candidates are evaluated; test: test queries, for trees on all training queries
     seconds       time limit of each rival for all its folds
     teacher       trees that learn on the same folds before, or None
-    required      an error ends the job, because the job is about the trees
+    required      an error ends the job, because the job is about the trees, which are also trained on all queries
     left_out      trees that are not compared, and why
     sources       the column of the table that each feature is made from
     by_gain       {fold: columns of the trees of the rival by total gain}
@@ -73,6 +73,8 @@ class TreesOnFolds:
             judged = data if self.judged is self.data else table.of(self.judged)
             test = None if self.test is None else table.of(self.test)
         except DataError as error:  # some of the data lack a column
+            if self.required:
+                raise
             self._leave_out(str(error).rstrip("."))
             self.trees = TreeRivals()
         else:
@@ -126,7 +128,7 @@ class TreesOnFolds:
     @property
     def _folds(self) -> list[int]:
         """The folds that the trees are trained without; FINAL means none."""
-        return [*self.folds, *([FINAL] if self.test is not None or not self.folds else [])]
+        return [*self.folds, *([FINAL] if self.required or self.test is not None or not self.folds else [])]
 
     def _scored(
         self,

@@ -15,8 +15,8 @@ from sparserank.report.screen import (
     MAX_LINES,
     MAX_WIDTH,
     MIN_WIDTH,
+    ModelScreen,
     Row,
-    Screen,
     aligned,
     first_of,
     more_in,
@@ -36,7 +36,7 @@ def fusion_lines(
 
 
 @dataclass(frozen=True)
-class FusionScreen(Screen):
+class FusionScreen(ModelScreen):
     """The screen of a fusion; its features are retrievers."""
 
     fusion: FusionResult

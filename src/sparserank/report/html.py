@@ -25,18 +25,17 @@ def to_html(
     sections: Sequence[Section],
     notes: Sequence[str] = (),
     closing: Sequence[str] = (),
-    names: Sequence[str] = (),
     top: Markup | None = None,
-    sure: Table | Sequence[str] = (),
+    sure: Table | None = None,
 ) -> str:
     """One document, with inline pictures.
 
     Parameters
         intro   below the title
-        names   names of the kept features, below the intro; top: HTML below these
-        sure    a table or sentences about the uncertainty, closed at first
+        top     HTML below the intro
+        sure    a table about the uncertainty, closed at first
     """
-    head = {"title": title, "intro": intro, "names": names, "top": top or "", "sure": sure, "notes": notes}
+    head = {"title": title, "intro": intro, "top": top or "", "sure": sure, "notes": notes}
     return str(rendered("page.html.j2", **head, sections=sections, closing=closing))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+
+from markupsafe import Markup
 
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate
@@ -18,6 +20,7 @@ from sparserank.report.tables import (
     comparison_table,
     family_table,
     feature_table,
+    gain_table,
     group_table,
     origin_tables,
     penalty_table,
@@ -29,7 +32,8 @@ from sparserank.report.tables import (
     zeroed_table,
 )
 from sparserank.selection.claims import EXPECTED, FIRST, JUDGED, KEEP, QUALITY, STABILITY, Claim, heading
-from sparserank.selection.result import ModelResult, SelectionResult
+from sparserank.selection.lists import TreesSelection
+from sparserank.selection.result import ChoiceResult, ModelResult, SelectionResult
 from sparserank.selection.result_files import has_matplotlib
 from sparserank.text import listed, signed
 
@@ -68,16 +72,42 @@ def render_page(
     """
     found = shown or result.selected
     constant = ", ".join(found.constant_features)
-    better = found.rivals.better
     never = f"Features that are never used, because they are constant within every query: {constant}."
+    section = selected or Section("Selected features", COSTS_ARE, [feature_table(found)])
+    top = explorer(found, commands_of_sizes(result, place))
+    return _document(found, result.claims, _sections(found, section), [never] if constant else [], top)
+
+
+def page_of(result: ChoiceResult, place: str | None = None) -> str:
+    """The page of a model, as `render_page`, or of a list of features for trees."""
+    if not isinstance(result, TreesSelection):
+        assert isinstance(result, SelectionResult)
+        return render_page(result, place)
+    sections = [
+        Section("Features to keep", "", [gain_table(result)]),
+        Section("Sizes", "", [size_table(result)], [size_picture(result)]),
+    ]
+    return _document(result, result.claims, [*sections, *_test(result)])
+
+
+def _document(
+    found: ChoiceResult,
+    claims: Sequence[Claim],
+    sections: Iterable[Section],
+    closing: Sequence[str] = (),
+    top: Markup | None = None,
+) -> str:
+    """One HTML document about a choice; the last section is about the origin of the data."""
+    origin = [] if found.origin is None else [Section("Origin", "", origin_tables(found.origin, found.plan))]
+    better = found.rivals.better
     return to_html(
         heading(found.choice, found.n_all, found.noun, "" if better is None else better.name),
-        " ".join(lead(result.claims)),
-        list(_sections(found, selected or Section("Selected features", COSTS_ARE, [feature_table(found)]))),
+        " ".join(lead(claims)),
+        [*sections, *origin],
         notes=found.notes,
-        closing=[*([never] if constant else []), f"sparserank {__version__}"],
-        top=explorer(found, commands_of_sizes(result, place)),
-        sure=how_sure(result.claims),
+        closing=[*closing, f"sparserank {__version__}"],
+        top=top,
+        sure=how_sure(claims),
     )
 
 
@@ -132,11 +162,14 @@ def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
             f"better on {found.wins}, worse on {found.losses}, equal on {found.ties}."
         )
         yield Section("Queries lost and won", text, query_tables(result))
+    yield from _test(result)
+    yield Section("Penalties and certificates", CERTIFICATES, [penalty_table(result)])
+
+
+def _test(result: ChoiceResult) -> Iterator[Section]:
+    """The systems on the test queries, if there are any."""
     if result.test is not None:
         yield Section("Test", "", [comparison_table(result.test, result.plan.confidence)])
-    yield Section("Penalties and certificates", CERTIFICATES, [penalty_table(result)])
-    if result.origin is not None:
-        yield Section("Origin", "", origin_tables(result.origin, result.plan))
 
 
 def _worth(result: SelectionResult) -> list[Picture]:

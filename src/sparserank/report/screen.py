@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import shlex
 import textwrap
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +17,11 @@ from sparserank.crossval.tree_rivals import AS_IN, BEYOND, WITHOUT
 from sparserank.export import ENGINES
 from sparserank.options import option
 from sparserank.report.document import Fact
-from sparserank.report.tables import sizes_against
 from sparserank.requests.selection import BOOSTS, LOST
 from sparserank.selection.claims import BELOW, FIRST, NOT_COMPARED, Claim, counted
 from sparserank.selection.for_engine import other_fills
-from sparserank.selection.result import SelectionResult
+from sparserank.selection.lists import TreesSelection
+from sparserank.selection.result import ChoiceResult, SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.text import MIN_NAME, change, figure, percent, shortened, visible
 
@@ -34,6 +35,7 @@ MAX_NOTES = 3
 PAIRS = 3  # pairs of a redundant feature and the selected one that it repeats
 BAR = 10  # characters of the largest loss
 NO_LOSS = 0.05  # percent; smaller losses are printed as 0.0%
+NO_GAIN = 0.0005  # smaller gains are printed as 0.0%
 SIZES = (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135, 200)  # shown if they exist
 
 
@@ -41,11 +43,19 @@ Row = tuple[str, int, float, str]  # name, number of features, mean, comparison 
 
 
 def screen_lines(
-    result: SelectionResult, folder: str | None = None, *, most: int = MAX_LINES, width: int = MAX_WIDTH, k: bool = True
+    result: ChoiceResult,
+    folder: str | None = None,
+    *,
+    most: int = MAX_LINES,
+    width: int = MAX_WIDTH,
+    k: bool = True,
 ) -> list[str]:
     """The lines on the screen; folder: directory of the run, for the next commands; k: whether one of these may set
     another size."""
-    return Screen(result, result.claims, max(MIN_WIDTH, min(width, MAX_WIDTH)), more_in(folder)).lines(folder, most, k)
+    width = max(MIN_WIDTH, min(width, MAX_WIDTH))
+    more = more_in(folder)
+    kind: Callable[..., Screen] = ListScreen if isinstance(result, TreesSelection) else ModelScreen
+    return kind(result, result.claims, width, more).lines(folder, most, k)
 
 
 def more_in(folder: str | None, notes: str = "result.notes") -> str:
@@ -54,10 +64,10 @@ def more_in(folder: str | None, notes: str = "result.notes") -> str:
 
 
 @dataclass(frozen=True)
-class Screen:
-    """The screen of a selection; more: where all notes are."""
+class Screen(ABC):
+    """The screen of a choice; more: where all notes are."""
 
-    result: SelectionResult
+    result: ChoiceResult
     claims: Sequence[Claim]
     width: int
     more: str
@@ -84,11 +94,6 @@ class Screen:
             notes = notes if len(notes) < 2 else self.notes(short=True)
         last = [*self.sizes(), "", *self.wrapped(self.unused(0 if short else PAIRS)), *notes]
         return [*first, *self.worth(room), "", *last]
-
-    def worth(self, room: int) -> list[str]:
-        groups = self.result.facts["feature_groups"]
-        rows = self.feature_groups(groups, room) if groups else self.features(self.result.facts["features"], room)
-        return [*rows, *self.wrapped(self.result.smaller)]
 
     # -- how good, on which queries ------------------------------------------------------------------------------------
 
@@ -136,7 +141,7 @@ class Screen:
         """The model with the highest mean, unless it is the chosen one or all features."""
         best = self.result.best
         result = self.result
-        others = [c for c in result.by_size if c is best and c is not result.chosen]
+        others = [c for c in result.by_size if c is best and c not in (result.chosen, result.dense)]
         return [(self.shown("best of ours", c), c.n_features, c.mean, "") for c in others]
 
     @property
@@ -170,6 +175,126 @@ class Screen:
         return math.isfinite(self.result.choice.bound(self.result.chosen))
 
     # -- features ------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def worth(self, room: int) -> list[str]:
+        """The features, the most important first, in at most `room` lines."""
+
+    def unused(self, n_pairs: int) -> str:
+        """The unused features, and at most n_pairs pairs of an unused feature and the used one that it repeats."""
+        return ""
+
+    @abstractmethod
+    def exports(self, place: str) -> list[str]:
+        """Commands that use the run; place: its directory, quoted."""
+
+    def more_names(self, names: Sequence[str], what: str = "") -> list[str]:
+        """The names that do not have a separate line, and a statement about them."""
+        return [self.cut(f"{len(names)} more{what}: {', '.join(names)}")] if names else []
+
+    # -- other sizes, unused features, next commands -------------------------------------------------------------------
+
+    def sizes(self) -> list[str]:
+        """Some sizes, and for each the best model of at most this size, compared with the reference."""
+        return self.size_lines(self.some_sizes())
+
+    def size_lines(self, shown: Sequence[Candidate]) -> list[str]:
+        result = self.result
+        by_cost = self.result.choice.by_cost
+        sizes = [f"{c.cost:g}" if by_cost else str(c.n_features) for c in shown]
+        sizes = [f"[{size}]" if c is result.chosen else size for size, c in zip(sizes, shown, strict=True)]
+        changes = [change(c.mean, result.reference.mean) for c in shown]
+        width = max(map(len, [*sizes, *changes]))
+        first = f"{'cost' if by_cost else result.noun + 's'}, at most"
+        lines = [[first, *sizes], [f"against {self.measure}", *changes]]
+        return aligned(lines, "<", *[f">{width}"] * len(sizes))
+
+    def some_sizes(self) -> list[Candidate]:
+        """Sizes that grow by about half, including the chosen one and the best."""
+        by_size = self.result.by_size
+        by_cost = self.result.choice.by_cost
+        chosen = self.result.chosen
+        best = max(by_size, key=lambda c: c.mean)
+        if by_cost:
+            wanted = by_size[:: max(len(by_size) // (MAX_SIZES - 2), 1)]
+        else:
+            wanted = [min(by_size, key=lambda c: abs(c.n_features - size)) for size in SIZES]
+        found = [c for c in by_size if c is chosen or c is best or any(c is w for w in wanted)]
+        while len(found) > MAX_SIZES or max(map(len, self.size_lines(found))) > self.width:
+            others = [c for c in found if c is not chosen and c is not best]
+            # Drop the size that is farthest from the chosen one.
+            found.remove(max(others, key=lambda c: abs(math.log(max(c.n_features, 1) / max(chosen.n_features, 1)))))
+        return found
+
+    def all_notes(self) -> list[str]:
+        """The rivals that were not compared, and the notes that the first lines do not contain."""
+        above = self.result.suspicion or ""
+        said = [c.text for c in self.claims if c.key == NOT_COMPARED]
+        return [*said, *(n for n in self.result.notes if n.removesuffix(".") not in above)]
+
+    def notes(self, *, short: bool = False) -> list[str]:
+        """The first notes, or if `short`, only how many there are. What changes in a request, and what a rival reads
+        beyond our models, is never left out."""
+        notes = self.all_notes()
+        always = [note for note in notes if note.startswith((BOOSTS, LOST)) or note.endswith(BEYOND)]
+        others = [note for note in notes if note not in always]
+        room = len(others) if len(notes) <= MAX_NOTES else max(MAX_NOTES - 1 - len(always), 0)
+        shown = [*always, *others[: 0 if short else room]]
+        left = len(notes) - len(shown)
+        if left:
+            shown.append(f"{left} more; {self.more} them" if shown else f"{self.more} {counted(left, 'note')}")
+        return self.wrapped(*(f"note: {text}" for text in shown))
+
+    def commands(self, folder: str, k: bool) -> list[str]:
+        """The next commands, for the folder of a run."""
+        plan = self.result.plan
+        chosen = self.result.chosen
+        sizes = self.some_sizes()
+        again = k and plan.guarantee is None and plan.k is None and plan.budget is None
+        by_cost = self.result.choice.by_cost
+        size, limit, words = ("cost", "budget", "lower cost") if by_cost else ("n_features", "k", "smaller size above")
+        smaller = [getattr(c, size) for c in sizes if getattr(c, size) < getattr(chosen, size)]
+        said = []
+        if smaller and again:
+            said.append(f"add {option(limit, smaller[-1])} for the next {words} (seconds; replaces the choice)")
+        if visible(folder) == folder:
+            place = Path(folder)
+            said += self.exports(shlex.quote(str(place)))
+            said += [f"open {shlex.quote(str(place / 'report.html'))}"] if (place / "report.html").exists() else []
+            said.append(f"{VERBOSE} for all")
+        return self.joined(said)
+
+    def joined(self, said: Sequence[str]) -> list[str]:
+        """The commands, on as few lines as possible."""
+        lines: list[str] = []
+        for one in said:  # commands are not wrapped
+            if lines and len(lines[-1]) + len(one) + 3 <= self.width:
+                lines[-1] += f" | {one}"
+            else:
+                lines.append(f"{'      ' if lines else 'Next: '}{one}")
+        return lines
+
+    def said(self, rank: int) -> list[str]:
+        """The claims of a rank."""
+        return self.wrapped(*(claim.text for claim in self.claims if claim.rank == rank))
+
+    def wrapped(self, *texts: str | None) -> list[str]:
+        return wrapped(texts, self.width)
+
+    def cut(self, text: str) -> str:
+        return text if len(text) <= self.width else f"{text[: self.width - 5].rsplit(', ', 1)[0]}, ..."
+
+
+@dataclass(frozen=True)
+class ModelScreen(Screen):
+    """The screen of a model."""
+
+    result: SelectionResult
+
+    def worth(self, room: int) -> list[str]:
+        groups = self.result.facts["feature_groups"]
+        rows = self.feature_groups(groups, room) if groups else self.features(self.result.facts["features"], room)
+        return [*rows, *self.wrapped(self.result.smaller)]
 
     def features(self, rows: Sequence[Fact], room: int) -> list[str]:
         """The selected features, the most costly to leave out first, in at most `room` lines."""
@@ -213,44 +338,7 @@ class Screen:
         lines = self.fitted(["group", *(row["group"] for row in shown)], cells, self.width // 3, 1)
         return [*aligned(lines, "<", ">8", ">8", "<"), *self.more_names([row["group"] for row in rest])]
 
-    def more_names(self, names: Sequence[str], what: str = "") -> list[str]:
-        """The names that do not have a separate line, and a statement about them."""
-        return [self.cut(f"{len(names)} more{what}: {', '.join(names)}")] if names else []
-
-    # -- other sizes, unused features, next commands -------------------------------------------------------------------
-
-    def sizes(self) -> list[str]:
-        """Some sizes, and for each the best model of at most this size, compared with the reference."""
-        return self.size_lines(self.some_sizes())
-
-    def size_lines(self, shown: Sequence[Candidate]) -> list[str]:
-        result = self.result
-        by_cost = self.result.choice.by_cost
-        sizes, changes = sizes_against(shown, result.chosen, result.reference.mean, by_cost)
-        width = max(map(len, [*sizes, *changes]))
-        first = f"{'cost' if by_cost else result.noun + 's'}, at most"
-        lines = [[first, *sizes], [f"against {self.measure}", *changes]]
-        return aligned(lines, "<", *[f">{width}"] * len(sizes))
-
-    def some_sizes(self) -> list[Candidate]:
-        """Sizes that grow by about half, including the chosen one and the best."""
-        by_size = self.result.by_size
-        by_cost = self.result.choice.by_cost
-        chosen = self.result.chosen
-        best = max(by_size, key=lambda c: c.mean)
-        if by_cost:
-            wanted = by_size[:: max(len(by_size) // (MAX_SIZES - 2), 1)]
-        else:
-            wanted = [min(by_size, key=lambda c: abs(c.n_features - size)) for size in SIZES]
-        found = [c for c in by_size if c is chosen or c is best or any(c is w for w in wanted)]
-        while len(found) > MAX_SIZES or max(map(len, self.size_lines(found))) > self.width:
-            others = [c for c in found if c is not chosen and c is not best]
-            # Drop the size that is farthest from the chosen one.
-            found.remove(max(others, key=lambda c: abs(math.log(max(c.n_features, 1) / max(chosen.n_features, 1)))))
-        return found
-
     def unused(self, n_pairs: int) -> str:
-        """The unused features, and at most n_pairs pairs of an unused feature and the used one that it repeats."""
         n = self.result.n_all - self.result.chosen.n_features
         if n == 0:
             return ""
@@ -271,46 +359,7 @@ class Screen:
         features = "1 feature is" if n == 1 else f"{n} features are"
         return f"{features} not used{': ' if said else ''}{'; '.join(said)}"
 
-    def all_notes(self) -> list[str]:
-        """The rivals that were not compared, and the notes that the first lines do not contain."""
-        above = self.result.suspicion or ""
-        said = [c.text for c in self.claims if c.key == NOT_COMPARED]
-        return [*said, *(n for n in self.result.notes if n.removesuffix(".") not in above)]
-
-    def notes(self, *, short: bool = False) -> list[str]:
-        """The first notes, or if `short`, only how many there are. What changes in a request, and what a rival reads
-        beyond our models, is never left out."""
-        notes = self.all_notes()
-        always = [note for note in notes if note.startswith((BOOSTS, LOST)) or note.endswith(BEYOND)]
-        others = [note for note in notes if note not in always]
-        room = len(others) if len(notes) <= MAX_NOTES else max(MAX_NOTES - 1 - len(always), 0)
-        shown = [*always, *others[: 0 if short else room]]
-        left = len(notes) - len(shown)
-        if left:
-            shown.append(f"{left} more; {self.more} them" if shown else f"{self.more} {counted(left, 'note')}")
-        return self.wrapped(*(f"note: {text}" for text in shown))
-
-    def commands(self, folder: str, k: bool) -> list[str]:
-        """The next commands, for the folder of a run."""
-        plan = self.result.plan
-        chosen = self.result.chosen
-        sizes = self.some_sizes()
-        again = k and plan.guarantee is None and plan.k is None and plan.budget is None
-        by_cost = self.result.choice.by_cost
-        size, limit, words = ("cost", "budget", "lower cost") if by_cost else ("n_features", "k", "smaller size above")
-        smaller = [getattr(c, size) for c in sizes if getattr(c, size) < getattr(chosen, size)]
-        said = []
-        if smaller and again:
-            said.append(f"add {option(limit, smaller[-1])} for the next {words} (seconds; replaces the choice)")
-        if visible(folder) == folder:
-            place = Path(folder)
-            said += self.exports(shlex.quote(str(place)))
-            said += [f"open {shlex.quote(str(place / 'report.html'))}"] if (place / "report.html").exists() else []
-            said.append(f"{VERBOSE} for all")
-        return self.joined(said)
-
     def exports(self, place: str) -> list[str]:
-        """Commands that use the run; place: its directory, quoted."""
         command = self.result.export_command(self.result.model, place)
         if command:
             return [command]
@@ -318,25 +367,27 @@ class Screen:
         fills = other_fills(ENGINES[engine], self.result.model)  # which select cannot avoid by leaving out transforms
         return [f"the same command with {option('missing', 'zero')}, for {engine}"] if fills else []
 
-    def joined(self, said: Sequence[str]) -> list[str]:
-        """The commands, on as few lines as possible."""
-        lines: list[str] = []
-        for one in said:  # commands are not wrapped
-            if lines and len(lines[-1]) + len(one) + 3 <= self.width:
-                lines[-1] += f" | {one}"
-            else:
-                lines.append(f"{'      ' if lines else 'Next: '}{one}")
-        return lines
 
-    def said(self, rank: int) -> list[str]:
-        """The claims of a rank."""
-        return self.wrapped(*(claim.text for claim in self.claims if claim.rank == rank))
+@dataclass(frozen=True)
+class ListScreen(Screen):
+    """The screen of a list of features for trees."""
 
-    def wrapped(self, *texts: str | None) -> list[str]:
-        return wrapped(texts, self.width)
+    result: TreesSelection
 
-    def cut(self, text: str) -> str:
-        return text if len(text) <= self.width else f"{text[: self.width - 5].rsplit(', ', 1)[0]}, ..."
+    def worth(self, room: int) -> list[str]:
+        """The features of the list by their share of the gain, in at most `room` lines."""
+        rows = self.result.facts["features"]
+        shown, rest = first_of(rows, room)
+        largest = max(rows[0]["gain"], NO_GAIN)
+        cells = [["gain", ""]]
+        cells += [[f"{row['gain']:.1%}", "=" * round(BAR * row["gain"] / largest)] for row in shown]
+        lines = self.fitted(["feature", *(row["feature"] for row in shown)], cells, self.width, 1)
+        together = f", together {sum(row['gain'] for row in rest):.1%}"
+        return [*aligned(lines, "<", ">", "<"), *self.more_names([row["feature"] for row in rest], together)]
+
+    def exports(self, place: str) -> list[str]:
+        """A command that uses the trees; place: the directory of the run, quoted."""
+        return [f"sparserank evaluate DATA --system {place}/trees.txt", f"open {place}/features.txt"]
 
 
 def _row(r: ComparedRival, name: str) -> Row:

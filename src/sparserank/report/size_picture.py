@@ -29,7 +29,7 @@ from sparserank.report.svg import (
     to_svg,
 )
 from sparserank.selection.claims import counted
-from sparserank.selection.result import SelectionResult
+from sparserank.selection.result import ChoiceResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.text import listed, percent, relative
 
@@ -42,7 +42,7 @@ LABEL_GAP = 0.09  # least distance of two labels at the side, as a fraction of t
 LABEL = 22  # characters of a ranker's name at the side
 
 
-def size_picture(result: SelectionResult) -> Picture:
+def size_picture(result: ChoiceResult) -> Picture:
     """Quality against size, with a description in words."""
     own = _Heights(result)
     reference = result.reference.name
@@ -63,7 +63,7 @@ def size_picture(result: SelectionResult) -> Picture:
     )
 
 
-def quality_against_size(result: SelectionResult) -> str:
+def quality_against_size(result: ChoiceResult) -> str:
     """The picture, with a second panel for sizes that lie far below."""
     own, (across, up) = _Heights(result), _labels(result)
     figure, axes = new_axes(across, up, PAGE_SIZE)
@@ -84,13 +84,13 @@ def quality_against_size(result: SelectionResult) -> str:
     return to_svg(figure, f"{result.metric} against {'cost' if result.choice.by_cost else f'number of {result.noun}s'}")
 
 
-def _labels(result: SelectionResult) -> tuple[str, str]:
+def _labels(result: ChoiceResult) -> tuple[str, str]:
     """The labels of the axes."""
     across = result.choice.rule.cost if result.choice.by_cost else f"number of {result.noun}s"
     return across, f"{result.metric} against {result.reference.name}, %"
 
 
-def plot_sizes(result: SelectionResult, axes: Any = None) -> Any:
+def plot_sizes(result: ChoiceResult, axes: Any = None) -> Any:
     """Plot the best model of at most each size, with its interval, and the chosen one, in percent of the reference, on
     matplotlib axes; only values within MAIN percent of the best are shown."""
     axes = axes_of_user(axes)
@@ -98,7 +98,7 @@ def plot_sizes(result: SelectionResult, axes: Any = None) -> Any:
     return labelled(axes, *_labels(result))
 
 
-def lines_of(result: SelectionResult) -> list[ComparedRival]:
+def lines_of(result: ChoiceResult) -> list[ComparedRival]:
     """The rivals that get a line: the best one with a single feature, then the others with the highest means."""
     by_mean = sorted(result.rivals.compared, key=lambda r: -r.mean)
     single, others = ([r for r in by_mean if (r.n_features == 1) is one] for one in (True, False))
@@ -108,7 +108,7 @@ def lines_of(result: SelectionResult) -> list[ComparedRival]:
 class _Heights:
     """The values of the picture, in percent of the reference."""
 
-    def __init__(self, result: SelectionResult) -> None:
+    def __init__(self, result: ChoiceResult) -> None:
         self.result = result
         self.by_cost = result.choice.by_cost
         self.name = result.reference.name

@@ -128,12 +128,6 @@ def legend_below(figure: Figure, columns: int = 2) -> None:
     figure.legend(loc="outside lower left", ncols=fitting, **style)
 
 
-def keep_within(axes: Any, limits: tuple[float, float]) -> None:
-    """Limit the vertical axis to the values that the metric can take."""
-    low, high = axes.get_ylim()
-    axes.set_ylim(max(low, limits[0]), min(high, limits[1]))
-
-
 def to_svg(figure: Figure, title: str) -> str:
     import matplotlib as mpl
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sparserank.crossval.choice import FEATURE, Candidate, Choice
+from sparserank.crossval.choice import FEATURE, Choice
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.model.ranking_model import RankingModel
 from sparserank.report.document import Column, Fact, Table
 from sparserank.selection.claims import enough, share, smallest
 from sparserank.selection.facts import model_row
+from sparserank.selection.lists import TreesSelection
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Pair, QueryDifference
-from sparserank.selection.result import SelectionResult
-from sparserank.text import change, figure, interval, listed, p_text, signed
+from sparserank.selection.result import ChoiceResult, SelectionResult
+from sparserank.text import figure, interval, listed, p_text, signed
 
 MAX_LEFT = 50  # features left out that a page lists
 MAX_OWN, MAX_RIVAL = 12, 5  # features shown for a pair of documents: of the chosen model, only of the rival
@@ -73,7 +74,7 @@ def _certified(result: SelectionResult) -> list[str]:
     return [*said, *(f"The gaps are valid {condition}." for condition in conditions if condition is not None)]
 
 
-def size_table(result: SelectionResult, most: int | None = None) -> Table:
+def size_table(result: ChoiceResult, most: int | None = None) -> Table:
     """The best model of at most each number of features, or each cost (up to `most`, but always the chosen one and the
     best), with simultaneous bounds and the features that enter and leave."""
     choice = result.choice
@@ -85,32 +86,20 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
         f"Best model of at most each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title} "
         f"(simultaneous bounds, {as_percent(result.plan.confidence)})"
     )
-    columns = columns_of_sizes(choice, result.plan, "penalty")
-    moves: dict[str, Column] = {"enter": lambda row: listed(row["enter"]), "leave": lambda row: listed(row["leave"])}
-    screen = tuple(range(len(columns)))
-    note = "A size without a better model than a smaller one has no row."
-    return Table.of(title, rows, {**columns, **moves}, words=("penalty", *moves), screen=screen, note=note)
-
-
-def columns_of_sizes(choice: Choice, plan: SelectionPlan, what: str) -> dict[str, Column]:
-    """Columns of candidates by size: number of features, cost if there are costs, label (under the heading `what`),
-    mean, estimated loss and its bound."""
-    costed = plan.costs is not None or choice.by_cost
-    return {
-        f"{plan.noun}s": "{n_features}",
+    costed = result.plan.costs is not None or choice.by_cost
+    labels = {"penalty": "{label}"} if "label" in rows[0] else {}
+    columns: dict[str, Column] = {
+        f"{result.noun}s": "{n_features}",
         **({"cost": "{cost:g}"} if costed else {}),
-        what: "{label}",
-        repr(plan.metric): "{mean:.4f}",
+        **labels,
+        result.metric: "{mean:.4f}",
         "below the best": lambda row: losses(choice, row)[0],
         "loses at most": lambda row: losses(choice, row)[1],
     }
-
-
-def sizes_against(shown: Sequence[Candidate], chosen: Candidate, mean: float, by_cost: bool = False) -> list[list[str]]:
-    """Two rows: the sizes, with the chosen one in brackets, and the changes of their means from a reference."""
-    sizes = [f"{c.cost:g}" if by_cost else str(c.n_features) for c in shown]
-    sizes = [f"[{size}]" if c is chosen else size for size, c in zip(sizes, shown, strict=True)]
-    return [sizes, [change(c.mean, mean) for c in shown]]
+    screen = tuple(range(len(columns)))
+    moves: dict[str, Column] = {"enter": lambda row: listed(row["enter"]), "leave": lambda row: listed(row["leave"])}
+    note = "A size without a better model than a smaller one has no row."
+    return Table.of(title, rows, {**columns, **moves}, words=[*labels, *moves], screen=screen, note=note)
 
 
 def losses(choice: Choice, row: Fact) -> tuple[str, str]:
@@ -148,6 +137,12 @@ def feature_table(result: SelectionResult) -> Table:
     title = f"Selected features and their ablation costs {where(result)}, with the others refitted"
     note = " ".join(said for said in (note, result.smaller) if said)
     return Table.of(title, result.facts["features"], columns, note=note)
+
+
+def gain_table(result: TreesSelection) -> Table:
+    """The features of the chosen list, and their shares of the gain."""
+    columns = {"feature": "{feature}", "share of the gain": "{gain:.1%}"}
+    return Table.of("Features to keep", result.facts["features"], columns)
 
 
 def column_table(model: RankingModel) -> Table:

@@ -19,7 +19,7 @@ from sparserank.selection.rivals import ComparedRival, RivalReport
 from sparserank.text import change, figure, many, percent, relative, visible
 
 if TYPE_CHECKING:
-    from sparserank.selection.result import SelectionResult
+    from sparserank.selection.result import ChoiceResult
 
 MIN_FREQUENCY = 0.8  # share of half-samples from which the selection of a feature is called stable
 COARSE = 0.05  # resolution, relative to the best mean, from which its sentence comes first
@@ -64,7 +64,7 @@ def headline(found: Sequence[Claim]) -> str:
     return f"{line[0].upper()}{line[1:]}"
 
 
-def claims(result: SelectionResult, of_pairs: str = "") -> list[Claim]:
+def claims(result: ChoiceResult, of_pairs: str = "") -> list[Claim]:
     """The claims about a selection, by rank; of_pairs: more on the intervals."""
     choice = result.choice
     rivals = result.rivals
@@ -125,7 +125,7 @@ def _kept(choice: Choice, n_all: int, noun: str, judged: str, *, costed: bool) -
     return Claim(KEEP, kept, judged, FIRST, f"Keep {kept}{name}.  {judged}.")
 
 
-def _judged(result: SelectionResult) -> str:
+def _judged(result: ChoiceResult) -> str:
     """The number of queries, and how they were held out."""
     out_of_fold = result.plan.protocol == "cv"
     parts = {} if result.origin is None else {p.part: p for p in result.origin.data}
@@ -355,7 +355,7 @@ def _limits_of_rivals(rivals: RivalReport) -> Iterator[Claim]:
         yield Claim(NOT_COMPARED, said=f"{names}: not compared, {reason}.")
 
 
-def _of_today(result: SelectionResult) -> Iterator[Claim]:
+def _of_today(result: ChoiceResult) -> Iterator[Claim]:
     """The effect of replacing the ranker in use, and a warning if the model is not shown to be better."""
     today = result.change
     if today is None:
@@ -370,7 +370,7 @@ def _of_today(result: SelectionResult) -> Iterator[Claim]:
     yield Claim("change", said=today.sentence(result.metric, as_percent(result.plan.confidence)))
 
 
-def _of_means(result: SelectionResult) -> Iterator[Claim]:
+def _of_means(result: ChoiceResult) -> Iterator[Claim]:
     """The quality of the chosen model, what to expect of it, and how it compares with all features."""
     choice = result.choice
     c = result.chosen
@@ -391,36 +391,30 @@ def _of_means(result: SelectionResult) -> Iterator[Claim]:
         yield Claim(f"chosen against {result.against_all.name}", result.against_all.against())
 
 
-def _tested(result: SelectionResult, test: Comparison) -> Claim:
+def _tested(result: ChoiceResult, test: Comparison) -> Claim:
     """The chosen model on the test queries, compared with today's ranker or with all features."""
     full = reference_name(result.dense)
-    others, name = (("dense", full), full) if result.change is None else ((LABEL,), "today")
-    return Claim("test", rank=BELOW, said=on_test(test, result.metric, result.plan.confidence, others, name))
-
-
-def on_test(test: Comparison, metric: str, confidence: float, others: tuple[str, ...], name: str) -> str:
-    """The chosen model on the test queries, compared with the system whose name begins with one of `others`."""
-    rows = [r for r in test.rows(confidence) if r["metric"] == metric]
+    others, name = (("dense", full, result.dense.penalty), full) if result.change is None else ((LABEL,), "today")
+    rows = [r for r in test.rows(result.plan.confidence) if r["metric"] == result.metric]
     chosen = next(r for r in rows if r["system"] == test.baseline)
-    n = len(test.values[test.baseline][metric])
+    n = len(test.values[test.baseline][result.metric])
     text = f"Your {queries(n, 'test ')}: chosen {figure(chosen['mean'])}"
     other = next((r for r in rows if r["system"].startswith(others) and r is not chosen), None)
-    if other is None:
-        return f"{text}."
-    low = -other["difference_high"]
-    high = -other["difference_low"]
-    against = relative(-other["difference"], low, high, other["mean"], shown=False)
-    text += f", {name} {figure(other['mean'])}, {against}"
-    if math.isfinite(high - low):
-        shown = ": chosen is better" if low > 0 else f": {name} better" if high < 0 else ""
-        text = f"{text.removesuffix(')')}, this pair alone){shown}"
-    return f"{text}."
+    if other is not None:
+        low = -other["difference_high"]
+        high = -other["difference_low"]
+        against = relative(-other["difference"], low, high, other["mean"], shown=False)
+        text += f", {name} {figure(other['mean'])}, {against}"
+        if math.isfinite(high - low):
+            shown = ": chosen is better" if low > 0 else f": {name} better" if high < 0 else ""
+            text = f"{text.removesuffix(')')}, this pair alone){shown}"
+    return Claim("test", rank=BELOW, said=f"{text}.")
 
 
 # -- other samples, other features ------------------------------------------------------------------------------------
 
 
-def _repeated(result: SelectionResult) -> Iterator[Claim]:
+def _repeated(result: ChoiceResult) -> Iterator[Claim]:
     """How stable the selected features are, and those that could replace them."""
     stability = result.stability
     noun = result.noun
@@ -432,9 +426,10 @@ def _repeated(result: SelectionResult) -> Iterator[Claim]:
             f"{stable} of {counted(len(stability.chosen), noun)}",
             f"{name} index {index:.2f}; 1: always the same {noun}s, 0: chance" if math.isfinite(index) else "",
         )
-    best = sorted(result.worth.substitutes, key=lambda s: -s.difference)[:MAX_SUBSTITUTES]
+    best = sorted(result.facts["substitutes"], key=lambda row: -row["difference"])[:MAX_SUBSTITUTES]
     if best:
-        said = [f"{s.feature} with {s.other} ({s.difference:+.4f}, correlation {s.correlation:.2f})" for s in best]
+        pair = "{feature} with {other} ({difference:+.4f}, correlation {correlation:.2f})"
+        said = [pair.format_map(row) for row in best]
         you_can = f"According to the estimates of {result.metric}, you can replace"
         yield Claim("substitutes", said=f"{you_can} {', '.join(said)}.")
 

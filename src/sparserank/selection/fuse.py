@@ -157,7 +157,7 @@ def _finished(ready: Prepared, sources: Mapping[str, Any], chosen: AllFuseOption
         found = ready.job.execute(store, chosen["progress"])
         notes = [*ready.notes, *notes_of_judged(formula_of(found.model), facts), *found.notes, *notes_of_files(store)]
         origin = origin_of(sources, {"train": table.judged, "test": ready.test})
-        selection = replace(found, origin=origin, n_available=len(facts.retrievers), notes=notes)
+        selection = replace(found, origin=origin, n_all=len(facts.retrievers), notes=notes)
         result = FusionResult(selection, facts)
         if store is not None:
             write_results(result, store.path)

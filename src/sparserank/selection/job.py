@@ -58,6 +58,7 @@ from sparserank.selection.notes import (
 )
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
+from sparserank.selection.result_files import RESULT_FILES
 from sparserank.text import FIRST_LOOK, Caution, change
 from sparserank.transforms import NONE, STEPS
 from sparserank.workdir.pieces import WorkStore, kept
@@ -103,28 +104,59 @@ class Problem:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-class SelectionJob:
-    """A checked plan for a problem; `execute` runs it."""
+class Job:
+    """A checked plan for a problem, with the folds of its queries.
+
+    kind, files   of the directory in which it runs
+    """
+
+    kind, files = "select", RESULT_FILES
+
+    def __init__(self, plan: SelectionPlan, problem: Problem, n_threads: int | None) -> None:
+        valid, holdout = problem.valid, plan.protocol == "holdout"
+        self.plan, self.problem, self.n_threads = plan, problem, n_threads or available_cores()
+        self.data = problem.train
+        if valid is not None and not holdout:
+            self.data = concatenate([self.data, valid], join_queries=False)
+        self.judged = problem.judged or (valid if holdout and valid is not None else self.data)
+        check_relevant(plan.metrics, self.judged.relevance)
+        self.fold = np.full(self.data.n_queries, -1) if holdout else _folds(self.data, plan)
+        self.feature_groups = plan.feature_groups or each_alone(self.data.names, plan.costs)
+
+    def trees_on_folds(self, trees: TreeRivals, seconds: float, **more: Any) -> TreesOnFolds:
+        """Trees to train on the folds, within a time limit."""
+        return TreesOnFolds(
+            fold=self.fold,
+            data=self.data,
+            judged=self.judged,
+            test=self.problem.test,
+            trees=trees,
+            metric=self.plan.metric,
+            query_weight=self.problem.query_weight,
+            seed=self.plan.random_state,
+            n_threads=self.n_threads,
+            seconds=seconds,
+            **more,
+        )
+
+
+class SelectionJob(Job):
+    """The selection of a model; `execute` runs it."""
 
     def __init__(
         self, plan: SelectionPlan, problem: Problem, *, n_threads: int | None = None, client: Any = None
     ) -> None:
-        valid, weight, named = problem.valid, problem.query_weight, problem.named
-        holdout, n_threads = plan.protocol == "holdout", n_threads or available_cores()
-        self.plan, self.problem = plan, problem
-        data = problem.train
-        if valid is not None and not holdout:
-            data = concatenate([data, valid], join_queries=False)
-        self.judged = problem.judged or (valid if holdout and valid is not None else data)
-        check_relevant(plan.metrics, self.judged.relevance)
+        super().__init__(plan, problem, n_threads)
+        data, fold, n_threads = self.data, self.fold, self.n_threads
+        weight, named = problem.query_weight, problem.named
         self.names = data.names
-        feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
-        fold = np.full(data.n_queries, -1) if holdout else _folds(data, plan)
+        self.n_all = plan.count(range(len(self.names)))
+        groups = self.feature_groups
         trees = None
         if not plan.fast:
             limits: dict[str, Any] = {"n_threads": n_threads, "seconds": problem.rival_time}
             trees = TeachingTrees(problem.trees, plan.penalties[0], data, fold, plan.random_state, weight, **limits)
-        tried = tasks_of(plan, data, feature_groups, client, problem.transforms, trees)
+        tried = tasks_of(plan, data, groups, client, problem.transforms, trees)
         if named is not None:  # references, in place of dense models
             label = f"{NAMED} ({named.names[0]} first)"
             tried = [*(t for t in tried if t.maker.selects), PathTask(label, named, FeatureTransform(NAMED))]
@@ -143,9 +175,9 @@ class SelectionJob:
             list(dict.fromkeys(t.transform for t in (*self.tasks, *self.left_out))),
             plan.path_plan,
             plan.metrics,
-            valid=valid,
+            valid=problem.valid,
             query_weight=weight,
-            feature_groups=feature_groups,
+            feature_groups=groups,
             by_cost=plan.by_cost,
             n_workers=n_threads,
             n_threads=n_threads,
@@ -154,19 +186,7 @@ class SelectionJob:
         )
         self.teacher = next((t.transform.teacher for t in self.tasks if t.transform.teacher is not None), None)
         taught = None if self.teacher is None else self.teacher.of_trees
-        self.trees = TreesOnFolds(
-            fold=fold,
-            data=data,
-            judged=self.judged,
-            test=problem.test,
-            trees=problem.trees,
-            metric=plan.metric,
-            query_weight=weight,
-            seed=plan.random_state,
-            n_threads=n_threads,
-            seconds=problem.rival_time,
-            teacher=taught,
-        )
+        self.trees = self.trees_on_folds(problem.trees, problem.rival_time, teacher=taught)
         # Expected time of what follows, relative to an l1 path; shared trees are those of the teacher.
         shared = taught is not None and taught.are_shared
         n_trainings = self.trees.n_pieces + (0 if taught is None or shared else len([FINAL, *self.cv.folds]))
@@ -253,6 +273,7 @@ class SelectionJob:
             queries=self.beside.by_query(candidate_set, chosen, model, dense, strongest, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
+            n_all=self.n_all,
             query_ids=self.beside.query_ids,
             notes=notes,
             engine=engine,
@@ -281,8 +302,7 @@ class SelectionJob:
             choice = self.plan.choose(found.sparse, found.dense)
         except DataError:
             return ""
-        n_all = self.plan.count(range(len(self.names)))
-        of = f"{FIRST_LOOK}{choice.chosen.n_features} of {counted(n_all, self.plan.noun)}"
+        of = f"{FIRST_LOOK}{choice.chosen.n_features} of {counted(self.n_all, self.plan.noun)}"
         more = [t.label for t in self.tasks if t.maker.selects and t not in self.first]
         later = [
             *more,
@@ -453,6 +473,7 @@ def _folds(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:
         raise DataError("the training data contain no documents; give at least two queries.")
     if data.n_queries < 2:
         raise DataError(
-            "one query cannot be split into training and validation; fit a single model with 'sparserank fit' instead."
+            "one query cannot be split into training and validation; give more, or fit a single model with "
+            "'sparserank fit'."
         )
     return query_folds(data.n_queries, min(plan.cv, data.n_queries), plan.random_state)

@@ -1,11 +1,12 @@
-"""The result of a selection: the model, the candidates, the loss of each choice; as tables, as a page, as files."""
+"""The result of a selection: the model, the candidates, the loss of each choice; as tables, as a page, as files. Also
+what every result with a choice among sizes has."""
 
 from __future__ import annotations
 
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -128,6 +129,160 @@ class Result(ABC):
             return self.write(directory.path)
 
 
+@dataclass(frozen=True, repr=False, kw_only=True)
+class ChoiceResult(Result):
+    """A result with a choice among candidates of several sizes.
+
+    n_all        number of features, or of other items such as retrievers, to choose from
+    query_ids    of the queries on which candidates are evaluated
+    other fields   as in SelectionResult
+    """
+
+    plan: SelectionPlan
+    choice: Choice
+    dense: Candidate
+    all_features: ComparedRival
+    test: Comparison | None
+    n_all: int
+    query_ids: tuple[str, ...]
+    notes: Sequence[str]
+    rivals: RivalReport = field(default_factory=RivalReport)
+    change: Change | None = None
+    stability: Stability | None = None
+    origin: Origin | None = None
+    suspects: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    @abstractmethod
+    def facts(self) -> dict[str, list[dict[str, Any]]]:
+        """Plain rows by subject, for screen, report, JSON and frames."""
+
+    @property
+    @abstractmethod
+    def used(self) -> list[tuple[str, ...]]:
+        """Names of the features of each of by_size."""
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.query_ids)
+
+    @property
+    def n_dense(self) -> int:
+        """Number of features of the dense model; for retrievers, all of them, although some weights may be 0."""
+        return self.dense.n_features if self.choice.named is None else self.n_all
+
+    @property
+    def noun(self) -> str:
+        """Word for a feature in sentences."""
+        return self.plan.noun
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric by which the choice is made, with its convention."""
+        return repr(self.plan.metric)
+
+    @cached_property
+    def against_all(self) -> ComparedRival:
+        """`all_features` under the name and the number that people read."""
+        name = reference_name(self.dense) if self.dense.formula else f"all {counted(self.n_dense, self.noun)}"
+        return replace(self.all_features, name=name, n_features=self.n_dense)
+
+    @cached_property
+    def reference(self) -> ComparedRival:
+        """The ranker that every size is compared with: the one in use, or the model with all features."""
+        change = self.change
+        if change is None:
+            return self.against_all
+        known = (change.low, change.high)
+        unknown = (-math.inf, math.inf)
+        sizes = [(c.mean - change.mean, *(known if c is self.chosen else unknown)) for c in self.by_size]
+        figures = (change.mean, change.difference, *known)
+        compared = tuple(RivalDifference(*size) for size in sizes)
+        return ComparedRival("today's ranker", change.n_features, *figures, for_model="", sizes=compared)
+
+    @property
+    def leads(self) -> dict[str, float]:
+        """{reference: lead over it to expect of the chosen model on new queries, relative to its mean}, of the ranker
+        in use or the formula that all are measured against, and of the strongest trees. The mean of the chosen model is
+        optimistic; these leads are not."""
+        strongest = self.rivals.strongest
+        found = [self.reference] if self.change is not None or self.dense.formula else []
+        found += [strongest] if strongest is not None and strongest.for_model else []
+        expected = self.choice.corrected_chosen
+        return {
+            r.name: (expected - r.mean) / (abs(r.mean) or 1.0)
+            for r in found
+            if r.difference and self.choice.is_corrected
+        }
+
+    @cached_property
+    def claims(self) -> list[Claim]:
+        return claims(self)
+
+    @property
+    def suspicion(self) -> str | None:
+        """Why chosen features may not be known when documents are ranked; None if none is suspicious."""
+        chosen = self.used[self.by_size.index(self.chosen)]
+        used = [name for name in self.suspects if name in chosen]
+        if not used:
+            return None
+        others = f"; also suspicious: {', '.join(map(brief, used[1:]))}" if len(used) > 1 else ""
+        return f"Suspicious: {self.suspects[used[0]].removesuffix('.')}{others}."
+
+    @property
+    def chosen(self) -> Candidate:
+        return self.choice.chosen
+
+    @property
+    def by_size(self) -> list[Candidate]:
+        return self.choice.by_size
+
+    @property
+    def best(self) -> Candidate:
+        """The candidate with the highest mean; dense models are included."""
+        return self.choice.best
+
+    def render_screen(self) -> list[str]:
+        from sparserank.report.screen import screen_lines
+
+        return screen_lines(self)
+
+    def render_page(self, place: str | None = None) -> str:
+        from sparserank.report.page import page_of
+
+        return page_of(self, place)
+
+    def moves(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Features that enter and leave at each of by_size, compared with the previous size, in data order."""
+        before: tuple[str, ...] = ()
+        out = []
+        for used in self.used:
+            enter = set(used).difference(before)
+            leave = set(before).difference(used)
+            out.append((tuple(f for f in used if f in enter), tuple(f for f in before if f in leave)))
+            before = used
+        return out
+
+    def opening(self, kind: str, version: int) -> dict[str, Any]:
+        choice = self.choice
+        return {
+            **super().opening(kind, version),
+            "notes": self.notes,
+            "suspects": [{"feature": name, "sentence": why} for name, why in self.suspects.items()],
+            "metric": self.metric,
+            "n_queries": self.n_queries,
+            "seed": self.plan.random_state,
+            "confidence": self.plan.confidence,
+            "margin_kind": choice.margin_kind,
+            "margin": {"relative": self.plan.rule.largest_loss, "absolute": choice.margin},
+            "corrected": {
+                "chosen": choice.corrected_chosen if choice.is_corrected else None,
+                "leads": self.leads,
+            },
+            "test": None if self.test is None else self.test.rows(self.plan.confidence),
+        }
+
+
 class ModelResult(Result):
     """A result with models of every size.
 
@@ -149,8 +304,8 @@ class ModelResult(Result):
         return write_results(self, folder)
 
 
-@dataclass(frozen=True, repr=False)
-class SelectionResult(ModelResult):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class SelectionResult(ChoiceResult, ModelResult):
     """The result of `select`: everything that the screen, the report and the files show.
 
     Attributes
@@ -199,8 +354,8 @@ class SelectionResult(ModelResult):
         Origin of the data.
     engine : ForEngine or None
         The engine that will run the model, and the transforms that were excluded because of it.
-    n_available : int or None
-        Number of items to choose from, such as retrievers, if it is not the number of features.
+    n_all : int
+        Number of features, or of other items such as retrievers, to choose from.
     facts : dict
         Plain rows about `features`, `feature_groups`, `sizes`, `stability` and `substitutes`, from which screen,
         report, JSON and frames pick columns.
@@ -216,123 +371,24 @@ class SelectionResult(ModelResult):
     (3, 3, 1)
     """
 
-    plan: SelectionPlan
     model: RankingModel
-    choice: Choice
-    dense: Candidate
     by_penalty: dict[str, Candidate | None]
     certificate: Certificate
     models: list[RankingModel]
     size_costs: list[dict[str, Any] | None]
     paths: dict[str, PathResult]
-    all_features: ComparedRival
     worth: Worth
-    stability: Stability | None
     redundant: RedundantFeatures
-    change: Change | None
-    rivals: RivalReport
     references: tuple[Rival, ...]
     queries: Queries
-    test: Comparison | None
     constant_features: tuple[str, ...]
-    query_ids: tuple[str, ...]
-    notes: list[str]
-    origin: Origin | None = None
     engine: ForEngine | None = None
     teacher: Mapping[str, Any] | None = None
-    n_available: int | None = None
-    suspects: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def n_queries(self) -> int:
-        return len(self.query_ids)
-
-    @property
-    def n_all(self) -> int:
-        """Number of features, or of other items such as retrievers, to choose from."""
-        return self.n_available or self.plan.count(range(self.model.n_features))
-
-    @property
-    def n_dense(self) -> int:
-        """Number of features of the dense model; for retrievers, all of them, although some weights may be 0."""
-        if self.n_available is None or self.choice.named is None:
-            return self.dense.n_features
-        return self.n_available
-
-    @property
-    def noun(self) -> str:
-        """Word for a feature in sentences."""
-        return self.plan.noun
-
-    @property
-    def metric(self) -> str:
-        """Name of the metric by which the choice is made, with its convention."""
-        return repr(self.plan.metric)
 
     @cached_property
     def facts(self) -> dict[str, list[dict[str, Any]]]:
         """Facts on features, groups, sizes and half-samples as plain rows, for screen, report, JSON and frames."""
         return facts_of(self)
-
-    @cached_property
-    def against_all(self) -> ComparedRival:
-        """`all_features` under the name and the number that people read."""
-        name = reference_name(self.dense) if self.dense.formula else f"all {counted(self.n_dense, self.noun)}"
-        return replace(self.all_features, name=name, n_features=self.n_dense)
-
-    @cached_property
-    def reference(self) -> ComparedRival:
-        """The ranker that every size is compared with: the one in use, or the model with all features."""
-        change = self.change
-        if change is None:
-            return self.against_all
-        known = (change.low, change.high)
-        unknown = (-math.inf, math.inf)
-        sizes = [(c.mean - change.mean, *(known if c is self.chosen else unknown)) for c in self.by_size]
-        figures = (change.mean, change.difference, *known)
-        compared = tuple(RivalDifference(*size) for size in sizes)
-        return ComparedRival("today's ranker", change.n_features, *figures, for_model="", sizes=compared)
-
-    @property
-    def leads(self) -> dict[str, float]:
-        """{reference: lead over it to expect of the chosen model on new queries, relative to its mean}, of the ranker
-        in use or the formula that all are measured against, and of the strongest trees. The mean of the chosen model is
-        optimistic; these leads are not."""
-        strongest = self.rivals.strongest
-        found = [self.reference] if self.change is not None or self.dense.formula else []
-        found += [strongest] if strongest is not None and strongest.for_model else []
-        expected = self.choice.corrected_chosen
-        return {
-            r.name: (expected - r.mean) / (abs(r.mean) or 1.0)
-            for r in found
-            if r.difference and self.choice.is_corrected
-        }
-
-    @cached_property
-    def claims(self) -> list[Claim]:
-        return claims(self)
-
-    @property
-    def suspicion(self) -> str | None:
-        """Why features of the chosen model may not be known when documents are ranked; None if none is suspicious."""
-        used = [name for name in self.suspects if name in self.model.columns]
-        if not used:
-            return None
-        others = f"; also suspicious: {', '.join(map(brief, used[1:]))}" if len(used) > 1 else ""
-        return f"Suspicious: {self.suspects[used[0]].removesuffix('.')}{others}."
-
-    @property
-    def chosen(self) -> Candidate:
-        return self.choice.chosen
-
-    @property
-    def by_size(self) -> list[Candidate]:
-        return self.choice.by_size
-
-    @property
-    def best(self) -> Candidate:
-        """The candidate with the highest mean; dense models are included."""
-        return self.choice.best
 
     @property
     def selected(self) -> SelectionResult:
@@ -342,11 +398,6 @@ class SelectionResult(ModelResult):
         request = self.origin and self.origin.options.get("query")
         return export_command(model, place, self.plan.engine or "sql", request)
 
-    def render_screen(self) -> list[str]:
-        from sparserank.report.screen import screen_lines
-
-        return screen_lines(self)
-
     def _repr_html_(self) -> str:
         """HTML for notebooks: the sentences, the selected features, every size and, with the extra `report`, the
         picture."""
@@ -354,11 +405,6 @@ class SelectionResult(ModelResult):
         from sparserank.report.tables import feature_table
 
         return selection_fragment(self, feature_table(self))
-
-    def render_page(self, place: str | None = None) -> str:
-        from sparserank.report.page import render_page
-
-        return render_page(self, place=place)
 
     def table(self) -> Any:
         """The selected features, largest weight first.
@@ -432,17 +478,6 @@ class SelectionResult(ModelResult):
             raise ParameterError("k", f"must be at least {min(sizes)}; got {k}.")
         return self.models[best]
 
-    def moves(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """Features that enter and leave at each of by_size, compared with the previous size, in data order."""
-        before: tuple[str, ...] = ()
-        out = []
-        for used in self.used:
-            enter = set(used).difference(before)
-            leave = set(before).difference(used)
-            out.append((tuple(f for f in used if f in enter), tuple(f for f in before if f in leave)))
-            before = used
-        return out
-
     def feature_groups(self) -> Any:
         """The groups in use, the most expensive first.
 
@@ -457,18 +492,10 @@ class SelectionResult(ModelResult):
         full = self.all_features
         content = {
             **self.opening(FORMAT, FORMAT_VERSION),
-            "notes": self.notes,
-            "suspects": [{"feature": name, "sentence": why} for name, why in self.suspects.items()],
             "loss": loss_name(plan.path_plan.loss),
-            "metric": self.metric,
             "metrics": [repr(m) for m in plan.metrics],
             "protocol": plan.protocol,
-            "seed": plan.random_state,
-            "n_queries": self.n_queries,
             "n_features": self.plan.count(range(self.model.n_features)),
-            "confidence": plan.confidence,
-            "margin_kind": self.choice.margin_kind,
-            "margin": {"relative": plan.rule.largest_loss, "absolute": self.choice.margin},
             "shown": {
                 "candidates": len(self.choice.candidates),
                 **{name: getattr(self.choice.bounds, name) for name in ("resolution", "n_queries", "n_zero")},
@@ -481,10 +508,6 @@ class SelectionResult(ModelResult):
                 "parameters": {**self.model.parameters, "scaling": self.model.scaling},
             },
             "best": {name: getattr(self.best, name) for name in MODEL},
-            "corrected": {
-                "chosen": self.choice.corrected_chosen if self.choice.is_corrected else None,
-                "leads": self.leads,
-            },
             "dense": self._compared(self.dense),
             "all_features": {
                 **{name: getattr(full, name) for name in ("n_features", "mean")},
@@ -515,7 +538,6 @@ class SelectionResult(ModelResult):
                 "lost": [_query(q) for q in self.queries.lost],
                 "won": [_query(q) for q in self.queries.won],
             },
-            "test": None if self.test is None else self.test.rows(plan.confidence),
             "constant_features": list(self.constant_features),
             "engine": None if self.engine is None else asdict(self.engine),
             "teacher": self.teacher,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,8 +18,7 @@ from sparserank.model.size_models import save_size_models
 from sparserank.workdir.pieces import WorkStore
 
 if TYPE_CHECKING:
-    from sparserank.selection.lists import TreesSelection
-    from sparserank.selection.result import ModelResult, SelectionResult
+    from sparserank.selection.result import ModelResult, Result, SelectionResult
 
 NO_REPORT = "report.html was not written; to include it, run: pip install 'sparserank[report]'"
 NO_TABLES = (
@@ -45,12 +43,17 @@ def write_results(result: ModelResult, folder: Path) -> list[Path]:
             written.append(_parquet(table(selection), folder / name))
         else:
             (folder / name).unlink(missing_ok=True)
+    return [*written, *write_shown(result, folder)]
+
+
+def write_shown(result: Result, folder: Path) -> list[Path]:
+    """Write report.html, if its package is installed, and result.json."""
     texts = {"result.json": json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"}
     if has_matplotlib():
         texts = {"report.html": result.render_page(shlex.quote(str(folder))), **texts}
     else:
         (folder / "report.html").unlink(missing_ok=True)
-    return [*written, *_texts(texts, folder)]
+    return write_texts(texts, folder)
 
 
 def has_matplotlib() -> bool:
@@ -64,26 +67,11 @@ def notes_of_files(store: WorkStore | None) -> list[str]:
     return [*([] if has_arrow() else [NO_TABLES]), *([] if has_matplotlib() else [NO_REPORT])]
 
 
-def _texts(texts: Mapping[str, str], folder: Path) -> list[Path]:
+def write_texts(texts: Mapping[str, str], folder: Path) -> list[Path]:
     for name, text in texts.items():
         with atomic_write(folder / name) as out:
             out.write(text)
     return [folder / name for name in texts]
-
-
-def write_lists(result: TreesSelection, folder: Path) -> list[Path]:
-    """Write features.txt, trees.txt, result.json and, with the extra `report`, report.html. Files of an earlier run are
-    removed first, so that files of two runs are never mixed."""
-    texts = {
-        "features.txt": "\n".join(result.features) + "\n",
-        "trees.txt": re.sub(r"\[num_threads: \d+\]", "[num_threads: 0]", result.trees.booster.model_to_string()),
-        "result.json": json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n",
-    }
-    if has_matplotlib():
-        texts["report.html"] = result.render_page()
-    for name in LIST_FILES:
-        (folder / name).unlink(missing_ok=True)
-    return _texts(texts, folder)
 
 
 def path_table(result: SelectionResult) -> pa.Table:

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack, cast, overload
 
+import numpy as np
+
 from sparserank.crossval.current_model import in_use, left_out, left_out_note, made_for
 from sparserank.crossval.tree_rivals import AUTO, NO, columns_in, tree_rivals
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.read import read_weighted_sources
+from sparserank.data.read import read_sources, read_weighted_sources
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import DataWarning, ParameterError
@@ -43,12 +45,12 @@ from sparserank.selection.diff import side_of
 from sparserank.selection.for_engine import warn_of_engine
 from sparserank.selection.inputs import NO_DOC_WEIGHT, check_overlap, notes_of_side_weights, weighted
 from sparserank.selection.job import Problem, SelectionJob
-from sparserank.selection.lists import TreesSelection, select_for_model
+from sparserank.selection.lists import ListsJob, TreesSelection, refuse_others
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of, started
 from sparserank.selection.plan import Earlier, make_plan, planned
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.result_files import RESULT_FILES, notes_of_files, write_results
+from sparserank.selection.result_files import notes_of_files
 from sparserank.shards.dask import usable_client
 from sparserank.text import Caution, brief, listed
 from sparserank.warmup import warming_up
@@ -174,9 +176,9 @@ def select(
     if chosen["start"] is not None:
         own, said = started(chosen)
         chosen = cast(AllSelectOptions, own)
-    if for_model is not None:
-        return select_for_model(sources, chosen)
-    if chosen["sizes"] is not None:
+    if chosen["for_model"] is not None:
+        refuse_others(chosen)
+    elif chosen["sizes"] is not None:
         raise ParameterError("sizes", f"needs {option('for_model', 'lightgbm')}.")
     return _finished(prepare(sources, chosen), sources, chosen, said)
 
@@ -185,14 +187,14 @@ def select(
 class Prepared:
     """A selection that is ready to run.
 
-    job, identity   of the run directory
+    job, identity   what is run; of the run directory
     used            {part: the data as they were read}
     excused         columns about which nothing is said; suspects: {column: what is said}
     notes           what follows the notes of the job
     request, responses   those whose boosts are selected; None otherwise
     """
 
-    job: SelectionJob
+    job: SelectionJob | ListsJob
     identity: dict[str, Any]
     used: Mapping[str, RankingDataset | None]
     excused: Sequence[str]
@@ -200,12 +202,6 @@ class Prepared:
     notes: Sequence[str]
     request: SearchQuery | None
     responses: Answers | None
-
-    @property
-    def boosts(self) -> bool:
-        """True if the weights are boosts of clauses."""
-        engine = self.job.engine
-        return engine is not None and engine.boosts
 
     def check(self) -> None:
         """Raise DataError if stored data have changed since they were opened."""
@@ -216,7 +212,8 @@ class Prepared:
 def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
     """Check the options, read the data, and resolve the rules that name features."""
     # The plan, as far as it needs no data.
-    request, responses, seen = for_request(sources, chosen)
+    of_trees = chosen["for_model"] is not None
+    request, responses, seen = (None, None, None) if of_trees else for_request(sources, chosen)
     engine = None if chosen["engine"] is None else ENGINES[chosen["engine"]]
     boosts = engine is not None and engine.boosts
     digits = DIGITS if boosts and chosen["round"] is None else chosen["round"]
@@ -230,18 +227,23 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
         raise ParameterError("protocol", "holdout needs validation data.")
     if client is not None:
         usable_client(client)
-    refuse_unusable(chosen["out"], "select")
+    refuse_unusable(chosen["out"], (ListsJob if of_trees else SelectionJob).kind)
     # The data.
     reading = {
         **chosen,
         "takes_zero": engine is not None and engine.takes_zero,
         "also": made_for(chosen["current"] if seen is None else seen),
         "clauses": None if request is None else request.listed,
-        "kept": columns_in(chosen["rival"]),
+        "kept": columns_in(chosen["for_model"] or chosen["rival"]),
     }
     clustered = client is not None and paths.scaling in LINEAR_SCALINGS
+    to_store = ("train", "validation") if clustered else ()
+    beside: dict[str, np.ndarray] = {}
     with warming_up():
-        parts, beside = read_weighted_sources(sources, reading, to_store=("train", "validation") if clustered else ())
+        if of_trees:
+            parts = read_sources(sources, reading)
+        else:
+            parts, beside = read_weighted_sources(sources, reading, to_store=to_store)
     if not chosen["allow_overlap"]:
         check_overlap(parts)
     train, valid, test = parts.values()
@@ -254,7 +256,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
     held = None if current is None else in_use(current, [name for name in names if name not in made])
     excused = [*names_in(chosen["keep"], chosen["drop"]), *rules.keep, *(() if held is None else held.features)]
     suspects = warn_of_suspects(train, excused)
-    of_weights = notes_of_side_weights(sources, beside, chosen)
+    of_weights = [] if of_trees else notes_of_side_weights(sources, beside, chosen)
     gone = [] if earlier is None else _gone(earlier, train)
     keep, drop = _with(chosen["keep"], rules.keep), _with(chosen["drop"], rules.drop)
     score = left_out(current, names, keep, drop, plan.penalties)
@@ -268,8 +270,9 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
     used = {"train": train, "validation": valid, "test": test}
     if engine is not None:
         warn_of_engine(engine, train, plan.never)
-    trees = tree_rivals(NO if plan.fast else chosen["rival"], train, plan.never, here=client is None)
-    if trees.rival is not None and train.doc_weight is not None:
+    rival = NO if plan.fast or of_trees else chosen["rival"]
+    trees = tree_rivals(rival, train, plan.never, here=client is None)
+    if (of_trees or trees.rival is not None) and train.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
     facts: dict[str, Any] = {} if request is None else {REQUEST: request.listed}
     judged = None
@@ -288,8 +291,13 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
         today=todays_boosts(request, names, plan) if responses is not None and boosts else None,
         facts=facts,
     )
+    job: SelectionJob | ListsJob
+    if of_trees:
+        job = ListsJob(plan, problem, chosen)
+    else:
+        job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
     return Prepared(
-        job=SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client),
+        job=job,
         identity=plan.identity(train, valid, None if weight is None else weight.tolist(), judged),
         used=used,
         excused=excused,
@@ -306,39 +314,51 @@ def _with(names: Any, more: tuple[str, ...]) -> Any:
     return [*(() if names is None else names), *more] if listed and more else names
 
 
-def _finished(ready: Prepared, sources: Mapping[str, Any], chosen: AllSelectOptions, start: str) -> SelectionResult:
+def _finished(
+    ready: Prepared, sources: Mapping[str, Any], chosen: AllSelectOptions, start: str
+) -> SelectionResult | TreesSelection:
     """Run a selection, or finish it in its directory; start: what is different from the run that it starts from."""
-    job, plan = ready.job, ready.job.plan
-    place = {"kind": "select", "results": RESULT_FILES, "restart": chosen["restart"]}
+    job = ready.job
+    place = {"kind": job.kind, "results": job.files, "restart": chosen["restart"]}
     with work_store_in(chosen["out"], ready.identity, **place, check=ready.check) as store:
         if store is not None:
             store.log({"event": "start"})
-        found = job.execute(store, chosen["progress"])
-        # Further remarks on the chosen model.
-        support = found.model.support.tolist()
-        excused = [*ready.excused, *ready.suspects]
-        alone = nearly_best_alone(job.judged, found.best.values, plan.metric, support, excused)
-        for sentence in alone.values():
-            warnings.warn(sentence, DataWarning, stacklevel=3)
-        of_request, change = [], found.change
-        if ready.boosts:
-            of_request = notes_of_request(found.model, job.problem.train, ready.request)
-            if ready.responses is not None and change is not None:
-                top = ready.responses.top(job.judged, found.model, plan.metric)
-                change = replace(change, top=top)
-                of_request.insert(1, note_of_top(top))
+        found: SelectionResult | TreesSelection
+        if isinstance(job, SelectionJob):
+            found, alone = _remarked(job, job.execute(store, chosen["progress"]), ready)
+            last = notes_of_files(store)
+        else:
+            found, alone, last = job.execute(store, chosen["progress"]), {}, []
         suspects = {**ready.suspects, **alone}
         result = replace(
             found,
             origin=origin_of(sources, ready.used, chosen, start),
             suspects=suspects,
-            change=change,
-            notes=[*of_request, *found.notes, *map(Caution, suspects.values()), *ready.notes, *notes_of_files(store)],
+            notes=[*found.notes, *map(Caution, suspects.values()), *ready.notes, *last],
         )
         ready.check()
         if store is not None:
-            write_results(result, store.path)
+            result.write(store.path)
     return result
+
+
+def _remarked(job: SelectionJob, found: SelectionResult, ready: Prepared) -> tuple[SelectionResult, dict[str, str]]:
+    """A selection with remarks on its model, and the chosen features that alone are nearly as good."""
+    metric = job.plan.metric
+    support = found.model.support.tolist()
+    excused = [*ready.excused, *ready.suspects]
+    alone = nearly_best_alone(job.judged, found.best.values, metric, support, excused)
+    for sentence in alone.values():
+        warnings.warn(sentence, DataWarning, stacklevel=4)
+    if job.engine is None or not job.engine.boosts:
+        return found, alone
+    change = found.change
+    notes = notes_of_request(found.model, job.problem.train, ready.request)
+    if ready.responses is not None and change is not None:
+        top = ready.responses.top(job.judged, found.model, metric)
+        change = replace(change, top=top)
+        notes.insert(1, note_of_top(top))
+    return replace(found, change=change, notes=[*notes, *found.notes]), alone
 
 
 def _earlier(given: Any) -> Earlier:
