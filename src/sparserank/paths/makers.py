@@ -95,13 +95,9 @@ class PenaltyPath:
 class SizedMaker(FeatureRules):
     """Base of makers with one point per size and rules per feature, such as `BestK`: a frozen dataclass with `path`,
     `n_points` and a `name`. `select` accepts it like a penalty; alpha has no meaning for it.
-
-    respects   the rules of penalties.rules.RULES that its models respect; `select` refuses the others, except weights,
-               which may be only costs
     """
 
     along = SIZE
-    respects: ClassVar[tuple[str, ...]] = ("drop",)
     selects: ClassVar[bool] = True
     shrinks: ClassVar[bool] = False
 
