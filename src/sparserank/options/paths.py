@@ -17,7 +17,6 @@ MAX_ALPHAS = 10_000
 # scalings that can be undone by multiplying each weight by one factor
 LINEAR_SCALINGS = ("within-query-std", "none", "min-max", "standard")
 SCALINGS = ("within-query-std", "none", "min-max", "standard", "log-standard", "query-min-max")
-TRANSFORMS = ("none", "log", "asinh")  # transforms of features that a single model can have
 WEIGHTS = ("pair", "query")
 OF_ALPHAS = "Number of regularisation strengths on each path."
 
