@@ -208,6 +208,14 @@ def test_written_defaults_are_the_declared_ones() -> None:
     assert [(p.name, p.default) for p in written] == [(p.name, default[p.name]) for p in written]
 
 
+def test_rankers_have_the_declared_defaults_except_where_they_differ_on_purpose() -> None:
+    declared = {**SELECT, **FIT_PATH, **FIT}
+    differing = {sr.SparseRanker: {"max_iter", "missing"}, sr.SparseRankerCV: {"missing", "penalty", "rule"}}
+    for ranker, own in differing.items():
+        written = inspect.signature(ranker).parameters.values()
+        assert {p.name for p in written if p.name not in declared or p.default != declared[p.name].default} == own
+
+
 def test_no_written_function_has_more_than_fifteen_parameters() -> None:
     import ast
 
