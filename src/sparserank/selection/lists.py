@@ -225,7 +225,7 @@ def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> Trees
     plan = _plan(chosen)
     refuse_unusable(chosen["out"], "for_model")
     with warming_up():
-        parts = read_sources(sources, {**chosen, "kept": columns_in(chosen["for_model"])})
+        parts = read_sources(sources, chosen, kept=columns_in(chosen["for_model"]))
     if not chosen["allow_overlap"]:
         check_overlap(parts)
     train, valid, test = parts.values()
