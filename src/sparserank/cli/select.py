@@ -71,9 +71,8 @@ def _show_list(result: TreesSelection) -> None:
         return
     tables = [list_table(result), kept_table(result)]
     tables += [] if result.test is None else [comparison_table(result.test, result.plan.confidence)]
-    show_details(
-        result,
-        tables,
-        "trees.txt expects these features in the order of the data, and missing values unchanged (`trees.columns` "
-        "and `trees.missing` in result.json).",
+    order = (
+        "trees.txt expects these features in the order of the data, and missing values unchanged (`trees.columns` and "
+        "`trees.missing` in result.json)."
     )
+    show_details(result, [*tables, order])

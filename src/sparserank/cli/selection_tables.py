@@ -21,7 +21,7 @@ from sparserank.report.tables import (
     size_table,
     zeroed_table,
 )
-from sparserank.selection.claims import counted
+from sparserank.selection.claims import counted, never_used
 from sparserank.selection.lists import TreesSelection
 from sparserank.selection.result import SelectionResult
 
@@ -35,7 +35,6 @@ def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, 
     if answer().format == TEXT and not answer().verbose:
         show_all(screen_lines(result, folder, most=most, width=width_of_screen(), k=k))
         return
-    constant = ", ".join(result.constant_features)
     tables = [
         size_table(result, most=MAX_SIZES),
         *([rival_table(result)] if result.rivals.compared else []),
@@ -43,12 +42,12 @@ def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, 
         *([group_table(result)] if result.worth.feature_groups else []),
         *([] if result.test is None else [comparison_table(result.test, result.plan.confidence)]),
     ]
-    show_details(result, tables, f"constant within every query, so never used: {constant}" if constant else "")
+    show_details(result, [*tables, *never_used(result.constant_features)])
 
 
-def show_details(result: SelectionResult | TreesSelection, tables: Sequence[Table], last: str = "") -> None:
-    """Print all sentences and notes, these tables and a last line."""
-    show_all([*result.sentences, *(f"note: {text}" for text in result.notes), "", *tables, *([last] if last else [])])
+def show_details(result: SelectionResult | TreesSelection, shown: Sequence[Table | str]) -> None:
+    """Print all sentences and notes, and these tables and lines."""
+    show_all([*result.sentences, *(f"note: {text}" for text in result.notes), "", *shown])
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from sparserank.report.tables import (
     words_table,
     zeroed_table,
 )
-from sparserank.selection.claims import EXPECTED, FIRST, JUDGED, KEEP, QUALITY, STABILITY, Claim, heading
+from sparserank.selection.claims import EXPECTED, FIRST, JUDGED, KEEP, QUALITY, STABILITY, Claim, heading, never_used
 from sparserank.selection.result import ModelResult, SelectionResult
 from sparserank.selection.result_files import has_matplotlib
 from sparserank.text import listed, signed
@@ -68,15 +68,13 @@ def render_page(
         selected   the section about the selected features; by default a table of features
     """
     found = shown or result.selected
-    constant = ", ".join(found.constant_features)
     better = found.rivals.better
-    never = f"Features that are never used, because they are constant within every query: {constant}."
     return to_html(
         heading(found.choice, found.n_all, found.noun, "" if better is None else better.name),
         " ".join(lead(result.claims)),
         list(_sections(found, selected or Section("Selected features", COSTS_ARE, [feature_table(found)]))),
         notes=found.notes,
-        closing=[*([never] if constant else []), f"sparserank {__version__}"],
+        closing=[*never_used(found.constant_features), f"sparserank {__version__}"],
         top=explorer(found, commands_of_sizes(result, place)),
         sure=how_sure(result.claims),
     )
