@@ -200,6 +200,22 @@ def test_a_penalty_of_ones_own_needs_no_kernel() -> None:
     np.testing.assert_allclose((g + path.alphas[-1] * monotone)[free][monotone[free] != 0], 0.0, atol=1e-6)
 
 
+def test_rules_that_a_penalty_of_ones_own_does_not_declare_are_refused_wherever_it_is_used() -> None:
+    names = DATA.names
+    quick = {"half_samples": 0, "rival": "none", "feature_transform": "none", "cv": 2, "n_threads": 1}
+    for rule, value in (("monotone", {names[0]: "-"}), ("keep", [names[0]])):
+        refused = f"{rule} is not supported by boxed_l1, which supports drop"
+        for call in (
+            lambda rules: sr.select(DATA, penalties=[BoxedL1(), "l1"], **rules, **quick),
+            lambda rules: sr.SparseRanker(penalty=BoxedL1(), **rules).fit_dataset(DATA),
+            lambda rules: BoxedL1(**rules),
+        ):
+            with pytest.raises(ParameterError, match=refused):
+                call({rule: value})
+    without = sr.select(DATA, penalties=[BoxedL1()], drop=[names[0]], **quick)
+    assert names[0] not in without.model.columns
+
+
 def test_a_path_maker_of_ones_own_is_followed_in_lockstep_and_counts_its_points() -> None:
     fold = np.arange(DATA.n_queries) % 3
     work = FoldedPaths(DATA, fold, PathPlan(), [parse_metric("ndcg@10")])

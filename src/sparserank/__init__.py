@@ -66,7 +66,9 @@ def __getattr__(name: str) -> Any:
         parts = {m: importlib.import_module(f"sparserank.{m}") for m in _MODULES if not name.startswith("_")}
         home = next((m for m, part in parts.items() if name in getattr(part, "__all__", ())), None)
         moved = "" if home is None else f"; it is sparserank.{home}.{name}"
-        moved = f"; it was removed (0.3.0 has it): use {_FORMER[name]}" if name in _FORMER else moved
+        if name in _FORMER:
+            removed = importlib.import_module("sparserank.options.option").REMOVED
+            raise AttributeError(f"sparserank.{name} {removed}; use {_FORMER[name]}.")
         raise AttributeError(f"module 'sparserank' has no attribute {name!r}{moved}")
     value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value

@@ -108,7 +108,7 @@ def kept_in_vain(kept: Iterable[Any], columns: Sequence[str], varying: np.ndarra
 
 
 def refuse_extreme(
-    deviations: np.ndarray, offsets: np.ndarray, names: Sequence[str] | None, scale: np.ndarray | None = None
+    deviations: np.ndarray, offsets: np.ndarray, names: Sequence[str], scale: np.ndarray | None = None
 ) -> None:
     """Refuse features whose scores or squares floating point cannot represent.
 
@@ -126,7 +126,7 @@ def refuse_extreme(
     if len(bad) == 0:
         return
     j = int(bad[0])
-    name = names[j] if names is not None else f"f{j + 1}"
+    name = names[j]
     unit = 1.0 if scale is None else float(scale[j])
     varies_by = deviations[j] * unit
     offset = offsets[j] * unit

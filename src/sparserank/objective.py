@@ -151,6 +151,7 @@ class PairwiseObjective:
         # whether a second w costs much less if it is evaluated in the same read
         self.shares_reads = weighting.shares_reads
         self.pair_weights = weighting.pair_weights
+        self.feature_names = weighting.names
         # The last evaluation, always replaced as a whole: other threads may read it, and losing it costs only time.
         self._last: tuple[np.ndarray, Evaluation] | None = None
         self.n_evaluations = 0
@@ -171,7 +172,7 @@ class PairwiseObjective:
             scale=self.weighting.scale_of(self.k),
             shape=self.weighting.shape,
             pair_weights=self.pair_weights,
-            feature_names=self.weighting.names,
+            feature_names=self.feature_names,
         )
         return objectives_of(weighting)[0]
 

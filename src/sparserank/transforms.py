@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.errors import DataError
+from sparserank.errors import ParameterError
+from sparserank.options.option import REMOVED
 from sparserank.text import brief
 
 NONE = "none"
@@ -21,7 +23,7 @@ DISTILLED = {  # {name of linear models that learn the order of a teacher: trans
     "distilled": NONE,
     "distilled(log)": LOG,
 }
-REMOVED = {  # {old name: what to use}
+FORMER = {  # {name that was removed: what to use}
     "query-log": LOG,  # no better on any data set
     "mixed": LOG,  # of each feature, it or its logarithm: steps rank better
     **dict.fromkeys(("curves", "curves(log)", "curves(asinh)", "curves(query-log)"), "the penalty steps"),
@@ -33,19 +35,22 @@ def parse_transform(name: Any) -> str:
     """Check a name for `select`: 'auto', 'none', 'log', 'asinh', 'distilled', 'distilled(log)'
 
     Raises
-        DataError   there is no such name
+        ParameterError   there is no such name
     """
-    known = (AUTO, *KINDS, *DISTILLED)
-    if isinstance(name, str) and name in REMOVED:
-        raise DataError(removed(name))
+    return _known(name, (AUTO, *KINDS, *DISTILLED))
+
+
+def parse_kind(name: Any) -> str:
+    """Check the name of a transform that a single model can have, as `parse_transform`."""
+    return _known(name, KINDS)
+
+
+def _known(name: Any, known: Sequence[str]) -> str:
+    if isinstance(name, str) and name in FORMER:
+        raise ParameterError("feature_transform", f"{name} {REMOVED}; use {FORMER[name]}.")
     if not isinstance(name, str) or name not in known:
-        raise DataError(f"a transform must be one of {', '.join(known)}; got {brief(name)}.")
+        raise ParameterError("feature_transform", f"must be one of {', '.join(known)}; got {brief(name)}.")
     return name
-
-
-def removed(name: str) -> str:
-    """The message about a transform that was removed."""
-    return f"the transform {name} was removed; use {REMOVED[name]} (sparserank 0.3.0 is the last with it)."
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.bins import STRAIGHT, Bins, Shape
+from sparserank.data.dataset import numbers
 from sparserank.data.varying import ROUNDING
 from sparserank.errors import DataError
 from sparserank.lazy import cached_property
@@ -36,7 +37,7 @@ class Weighting:
         query_weight  (K, n_queries) finite >= 0
         scale         (K, n_features) > 0 divisors of the features, or None
         shape         how values become columns; with bins there is no scale
-        pair_weights, feature_names   as in PairwiseObjective
+        pair_weights, feature_names   as in PairwiseObjective; names of the columns, or with bins of the features
     Raises
         DataError     as in PairwiseObjective, for any of the K
     """
@@ -55,7 +56,7 @@ class Weighting:
         if pair_weights not in WEIGHTS:
             raise DataError(f"pair_weights must be one of {WEIGHTS}; got {pair_weights!r}.")
         self.shards = shards
-        self.names = feature_names
+        self.names = tuple(feature_names or numbers(shards.n_columns // shape.m))
         self.pair_weights = pair_weights
         per_shard = shards.call("facts")
         self.shares_reads = all(f.shares_reads for f in per_shard)

@@ -216,7 +216,7 @@ def test_constant_features_are_listed_and_get_no_weight(cli: Cli, lines: list[st
     constant = [re.sub(r" 4:\S+", " 4:3.5", re.sub(r" 5:\S+", "", line)) for line in lines]
     outcome = cli("select", save(tmp_path / "train.txt", constant), "--out", tmp_path / "run", *QUICK)
     assert_finished(outcome, tmp_path / "run")
-    assert "2 are constant within queries" in outcome.out
+    assert "2 are constant within every query" in outcome.out
     assert json.loads((tmp_path / "run/result.json").read_text())["constant_features"] == ["f4", "f5"]
     assert not {3, 4} & set(load_model(tmp_path / "run" / "model.json").support.tolist())
 

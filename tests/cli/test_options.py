@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+import sparserank.paths
 from sparserank.cli.app import app
 from sparserank.cli.commands import COMMANDS
 from sparserank.errors import DataError, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.fusion import FUSION_ENGINES
-from sparserank.options import CheckedLater, Choice, Count, Flag, Number, Option, Or, Parsed, fusion, paths, selection
+from sparserank.options import CheckedLater, Choice, Count, Flag, Number, Option, Or, Parsed, fusion, selection
 from sparserank.options.fusion import FUSE, FuseOptions
 from sparserank.options.kinds import Kind
 from sparserank.options.paths import FIT_PATH, PathOptions
@@ -25,7 +26,6 @@ from sparserank.options.reading import READING, ReadOptions
 from sparserank.options.selection import FIT, FOR_MODEL, SELECT, FitOptions, SelectOptions
 from sparserank.options.spelling import command_line, option, rendered
 from sparserank.selection.fit import fit_model
-from sparserank.transforms import KINDS
 from tests.support.command_line import Cli, assert_refused
 from tests.support.refused import refused
 
@@ -199,7 +199,6 @@ def test_the_page_of_options_is_that_of_the_declarations() -> None:
 def test_words_of_options_are_those_of_the_code() -> None:
     assert tuple(ENGINES) == selection.ENGINES + selection.TREES
     assert tuple(FUSION_ENGINES) == fusion.ENGINES
-    assert paths.TRANSFORMS == KINDS
 
 
 def test_written_defaults_are_the_declared_ones() -> None:
@@ -207,6 +206,14 @@ def test_written_defaults_are_the_declared_ones() -> None:
     written = [p for p in inspect.signature(sr.select).parameters.values() if p.kind is p.KEYWORD_ONLY]
     assert len(written) <= 15
     assert [(p.name, p.default) for p in written] == [(p.name, default[p.name]) for p in written]
+
+
+def test_rankers_have_the_declared_defaults_except_where_they_differ_on_purpose() -> None:
+    declared = {**SELECT, **FIT_PATH, **FIT}
+    differing = {sr.SparseRanker: {"max_iter", "missing"}, sr.SparseRankerCV: {"missing", "penalty", "rule"}}
+    for ranker, own in differing.items():
+        written = inspect.signature(ranker).parameters.values()
+        assert {p.name for p in written if p.name not in declared or p.default != declared[p.name].default} == own
 
 
 def test_no_written_function_has_more_than_fifteen_parameters() -> None:
@@ -307,16 +314,17 @@ def test_what_was_renamed_or_has_moved_leads_to_its_name() -> None:
         sr.nothing  # noqa: B018
 
 
-def test_curves_were_removed_and_lead_to_steps(cli: Cli) -> None:
-    for name in ("curves", "curves(log)", "curves(asinh)"):
-        gone = f"the transform {name} was removed; use the penalty steps (sparserank 0.3.0 is the last with it)."
+def test_transforms_that_were_removed_lead_to_what_replaces_them(cli: Cli) -> None:
+    for name, now in (("curves", "the penalty steps"), ("curves(log)", "the penalty steps"), ("mixed", "log")):
+        gone = f"{name} was removed; sparserank 0.3.0 is the last version that has it; use {now}."
         for given in (name, ["none", name]):
             with pytest.raises(ParameterError, match=re.escape(gone)) as refused:
                 sr.select(DATA, feature_transform=given)
             assert refused.value.parameter == "feature_transform"
-        done = cli("select", "absent.txt", "--out", "run", "--transform", name)
-        assert done.code == 2
-        assert f"Invalid value for --transform: cannot be parsed: {gone}" in " ".join(done.err.split())
+        for command in ("select", "fit"):
+            done = cli(command, "absent.txt", "--out", "run", "--transform", name)
+            assert done.code == 2
+            assert f"Invalid value for --transform: {gone}" in " ".join(done.err.split())
 
 
 def test_options_that_were_removed_are_named_with_the_last_version_that_has_them(cli: Cli) -> None:
@@ -332,12 +340,18 @@ def test_options_that_were_removed_are_named_with_the_last_version_that_has_them
         done = cli(*line.split())
         assert done.code == 2
         assert done.err == f"error: {removed} was removed; sparserank 0.3.0 is the last version that has it.\n"
-    with pytest.raises(
-        AttributeError, match=r"no attribute 'trees'; it was removed \(0\.3\.0 has it\): use sparserank\.select\("
+    moved = cli("letor", "folds")
+    assert moved.code == 2
+    gone = "was removed; sparserank 0.3.0 is the last version that has it"
+    assert moved.err == f"error: letor {gone}; in a checkout, use python -m reproduction letor.\n"
+    for module, name, then in (
+        (sr, "trees", "; use sparserank.select(..., for_model='lightgbm')."),
+        (sparserank.paths, "best_k_bounds", "."),
+        (sr.losses, "ModifiedHuber", "."),
     ):
-        sr.trees  # noqa: B018
-    with pytest.raises(ImportError, match=r"best_k_bounds was removed; sparserank 0\.3\.0 is the last"):
-        from sparserank.paths import best_k_bounds  # noqa: F401
+        assert not hasattr(module, name)
+        with pytest.raises(AttributeError, match=re.escape(f"{name} {gone}{then}")):
+            getattr(module, name)
 
 
 def test_the_loss_that_was_removed_is_named_with_the_last_version_that_has_it() -> None:
@@ -348,5 +362,3 @@ def test_the_loss_that_was_removed_is_named_with_the_last_version_that_has_it() 
             sr.select(DATA, loss=name)
         with pytest.raises(ParameterError, match=f"loss modified_huber {gone}"):
             sr.SparseRanker(loss=name).fit(X, y, qid=qid)
-    with pytest.raises(ImportError, match=f"^ModifiedHuber {gone}"):
-        sr.losses.ModifiedHuber  # noqa: B018

@@ -4,6 +4,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sparserank as sr
@@ -14,7 +15,7 @@ from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.model.size_models import load_model
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import BestK, PathPlan, fit_path_on, on_groups, parse_maker
-from sparserank.penalties import L1, MCP, SCAD, Log, Penalty, parse_penalty
+from sparserank.penalties import L1, MCP, SCAD, ElasticNet, Log, Penalty, parse_penalty
 from sparserank.penalties.groups import grouped
 from sparserank.solvers import ProxNewton, Reweighted, solve
 from sparserank.solvers.certificates import gap_safe_screen
@@ -171,7 +172,7 @@ def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data)
     assert parse_penalty(repr(penalty)) == penalty
     with pytest.raises(DataError, match="a problem with a grouped penalty cannot be solved directly; use"):
         solve(ProxNewton(), PairwiseObjective(data), penalty)
-    with pytest.raises(DataError, match="groups do not support the penalty lp; use one such as l1"):
+    with pytest.raises(DataError, match="feature_groups is not supported by lp, which supports weights, monotone"):
         sr.fit_path(data, sr.penalties.Lp(feature_groups=GROUPS))
     with pytest.raises(DataError, match="feature_groups must contain 6 values; got 2"):
         sr.fit_path(data, L1(feature_groups=(0, 0)))
@@ -370,6 +371,8 @@ def test_penalties_that_know_no_groups_are_refused(made):
     data, of = made
     with pytest.raises(ParameterError, match="are supported by the penalties l1, log, mcp, scad and best_k; got lp"):
         sr.select(data, feature_groups=of, penalties=["l1", "l0.5"])
+    with pytest.raises(DataError, match="groups do not support the penalty elastic_net; use one such as l1"):
+        sr.fit_path(data, ElasticNet(feature_groups=(0,) * 12))
     with pytest.raises(ParameterError, match="cannot be combined with the groups of a penalty; mcp has some"):
         sr.select(data, feature_groups=of, penalties=MCP(feature_groups=(0,) * 12))
     with pytest.raises(ParameterError, match="must be numbers > 0, one per feature"):
@@ -386,3 +389,20 @@ def test_help_shows_text_in_brackets(cli, monkeypatch):
         ("fit", "--help", "[default: l1"),
     ):
         assert shown in cli(command, flag).out
+
+
+def test_where_a_column_becomes_several_features_a_refusal_names_it_and_the_remedy_works():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"qid": np.repeat(np.arange(12), 6), "label": np.tile([0, 1, 2, 0, 1, 0], 12)})
+    frame["score"] = frame["label"] + rng.random(len(frame))
+    frame["brand"] = rng.choice(["x", "y", "z"], len(frame))
+    quick = {"half_samples": 0, "rival": "none", "feature_transform": "none", "cv": 2, "n_threads": 1}
+    quick["penalties"] = "elastic_net(l1_ratio=0.5)"
+    with pytest.raises(DataError, match=r"'brand'\) are a group, .* elastic_net .* ignore_columns=\['brand'\]"):
+        sr.select(frame, **quick)
+    assert sr.select(frame, ignore_columns=["brand"], **quick).model.columns == {"score": [0]}
+    quick |= {"penalties": "l1", "costs": {"brand": 5.0}, "budget": 2.0}
+    with pytest.raises(ParameterError, match="column 'brand' becomes several features; name its group"):
+        sr.select(frame, **quick)
+    chosen = sr.select(frame, feature_groups={"brand": "brand"}, **quick)
+    assert list(chosen.model.columns) == ["score"]

@@ -39,4 +39,4 @@ class GradientSizes(SizedMaker):
             if plan.tell is not None:
                 plan.tell(self.most)
         strengths = np.full(self.most, self.strength)
-        return PathResult.of(points, self, strengths, self.strength, top, objective, plan.feature_names)
+        return PathResult.of(points, self, strengths, self.strength, top, objective)

@@ -32,8 +32,8 @@ def entry(**changes: Any) -> dict[str, Any]:
 
 STEPS = {"edges": [0.5], "values": [0.0, 1.0]}
 CURVE = (
-    r"json: feature 'a' has a curve, and models of curves were removed "
-    r"\(sparserank 0\.3\.0 is the last with them\); train again\.$"
+    r"json: the transform curves was removed; sparserank 0\.3\.0 is the last version that has it; "
+    r"train again with the penalty steps\.$"
 )
 
 

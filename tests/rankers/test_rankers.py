@@ -509,7 +509,7 @@ def test_rules_of_arrays_name_features_by_number(ranker) -> None:
         ({"costs": [1.0, 2.0]}, "costs must contain 8 values, one per feature; got 2"),
         ({"costs": [1.0] * 8, "penalty": L1(weights=COSTS)}, "costs cannot be combined with the weights of penalty"),
         ({"penalty": "l0.5", "feature_groups": {"a": "g"}}, "feature_groups are supported by the penalties"),
-        ({"feature_transform": "curves"}, "feature_transform must be one of none, log, asinh; got 'curves'"),
+        ({"feature_transform": "auto"}, "feature_transform must be one of none, log, asinh; got 'auto'"),
         ({"feature_transform": "log", "scaling": "query-min-max"}, "feature_transform must be none with scaling"),
     ],
 )

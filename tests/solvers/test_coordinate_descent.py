@@ -256,7 +256,9 @@ BLOCKS_STRAYED = MAX_SWEEPS * 11 * 3 * 3 * 10 * scalars.U
 
 
 def test_every_group_penalty_that_the_kernel_knows_is_compared() -> None:
-    assert {PENALTIES[name].number for name in OF_GROUPS} == {cls.kind for cls in BY_NAME.values() if cls.takes_groups}
+    assert {PENALTIES[name].number for name in OF_GROUPS} == {
+        cls.kind for cls in BY_NAME.values() if "feature_groups" in cls.respects
+    }
     assert STEPS == oracle.BLOCK_STEPS
 
 

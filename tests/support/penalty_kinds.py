@@ -53,7 +53,7 @@ SHAPE_PARAMETERS: dict[str, Callable[[Any], tuple[float, float]]] = {
     "scad": lambda p: (p.a, p.threshold_scale),
 }
 # Elastic nets are on no groups.
-NUMBERS = {cls.kind for cls in BY_NAME.values() if cls.takes_groups}
+NUMBERS = {cls.kind for cls in BY_NAME.values() if "feature_groups" in cls.respects}
 OF_GROUPS = [name for name, kind in PENALTIES.items() if kind.number in NUMBERS and name != "elastic net"]
 
 

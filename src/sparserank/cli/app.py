@@ -31,10 +31,10 @@ from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError
 from sparserank.options.option import ABSENT, REMOVED
 from sparserank.options.spelling import command_line
 
-GONE = dict.fromkeys(("--loss", "--no-metric-refits", "--qid", "--seeds"), REMOVED)
+GONE = dict.fromkeys(("--loss", "--no-metric-refits", "--qid", "--seeds", "compare"), f"{REMOVED}.")
 GONE |= {f"--{name.replace('_', '-')}": why for name, why in ABSENT.items()}
-MOVED = "left (sparserank 0.3.0 is the last version with it) for a checkout of the project: python -m reproduction "
-GONE |= {"compare": REMOVED, "letor": f"{MOVED}letor", "experiment": f"{MOVED}run, published or systems"}
+MOVED = {"letor": "letor", "experiment": "run, published or systems"}
+GONE |= {name: f"{REMOVED}; in a checkout, use python -m reproduction {now}." for name, now in MOVED.items()}
 
 MODULES = (select, fuse, fit, predict, evaluate, diff, inspect, explain, export, convert, demo)
 app = group(

@@ -21,7 +21,7 @@ from sparserank.report.tables import (
     size_table,
     zeroed_table,
 )
-from sparserank.selection.claims import counted
+from sparserank.selection.claims import counted, never_used
 from sparserank.selection.lists import TreesSelection
 from sparserank.selection.result import SelectionResult
 
@@ -44,17 +44,16 @@ def show_selection(
             *(penalty_table(result), feature_table(result), zeroed_table(result)),
             *([group_table(result)] if result.worth.feature_groups else []),
         ]
-        constant = ", ".join(result.constant_features)
-        last = f"constant within every query, so never used: {constant}" if constant else ""
+        last = never_used(result.constant_features)
     else:
         tables = [size_table(result), gain_table(result)]
-        last = (
+        last = [
             "trees.txt expects these features in the order of the data, and missing values unchanged (`trees.columns` "
             "and `trees.missing` in result.json)."
-        )
+        ]
     test = [] if result.test is None else [comparison_table(result.test, result.plan.confidence)]
     notes = [f"note: {text}" for text in result.notes]
-    show_all([*result.sentences, *notes, "", *tables, *test, *([last] if last else [])])
+    show_all([*result.sentences, *notes, "", *tables, *test, *last])
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from sparserank.crossval.feature_groups import COSTS, FeatureGroups, groups_of, groups_of_columns, positive_cost
 from sparserank.data.categories import Derived, sources_of
 from sparserank.data.text_lines import read_numbers
-from sparserank.errors import DataFormatError, ParameterError
+from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.number_checks import as_floats
 from sparserank.options import option
 from sparserank.paths import SizedMaker
@@ -20,7 +20,7 @@ from sparserank.penalties import PENALTIES, Penalty
 from sparserank.penalties.by_name import DIRECTIONS, numbering
 from sparserank.penalties.groups import supports_groups
 from sparserank.penalties.rules import FeatureRules
-from sparserank.text import brief
+from sparserank.text import brief, listed
 
 
 def costs_of(given: Any, names: Sequence[str]) -> tuple[float, ...]:
@@ -135,15 +135,18 @@ def complete_penalties(
     """
     sources = sources_of(derived, names) if derived else None
     numbered = [p.for_features(names, sources) for p in penalties]
-    if sources is not None and costs is not None and feature_groups is None:
-        raise ParameterError("costs", f"of categories and missing values need {option('feature_groups')}.")
+    made_from = list(dict.fromkeys(d.source for d in (derived or {}).values()))
+    if made_from and costs is not None and feature_groups is None:
+        because = f"must be costs of groups, because column {brief(made_from[0])} becomes several features"
+        groups = f"{option('feature_groups')}: a mapping, or a file with feature,group,cost per line"
+        raise ParameterError("costs", f"{because}; name its group with {groups}.")
     grouped = None if feature_groups is None else groups_of(feature_groups, costs, names, sources)
     prices = None if feature_groups is not None or costs is None else costs_of(costs, names)
     if sources is not None:
         grouped = grouped or groups_of_columns(names, sources)
     shared: dict[str, Any] = {}
     if grouped is not None:
-        _refuse_groups_of_their_own(numbered)
+        _refuse_groups_of_their_own(numbered, [] if grouped.given else made_from)
         shared = {"feature_groups": grouped.of_feature}
         if set(grouped.costs) != {1.0}:
             shared["weights"] = grouped.cost_of_feature
@@ -162,24 +165,21 @@ def complete_penalties(
         raise ParameterError("drop", f"names {brief(columns[min(both)])}, which is to be kept.")
     signs = () if monotone is None else signs_of(monotone, numbers, len(names))
     completed = tuple(replace(p, **shared, **rules_of(p, signs, kept, dropped, columns)) for p in numbered)
-    for p in completed:
-        _refuse_rules_that_are_not_kept(p)
     return CompletedPenalties(completed, grouped, prices)
 
 
-def _refuse_rules_that_are_not_kept(p: Penalty | SizedMaker) -> None:
-    """Raise ParameterError for a rule that the models of a custom maker do not respect."""
-    for rule in ("monotone", "keep", "drop", "feature_groups"):
-        if isinstance(p, SizedMaker) and rule not in p.respects and getattr(p, rule):
-            raise ParameterError(rule, f"is not supported by {p.name}, which supports {', '.join(p.respects)}.")
-
-
-def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker]) -> None:
-    """Raise ParameterError if a penalty does not support groups, or already has some."""
-    makers = [p for p in penalties if isinstance(p, SizedMaker) and "feature_groups" in p.respects]
-    unknown = next((p for p in penalties if p not in makers and not supports_groups(p)), None)
+def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker], made_from: list[str]) -> None:
+    """Raise an error if a penalty does not support groups, or already has some. made_from: the columns that form the
+    groups, if no user named these."""
+    unknown = next((p for p in penalties if not supports_groups(p)), None)
     if unknown is not None:
         known = ", ".join(name for name, cls in PENALTIES.items() if supports_groups(cls()))
+        if made_from:
+            columns = listed([brief(c) for c in made_from])
+            raise DataError(
+                f"the features that are made from one column ({columns}) are a group, which {unknown.name} does not "
+                f"support; use {known} or best_k, or {option('ignore_columns', made_from)}."
+            )
         raise ParameterError(
             "feature_groups", f"are supported by the penalties {known} and best_k; got {unknown.name}."
         )

@@ -150,8 +150,11 @@ class FoldedPaths(TrainingQueries):
         """Compute the paths together: one read of X serves all of them."""
         with one_blas_thread():
             objectives, scalings = self.objectives([want.fold for want in wanted])
-            plans = [replace(self.path_plan, tol=self._tol(want.fold)) for want in wanted]
-            fitted = self.run(list(map(steps_of, wanted, objectives, plans)), scalings)
+            steps = [
+                steps_of(want, own, self.path_plan, tol=self._tol(want.fold))
+                for want, own in zip(wanted, objectives, strict=True)
+            ]
+            fitted = self.run(steps, scalings)
             of_fold: dict[int, list[int]] = {}
             for i, want in enumerate(wanted):
                 if want.scored:
@@ -198,9 +201,9 @@ class FoldedPaths(TrainingQueries):
         return np.array([mean_of(v) for v in values]).reshape(2, len(columns))
 
 
-def steps_of(task: PathTask, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-    """The path of a task; plan: the settings of all paths."""
-    return task.maker.path(objective, replace(plan, starts=task.starts, tell=task.tell))
+def steps_of(task: PathTask, objective: PairwiseObjective, plan: PathPlan, **settings: Any) -> Steps[PathResult]:
+    """The path of a task; plan: the settings of all paths, of which `settings` replace some."""
+    return task.maker.path(objective, replace(plan, starts=task.starts, tell=task.tell, **settings))
 
 
 def _measured(shards: Shards, models: sp.csr_array | Columns, metrics: Sequence[Metric]) -> np.ndarray:

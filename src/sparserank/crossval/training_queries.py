@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,8 @@ class TrainingQueries:
         client: Any,
     ) -> None:
         self.data, self.transform = data, transform
-        self.path_plan = replace(path_plan, feature_names=transform.names(data.names))
+        self.path_plan = path_plan
+        self.column_names = transform.names(data.names)  # (n_columns,) under the transform
         self.query_weight, self.n_threads, self.client = query_weight, n_threads, client
 
     @cached_property
@@ -99,7 +99,7 @@ class TrainingQueries:
                 scale=None if method in UNSCALED else scales[list(at)],
                 shape=self.transform.shape,
                 pair_weights=self.path_plan.pair_weights,
-                feature_names=d.feature_names,
+                feature_names=self.column_names,
             )
             return objectives_of(weighting)
 
@@ -117,11 +117,6 @@ class TrainingQueries:
     def scaling_method(self) -> str:
         """The scaling of columns; steps are not scaled."""
         return self.transform.shape.scaling(self.path_plan.scaling)
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """(n_columns,) names of the columns of the transform."""
-        return self.path_plan.feature_names
 
     def pairs(self) -> np.ndarray:
         """(n_queries,) total weight of the preferred pairs of each training query."""

@@ -223,19 +223,20 @@ def as_datasets(
 
 
 def read_weighted_sources(
-    sources: Mapping[str, Any], options: Mapping[str, Any], *, to_store: Sequence[str] = ()
+    sources: Mapping[str, Any], options: Mapping[str, Any], *, to_store: Sequence[str] = (), **fields: Any
 ) -> tuple[dict[str, RankingDataset | None], dict[str, np.ndarray]]:
-    """(the data sets, {source name: (n_queries,) query weights in the file beside the data})."""
+    """(the data sets, {source name: (n_queries,) query weights in the file beside the data}); as `read_sources`."""
     query_weights: dict[str, np.ndarray] = {}
-    found = as_datasets(sources, **_arguments(options), to_store=to_store, query_weights=query_weights)
+    found = as_datasets(sources, **_arguments(options, fields), to_store=to_store, query_weights=query_weights)
     return found, query_weights
 
 
 def read_sources(
-    sources: Mapping[str, Any], options: Mapping[str, Any], *, to_store: Sequence[str] = ()
+    sources: Mapping[str, Any], options: Mapping[str, Any], **fields: Any
 ) -> dict[str, RankingDataset | None]:
-    """Call `as_datasets` with the options of a job that does not use weight files beside the data; warn of these."""
-    parts = as_datasets(sources, **_arguments(options), to_store=to_store)
+    """Call `as_datasets` with the options of a job that does not use weight files beside the data; warn of these.
+    fields: of Reading, in place of those among the options."""
+    parts = as_datasets(sources, **_arguments(options, fields))
     for name, source in sources.items():
         files = weight_files(source)
         part = parts[name]
@@ -245,10 +246,11 @@ def read_sources(
     return parts
 
 
-def _arguments(options: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(options: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a job as arguments of `as_datasets`."""
     names = set(Reading.__dataclass_fields__).difference(COLUMNS)
-    reading = Reading(**{"flags": True, **{name: value for name, value in options.items() if name in names}})
+    asked = {name: value for name, value in options.items() if name in names}
+    reading = Reading(**{"flags": True, **asked, **fields})
     return {**{name: options.get(name) for name in COLUMNS}, "reading": reading}
 
 

@@ -8,9 +8,7 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import by_columns, column_products, n_stored, stored_of_column, within_queries
 from sparserank.data.query_ids import rows_of_queries
-from sparserank.errors import DataError
-from sparserank.text import brief
-from sparserank.transforms import ASINH, KINDS, NONE, Transform
+from sparserank.transforms import ASINH, NONE, Transform, parse_kind
 
 COLUMNS_AT_ONCE = 64
 SAMPLE_VALUES = 4_000_000  # approximate sample, of evenly spaced queries, for learning and comparing transforms
@@ -22,10 +20,9 @@ def fit_transform(data: RankingDataset, kind: str) -> Transform:
     are the medians of the nonzero |x|. Both are learned without labels from about SAMPLE_VALUES values.
 
     Raises
-        DataError   an unknown kind
+        ParameterError   an unknown kind
     """
-    if kind not in KINDS:
-        raise DataError(f"transform must be one of {', '.join(KINDS)}; got {brief(kind)}.")
+    parse_kind(kind)
     kinds = [kind] * data.n_features
     constants = np.ones(data.n_features)
     if kind == NONE:

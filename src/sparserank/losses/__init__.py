@@ -12,5 +12,5 @@ __all__ = ["LOSSES", "PairwiseLoss", "SquaredHinge", "loss_identity", "loss_name
 
 def __getattr__(name: str) -> Any:
     if name in FORMER:
-        raise ImportError(f"{name} {REMOVED}")
+        raise AttributeError(f"{name} {REMOVED}.")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

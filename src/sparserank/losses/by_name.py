@@ -47,7 +47,7 @@ def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
     if isinstance(given, str) and given in LOSSES:
         return LOSSES[given]()
     if isinstance(given, str) and given.partition("(")[0] in FORMER:
-        raise ParameterError("loss", f"{FORMER[0]} {REMOVED}")
+        raise ParameterError("loss", f"{FORMER[0]} {REMOVED}.")
     if isinstance(given, str):
         with suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError, KeyError):
             name, parameters = parse_call(given)

@@ -12,13 +12,14 @@ import numpy as np
 
 from sparserank.bins import StepFunction
 from sparserank.data.categories import Derived
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ModelFormatError
 from sparserank.model.feature import Feature
 from sparserank.number_checks import as_real
+from sparserank.options.option import REMOVED
 from sparserank.options.paths import SCALINGS
 from sparserank.strict_json import INTEGER, LIST, MAX_DEPTH, NUMBER, OBJECT, TEXT, Kind, check_text, part, plain
 from sparserank.text import brief
-from sparserank.transforms import KINDS, REMOVED, removed
+from sparserank.transforms import FORMER, KINDS
 
 if TYPE_CHECKING:
     from sparserank.model.ranking_model import RankingModel
@@ -44,9 +45,13 @@ def _not_positive(value: float) -> str:
     return "" if math.isfinite(value) and value > 0 else f"must be a finite number > 0; got {value}"
 
 
+def _of_former(transform: str) -> ModelFormatError:
+    return ModelFormatError(f"the transform {transform} {REMOVED}; train again with {FORMER[transform]}.")
+
+
 def _no_transform(kind: str) -> str:
-    if kind in REMOVED:
-        raise ValueError(removed(kind).rstrip("."))
+    if kind in FORMER:
+        raise _of_former(kind)
     return "" if kind in KINDS else f"must be one of {', '.join(KINDS)}; got {brief(kind)}"
 
 
@@ -214,9 +219,7 @@ def read(entry: Any, version: int) -> Feature:
         raise ValueError(f"each of the features must be an object; got {brief(entry)}")
     name = brief(part(entry, "name", TEXT))
     if "curve" in entry:
-        raise ValueError(
-            f"feature {name} has a curve, and models of curves were removed (sparserank 0.3.0 is the last with them)"
-        )
+        raise _of_former("curves")
     fields = _together(entry)
     early = next((key for key, field in fields.items() if field.since > version), None)
     if early is not None:

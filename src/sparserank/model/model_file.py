@@ -14,8 +14,6 @@ from sparserank.options import option
 from sparserank.strict_json import read_own_json
 from sparserank.text import brief
 
-OF_REMOVED = "sparserank 0.3.0 is the last"  # version that reads such a model
-
 
 def read_model(path: StrPath, *, links: bool = True) -> RankingModel:
     """Read the model of a file; links: whether the path may be a link.
@@ -26,10 +24,10 @@ def read_model(path: StrPath, *, links: bool = True) -> RankingModel:
     content = read_content(path, FORMAT, FORMAT_VERSION, "JSON that 'sparserank select' or 'fit' writes", links=links)
     try:
         return RankingModel(**fields_of(content))
+    except ModelFormatError as error:
+        raise ModelFormatError(f"{path}: {error}") from error
     except ValueError as error:
         why = str(error).rstrip(".")
-        if OF_REMOVED in why:
-            raise ModelFormatError(f"{path}: {why}; train again.") from error
         raise ModelFormatError(f"{path}: damaged model file: {why}; restore it or train again.") from error
 
 

@@ -76,14 +76,14 @@ def load_size_model(path: StrPath, k: int) -> RankingModel:
         sizes = [len(m.columns) for m in models]
         if not entries:
             raise ValueError("it contains no model")
-        best = best_within(sizes, [e["mean"] for e in entries], k)
-        if best is None:
-            raise ModelFormatError(f"{path}: no model has at most {k} features; the smallest has {min(sizes)}.")
-        return models[best]
+    except ModelFormatError as error:
+        raise ModelFormatError(f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, ModelFormatError):
-            raise
         raise ModelFormatError(f"{path}: damaged models file: {error}; run the selection again.") from error
+    best = best_within(sizes, [e["mean"] for e in entries], k)
+    if best is None:
+        raise ModelFormatError(f"{path}: no model has at most {k} features; the smallest has {min(sizes)}.")
+    return models[best]
 
 
 def _entry(entry: Any) -> dict[str, Any]:

@@ -78,14 +78,14 @@ FORMER = {  # names of options in version 0.2
     "transform": "feature_transform",
 }
 
-REMOVED = "was removed; sparserank 0.3.0 is the last version that has it."  # end of a message about an option or a name
+REMOVED = "was removed; sparserank 0.3.0 is the last version that has it"  # in messages about an option or a name
 NO_BOUNDS = (
     "is no option: a weight or boost can have a sign, but no bound; a clause of a request that has no _name keeps its "
     "boost."
 )
 AS_BOUNDS = "bound bounds max_boost max_boosts min_boost max_weight max_weights min_weight upper lower"
 ABSENT = {  # messages about options that do not exist although users look for them
-    **dict.fromkeys(("metric_refits", "n_knots", "n_trees", "n_leaves", "learning_rate", "n_seeds"), REMOVED),
+    **dict.fromkeys(("metric_refits", "n_knots", "n_trees", "n_leaves", "learning_rate", "n_seeds"), f"{REMOVED}."),
     **dict.fromkeys(AS_BOUNDS.split(), NO_BOUNDS),
 }
 

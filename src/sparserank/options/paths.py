@@ -13,13 +13,10 @@ if TYPE_CHECKING:
     from sparserank.losses import PairwiseLoss
 
 PANEL = "Models"
-MAX_ALPHAS = 10_000
 # scalings that can be undone by multiplying each weight by one factor
 LINEAR_SCALINGS = ("within-query-std", "none", "min-max", "standard")
 SCALINGS = ("within-query-std", "none", "min-max", "standard", "log-standard", "query-min-max")
-TRANSFORMS = ("none", "log", "asinh")  # transforms of features that a single model can have
 WEIGHTS = ("pair", "query")
-OF_ALPHAS = "Number of regularisation strengths on each path."
 
 Scaling = Annotated[
     str,
@@ -31,6 +28,7 @@ Scaling = Annotated[
         PANEL,
     ),
 ]
+NAlphas = Annotated[int, Option(Count(2, 10_000), 40, "Number of regularisation strengths on each path.", PANEL)]
 AlphaMinRatio = Annotated[
     float,
     Option(
@@ -72,7 +70,7 @@ class JobPaths(TypedDict, total=False):
     """Options of every path of a job."""
 
     scaling: Scaling
-    n_alphas: Annotated[int, Option(Count(2, MAX_ALPHAS), 40, OF_ALPHAS, PANEL)]
+    n_alphas: NAlphas
     alpha_min_ratio: AlphaMinRatio
     tol: Tol
     pair_weights: PairWeights
@@ -94,7 +92,7 @@ class JobPaths(TypedDict, total=False):
 class PathOptions(TypedDict, total=False):
     """Options of `fit_path` by name."""
 
-    n_alphas: Annotated[int, Option(Count(1, 10 * MAX_ALPHAS), 40, OF_ALPHAS, PANEL)]
+    n_alphas: NAlphas
     alpha_min_ratio: AlphaMinRatio
     alphas: Annotated[
         "Sequence[float] | np.ndarray | None",

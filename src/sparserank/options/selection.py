@@ -479,7 +479,7 @@ class FitOptions(FeatureOptions, of_data.RowOptions, total=False):
     feature_transform: Annotated[
         str,
         Option(
-            Choice(of_paths.TRANSFORMS),
+            Parsed("transforms:parse_kind"),
             "none",
             "Transform of the features: none, log (signed log1p) or asinh (of x divided by its median absolute value).",
             MODEL,

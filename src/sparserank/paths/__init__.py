@@ -57,5 +57,5 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in ("BestKBounds", "MetricRefitPath", "best_k_bounds", "lower_bound"):
-        raise ImportError(f"{name} {REMOVED}")
+        raise AttributeError(f"{name} {REMOVED}.")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

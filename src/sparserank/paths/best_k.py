@@ -97,7 +97,6 @@ class BestK(SizedMaker):
             1.0,
             splicing.scale,
             objective,
-            plan.feature_names,
             ridge=np.full(len(points), splicing.ridge),
         )
 

@@ -88,15 +88,14 @@ class BoostedSteps(SizedMaker):
             )
 
     def n_points(self, plan: PathPlan) -> int:
-        largest = max(LARGEST, len(self.keep))
-        return len(_ladder(min(largest, len(plan.feature_names) or largest), plan.k))
+        return len(_ladder(max(LARGEST, len(self.keep)), plan.k))
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         boosting = _Boosting(self, objective)
         sizes = [s for s in boosting.ladder(plan.k) if plan.k is None or s <= plan.k]
         points = (yield from self._points(boosting, plan, len(sizes))) if sizes else []
         points.reverse()  # they are found from the largest size down
-        return PathResult.of(points, self, np.full(len(points), np.nan), 1.0, 1.0, objective, plan.feature_names)
+        return PathResult.of(points, self, np.full(len(points), np.nan), 1.0, 1.0, objective)
 
     def on_all_features(self, objective: PairwiseObjective) -> Steps[np.ndarray]:
         """The jumps (n_columns,) of the model of all features that the rules allow."""
@@ -142,7 +141,7 @@ class StepsOn(OnColumns):
             w, _ = yield from boosting.learned(features, self.maker.rounds)
             now = yield Seconds()
             points.append(_point(w, np.nan, now - began))
-        return PathResult.of(points, self.maker, np.ones(len(points)), 1.0, 1.0, objective, plan.feature_names)
+        return PathResult.of(points, self.maker, np.ones(len(points)), 1.0, 1.0, objective)
 
     def n_points(self, plan: PathPlan) -> int:
         return int(self.starts.shape[0])

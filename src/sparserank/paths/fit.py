@@ -186,8 +186,7 @@ def fit_path(
         data = as_datasets({"data": data}, label=label, qid=qid, docid=docid)["data"]
     data = data if client is None else placed(client, data)
     sums_of = None if client is None else sums_on(client, data.X)
-    names = data.names
-    made = made.for_features(names, data.sources)
+    made = made.for_features(data.names, data.sources)
     equal, _ = equal_columns(data, made, per_query=not made.on_steps)
     made = replace(made, drop=(*made.drop, *equal))
     scale = None if made.on_steps else feature_scale(data, scaling, query_weight, sums_of)
@@ -201,7 +200,7 @@ def fit_path(
         n_threads=n_threads,
         client=client,
     )
-    path = fit_path_on(objective, made, progress=progress, feature_names=names, **chosen)
+    path = fit_path_on(objective, made, progress=progress, **chosen)
     return path if scale is None else replace(path, scaling=FeatureScaling(scaling, np.zeros_like(scale), scale))
 
 

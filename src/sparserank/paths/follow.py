@@ -96,7 +96,6 @@ class PathPlan:
     enough: Callable[[Point], bool] | None = None
     starts: Starts | None = None
     tell: Callable[[int], None] | None = None
-    feature_names: tuple[str, ...] = ()
     scaling: str = FIT_PATH["scaling"].default
     pair_weights: str = FIT_PATH["pair_weights"].default
     loss: PairwiseLoss = field(default_factory=SquaredHinge)
@@ -166,7 +165,7 @@ def following(
         points.append(Point.of(best, now - began))
         if plan.tell is not None:
             plan.tell(len(alphas))
-    return PathResult.of(points, given, alphas[: len(points)], alpha_max, scale, objective, plan.feature_names)
+    return PathResult.of(points, given, alphas[: len(points)], alpha_max, scale, objective)
 
 
 def _enough(points: Sequence[Point], objective: PairwiseObjective, k: int | None, early_stop: float | None) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, Self
 
 from sparserank.objective import PairwiseObjective
+from sparserank.options.paths import FIT_PATH
 from sparserank.paths.follow import PathPlan, following
 from sparserank.paths.result import PathResult
 from sparserank.penalties import FeatureRules, Penalty, Ridge
@@ -60,15 +61,16 @@ class OnColumns:
 
 @dataclass(frozen=True)
 class PenaltyPath:
-    """A penalty by decreasing strength; n_alphas and alpha_min_ratio, if set, replace those of the plan."""
+    """A penalty by decreasing strength; n_alphas, if set, and alpha_min_ratio replace those of the plan."""
 
     penalty: Penalty
     n_alphas: int | None = None
-    alpha_min_ratio: float | None = None
+    alpha_min_ratio: float = FIT_PATH["alpha_min_ratio"].default
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-        ratio = self.alpha_min_ratio or plan.alpha_min_ratio
-        return following(objective, self.penalty, replace(plan, n_alphas=self.n_points(plan), alpha_min_ratio=ratio))
+        if self.n_alphas is not None:
+            plan = replace(plan, n_alphas=self.n_alphas, alpha_min_ratio=self.alpha_min_ratio)
+        return following(objective, self.penalty, plan)
 
     def n_points(self, plan: PathPlan) -> int:
         return self.n_alphas or plan.n_alphas
@@ -95,13 +97,9 @@ class PenaltyPath:
 class SizedMaker(FeatureRules):
     """Base of makers with one point per size and rules per feature, such as `BestK`: a frozen dataclass with `path`,
     `n_points` and a `name`. `select` accepts it like a penalty; alpha has no meaning for it.
-
-    respects   the rules of penalties.rules.RULES that its models respect; `select` refuses the others, except weights,
-               which may be only costs
     """
 
     along = SIZE
-    respects: ClassVar[tuple[str, ...]] = ("drop",)
     selects: ClassVar[bool] = True
     shrinks: ClassVar[bool] = False
 

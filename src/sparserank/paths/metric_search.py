@@ -62,7 +62,7 @@ class MetricSearch(SizedMaker):
             points.append(Point(coef, -mean, -mean, np.nan, np.nan, 0, now - began, Status.NOT_CERTIFIED.value))
             if plan.tell is not None:
                 plan.tell(len(chosen))
-        return PathResult.of(points, self, np.full(len(points), np.nan), 1.0, 1.0, objective, plan.feature_names)
+        return PathResult.of(points, self, np.full(len(points), np.nan), 1.0, 1.0, objective)
 
     def _searched(self, objective: PairwiseObjective, w: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
         """The weights that the search finds from w, and the mean of their metric."""

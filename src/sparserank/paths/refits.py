@@ -66,9 +66,7 @@ class RefitPath(OnColumns):
         solved = [refit_strength(objective, np.flatnonzero(source.coef(i))) for i in chosen]
         ridge = np.where(np.tile(RELAX, len(chosen)) == 1.0, np.repeat(solved, len(RELAX)), np.nan)
         scale = float(np.abs(objective.gradient_at_zero).max()) if source.scale is None else source.scale
-        return PathResult.of(
-            points, self.rules, alphas, float(source.alphas[0]), scale, objective, plan.feature_names, ridge=ridge
-        )
+        return PathResult.of(points, self.rules, alphas, float(source.alphas[0]), scale, objective, ridge=ridge)
 
     def n_points(self, plan: PathPlan) -> int:
         return len(RELAX) * plan.n_alphas
@@ -121,7 +119,6 @@ class GivenSupports(OnColumns):
             float(np.nanmax([*ridge, 0.0])),
             float(np.abs(objective.gradient_at_zero).max()),
             objective,
-            plan.feature_names,
             ridge=np.array(ridge),
         )
 
@@ -153,7 +150,7 @@ class NamedFormulas(OnColumns):
             solution = Solution(Iterate(w, here, here.value), np.nan, None, 0, Status.NOT_CERTIFIED)
             points.append(Point.of(solution, now - began))
         alpha_max = float(np.abs(objective.gradient_at_zero).max())
-        return PathResult.of(points, self.rules, np.ones(len(points)), 1.0, alpha_max, objective, plan.feature_names)
+        return PathResult.of(points, self.rules, np.ones(len(points)), 1.0, alpha_max, objective)
 
     def n_points(self, plan: PathPlan) -> int:
         return len(self.names)

@@ -142,12 +142,11 @@ class PathResult:
         alpha_max: float,
         l1_alpha_max: float,
         objective: PairwiseObjective,
-        feature_names: tuple[str, ...] = (),
         ridge: np.ndarray | None = None,
     ) -> PathResult:
-        """Create the path of an objective from these points, one per alpha; names: by default f1, f2, ..."""
+        """Create the path of an objective from these points, one per alpha."""
         width = objective.width
-        names = feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // width))
+        names = objective.feature_names
         return cls(
             penalty,
             alphas.copy(),

@@ -49,7 +49,6 @@ class Penalty(FeatureRules):
     separable: ClassVar[bool] = True
     # whether the penalty is a sum over blocks of columns that compiled descent supports
     blockwise: ClassVar[bool] = False
-    takes_groups: ClassVar[bool] = False  # whether norms of groups can have this penalty: its slope at 0 is finite
     smooth_at_zero: ClassVar[bool] = False  # True when p'(0) = 0: no feature is ever exactly 0 at a solution
     kkt_is_vacuous_at_zero: ClassVar[bool] = False
 

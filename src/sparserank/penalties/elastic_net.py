@@ -9,7 +9,7 @@ import numpy as np
 from sparserank.errors import ParameterError
 from sparserank.penalties._scalar_prox import ELASTIC
 from sparserank.penalties.base import Penalty
-from sparserank.penalties.rules import plain_values
+from sparserank.penalties.rules import ONE_BY_ONE, RULES, plain_values
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,7 +43,7 @@ class ElasticNet(Penalty):
 
     name = "elastic_net"
     kind = ELASTIC
-    takes_groups = True  # only without a quadratic part, see `supports_groups`
+    respects = RULES  # groups only without a quadratic part, see `supports_groups`
     is_convex = True
 
     def _check(self) -> None:
@@ -103,6 +103,7 @@ class Ridge(Penalty):
     kind = ELASTIC
     is_convex = True
     smooth_at_zero = True
+    respects = ONE_BY_ONE
 
     def _check(self) -> None:
         if self.keep or any(b != 1 and np.isfinite(b) for b in plain_values(self.weights or ())):

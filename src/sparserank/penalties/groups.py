@@ -11,7 +11,7 @@ from sparserank.errors import DataError
 from sparserank.penalties.base import KEEP_BOX, Penalty
 from sparserank.penalties.l1 import L1
 from sparserank.penalties.parts import BlockPart, Conjugate
-from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, FeatureRules
+from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, RULES, FeatureRules
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,6 +31,7 @@ class Grouped(Penalty):
     of: Penalty = field(default_factory=L1)
 
     name = "grouped"
+    respects = RULES
     separable = False
     blockwise = True
 
@@ -264,8 +265,8 @@ def like_l1(penalty: FeatureRules) -> Penalty:
 
 
 def supports_groups(of: FeatureRules) -> bool:
-    """Whether this penalty can be applied to groups."""
-    return isinstance(of, Penalty) and of.takes_groups and not (of.smooth_at_zero or of.quadratic)
+    """Whether groups of features enter its models together."""
+    return "feature_groups" in of.respects and not (isinstance(of, Penalty) and of.quadratic)
 
 
 def grouped(of: Penalty) -> Grouped:

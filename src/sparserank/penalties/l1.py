@@ -8,6 +8,7 @@ import numpy as np
 
 from sparserank.penalties._scalar_prox import ELASTIC
 from sparserank.penalties.base import Penalty
+from sparserank.penalties.rules import RULES
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +43,7 @@ class L1(Penalty):
     name = "l1"
     kind = ELASTIC
     is_convex = True
-    takes_groups = True
+    respects = RULES
 
     def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return alphas * t

@@ -9,6 +9,7 @@ import numpy as np
 from sparserank.errors import ParameterError
 from sparserank.penalties._scalar_prox import LOG
 from sparserank.penalties.base import Penalty
+from sparserank.penalties.rules import RULES
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +47,7 @@ class Log(Penalty):
 
     name = "log"
     kind = LOG
-    takes_groups = True
+    respects = RULES
 
     def _check(self) -> None:
         if not self.eps > 0:

@@ -9,6 +9,7 @@ import numpy as np
 from sparserank.errors import ParameterError
 from sparserank.penalties._scalar_prox import LP, SMOOTHED_LP
 from sparserank.penalties.base import Penalty
+from sparserank.penalties.rules import ONE_BY_ONE
 
 
 @dataclass(frozen=True, repr=False)
@@ -17,6 +18,8 @@ class _Power(Penalty):
 
     p: float = 0.5
     eps: float = 1e-3
+
+    respects = ONE_BY_ONE
 
     def _check(self) -> None:
         name = type(self).__name__

@@ -12,6 +12,7 @@ from sparserank.options import Choice
 from sparserank.options.arguments import check_arguments
 from sparserank.penalties import _scalar_prox
 from sparserank.penalties.base import Penalty
+from sparserank.penalties.rules import RULES
 
 GAMMA_SCALES = ("curvature", "mean", "sum")
 
@@ -59,7 +60,7 @@ class MCP(Penalty):
 
     name = "mcp"
     kind = _scalar_prox.MCP
-    takes_groups = True
+    respects = RULES
 
     def _check(self) -> None:
         if not self.gamma > 0:

@@ -17,7 +17,8 @@ NONNEGATIVE = 1
 NONPOSITIVE = -1
 ALPHA = "alpha"
 SIZE = "size"
-RULES = ("weights", "monotone", "keep", "drop", "feature_groups")
+ONE_BY_ONE = ("weights", "monotone", "keep", "drop")
+RULES = (*ONE_BY_ONE, "feature_groups")
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,6 +49,8 @@ class FeatureRules:
     on_steps: ClassVar[bool] = False
     lowers: ClassVar[str] = ""  # name of the loss that its models minimise, if it is not the loss of the settings
     along: ClassVar[str] = ALPHA  # the quantity that varies along its path
+    # the rules that its models respect; the others are refused, except weights, which may be only costs
+    respects: ClassVar[tuple[str, ...]] = ("drop",)
 
     alpha: float = 1.0
     weights: Any = None
@@ -92,6 +95,10 @@ class FeatureRules:
         for rule in ("keep", "drop", "feature_groups"):
             if getattr(self, rule) is not None and not is_named(getattr(self, rule)):
                 put(self, rule, feature_numbers(name, rule, getattr(self, rule)))
+        for rule in RULES:
+            if rule not in ("weights", *self.respects) and getattr(self, rule):
+                known = ", ".join(self.respects)
+                raise ParameterError(rule, f"is not supported by {self.name}, which supports {known}.")
         self._check()
 
     def _check(self) -> None:

@@ -13,6 +13,7 @@ from sparserank.options.arguments import check_arguments
 from sparserank.penalties import _scalar_prox
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.mcp import GAMMA_SCALES, scale_factor
+from sparserank.penalties.rules import RULES
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +60,7 @@ class SCAD(Penalty):
 
     name = "scad"
     kind = _scalar_prox.SCAD
-    takes_groups = True
+    respects = RULES
 
     def _check(self) -> None:
         if not self.a > 2:

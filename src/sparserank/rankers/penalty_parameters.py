@@ -24,8 +24,10 @@ from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
 from sparserank.transforms import NONE, STEPS
 
 PREFIX = "penalty__"
-# kinds of the parameters, by name
-KINDS = {name: option.kind for name, option in {**SELECT, **FIT_PATH, **FIT}.items()}
+# kinds and defaults of the parameters, by name
+DECLARED = {**SELECT, **FIT_PATH, **FIT}
+KINDS = {name: option.kind for name, option in DECLARED.items()}
+DEFAULTS: dict[str, Any] = {name: option.default for name, option in DECLARED.items()}
 
 
 class PenalizedRanker(LinearRanker):

@@ -19,7 +19,6 @@ from sparserank.metrics import Metric
 from sparserank.number_checks import kept_in_vain
 from sparserank.objective import PairwiseObjective
 from sparserank.options import Number, option
-from sparserank.options.paths import FIT_PATH
 from sparserank.paths import (
     PathResult,
     Point,
@@ -34,7 +33,7 @@ from sparserank.paths import (
 from sparserank.penalties import Penalty
 from sparserank.penalties.groups import Grouped, like_l1
 from sparserank.rankers.base import TrainingSet
-from sparserank.rankers.penalty_parameters import KINDS, PenalizedRanker, usable_penalty
+from sparserank.rankers.penalty_parameters import DEFAULTS, KINDS, PenalizedRanker, usable_penalty
 from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.scaling import prepared
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
@@ -152,24 +151,24 @@ class SparseRanker(PenalizedRanker):
     (3, (320,))
     """
 
-    loss: str | PairwiseLoss = "squared_hinge"
+    loss: str | PairwiseLoss = DEFAULTS["loss"]
     penalty: str | Penalty | SizedMaker | None = None
     alpha: float | None = None
-    alpha_ratio: float = 0.05
+    alpha_ratio: float = DEFAULTS["alpha_ratio"]
     k: int | None = None
-    scaling: str = "within-query-std"
-    feature_transform: str = "none"
+    scaling: str = DEFAULTS["scaling"]
+    feature_transform: str = DEFAULTS["feature_transform"]
     monotone: Mapping[str, str | int] | None = None
     keep: Sequence[str] | None = None
     drop: Sequence[str] | None = None
     feature_groups: str | os.PathLike | Mapping[str, str] | None = None
     costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None
     missing: str | float | Mapping[Any, str | float] | None = "error"
-    pair_weights: str = "pair"
-    tol: float = 1e-6
+    pair_weights: str = DEFAULTS["pair_weights"]
+    tol: float = DEFAULTS["tol"]
     max_iter: int = 500
-    n_alphas: int = 40
-    metric: str | Metric = "ndcg@10"
+    n_alphas: int = DEFAULTS["n_alphas"]
+    metric: str | Metric = DEFAULTS["metric"]
     n_threads: int | None = None
 
     _takes_doc_weight = _takes_client = True
@@ -268,7 +267,7 @@ class SparseRanker(PenalizedRanker):
 
         path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
         if not isinstance(penalty, SizedMaker) and sizes(path).max() < min(k, _usable(penalty, objective).sum()):
-            weaker = path.alphas[-1] * np.geomspace(1.0, FIT_PATH["alpha_min_ratio"].default, self.n_alphas + 1)[1:]
+            weaker = path.alphas[-1] * np.geomspace(1.0, DEFAULTS["alpha_min_ratio"], self.n_alphas + 1)[1:]
             further = fit_path_on(objective, penalty, alphas=weaker, **options)
             if _largest_within(sizes(further), k) > sizes(path).max():
                 path = further
@@ -374,10 +373,10 @@ class RankSVM(SparseRanker):
         self,
         *,
         alpha: float = 1e-3,
-        pair_weights: str = "pair",
-        tol: float = 1e-6,
+        pair_weights: str = DEFAULTS["pair_weights"],
+        tol: float = DEFAULTS["tol"],
         max_iter: int = 500,
-        metric: str | Metric = "ndcg@10",
+        metric: str | Metric = DEFAULTS["metric"],
         n_threads: int | None = None,
     ) -> None:
         self.alpha = alpha
@@ -390,10 +389,10 @@ class RankSVM(SparseRanker):
     _kinds: ClassVar = {**KINDS, "alpha": Number(above=0)}
     # Parameters of SparseRanker that are fixed here.
     monotone = keep = drop = feature_groups = costs = None
-    loss = "squared_hinge"
+    loss = DEFAULTS["loss"]
     penalty = "ridge"
     alpha_ratio = 1.0
     k = None
     scaling = feature_transform = "none"
     missing = "error"
-    n_alphas = FIT_PATH["n_alphas"].default
+    n_alphas = DEFAULTS["n_alphas"]

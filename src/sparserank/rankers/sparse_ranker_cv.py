@@ -22,17 +22,16 @@ from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.metrics import Metric
 from sparserank.options import CheckedLater, Choice, Count, parse_option
 from sparserank.options.arguments import Positions
-from sparserank.options.selection import SEARCHED, SELECT
+from sparserank.options.selection import SEARCHED
 from sparserank.paths import PathPlan, PenaltyPath, SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.rankers.base import TrainingSet
 from sparserank.rankers.inputs import checked_metric, require_variation
-from sparserank.rankers.penalty_parameters import KINDS, PenalizedRanker, usable_penalty
+from sparserank.rankers.penalty_parameters import DEFAULTS, KINDS, PenalizedRanker, usable_penalty
 from sparserank.text import brief
 
 PATH = "path"
 RULES = ("smallest", "best")
-MAX_ALPHAS = 100_000
 NO_FOLD = -2  # fold number of queries with weight 0, and of every query if there is an eval_set
 
 
@@ -127,36 +126,35 @@ class SparseRankerCV(PenalizedRanker):
     """
 
     penalty: str | Penalty = "l1"
-    metric: str | Metric = "ndcg@10"
+    metric: str | Metric = DEFAULTS["metric"]
     rule: str = "smallest"
-    margin: float = SELECT["margin"].default
+    margin: float = DEFAULTS["margin"]
     guarantee: float | None = None
-    confidence: float = SELECT["confidence"].default
+    confidence: float = DEFAULTS["confidence"]
     k: int | None = None
-    cv: Any = 5
-    random_state: int = 0
-    n_alphas: int = 40
-    alpha_min_ratio: float = 0.01
-    scaling: str = "within-query-std"
-    feature_transform: str = "none"
+    cv: Any = DEFAULTS["cv"]
+    random_state: int = DEFAULTS["random_state"]
+    n_alphas: int = DEFAULTS["n_alphas"]
+    alpha_min_ratio: float = DEFAULTS["alpha_min_ratio"]
+    scaling: str = DEFAULTS["scaling"]
+    feature_transform: str = DEFAULTS["feature_transform"]
     monotone: Mapping[str, str | int] | None = None
     keep: Sequence[str] | None = None
     drop: Sequence[str] | None = None
     feature_groups: str | os.PathLike | Mapping[str, str] | None = None
     costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None
     missing: str | float | Mapping[Any, str | float] | None = "error"
-    pair_weights: str = "pair"
-    tol: float = 1e-6
-    max_iter: int = 300
+    pair_weights: str = DEFAULTS["pair_weights"]
+    tol: float = DEFAULTS["tol"]
+    max_iter: int = DEFAULTS["max_iter"]
     n_threads: int | None = None
-    loss: str | PairwiseLoss = "squared_hinge"
+    loss: str | PairwiseLoss = DEFAULTS["loss"]
 
     _kinds: ClassVar = {
         **KINDS,
         "penalty": SEARCHED,
         "rule": Choice(RULES),
         "cv": CheckedLater(),
-        "n_alphas": Count(2, MAX_ALPHAS),
     }
     _takes_doc_weight = _takes_client = True
 
@@ -238,7 +236,7 @@ class SparseRankerCV(PenalizedRanker):
         if self.guarantee is not None and (self.k is not None or self.rule == "best"):
             instead = "k" if self.k is not None else "rule='best'"
             raise ParameterError("guarantee", f"cannot be combined with {instead}.", owner=name)
-        if self.guarantee is not None and self.margin != SELECT["margin"].default:
+        if self.guarantee is not None and self.margin != DEFAULTS["margin"]:
             raise ParameterError("guarantee", "cannot be combined with margin.", owner=name)
         if penalty.smooth_at_zero and self.rule != "best":
             selects_none = f"{penalty.name} selects no features; use rule='best', or a sparse penalty."

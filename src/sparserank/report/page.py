@@ -31,7 +31,7 @@ from sparserank.report.tables import (
     substitute_table,
     zeroed_table,
 )
-from sparserank.selection.claims import EXPECTED, FIRST, JUDGED, KEEP, QUALITY, STABILITY, Claim, heading
+from sparserank.selection.claims import EXPECTED, FIRST, JUDGED, KEEP, QUALITY, STABILITY, Claim, heading, never_used
 from sparserank.selection.lists import TreesSelection
 from sparserank.selection.result import ChoiceResult, ModelResult, SelectionResult
 from sparserank.selection.result_files import has_matplotlib
@@ -71,11 +71,9 @@ def render_page(
         selected   the section about the selected features; by default a table of features
     """
     found = shown or result.selected
-    constant = ", ".join(found.constant_features)
-    never = f"Features that are never used, because they are constant within every query: {constant}."
     section = selected or Section("Selected features", COSTS_ARE, [feature_table(found)])
     top = explorer(found, commands_of_sizes(result, place))
-    return _document(found, result.claims, _sections(found, section), [never] if constant else [], top)
+    return _document(found, result.claims, _sections(found, section), never_used(found.constant_features), top)
 
 
 def page_of(result: ChoiceResult, place: str | None = None) -> str:

@@ -18,7 +18,7 @@ from sparserank.export import ENGINES
 from sparserank.options import option
 from sparserank.report.document import Fact
 from sparserank.requests.selection import BOOSTS, LOST
-from sparserank.selection.claims import BELOW, FIRST, NOT_COMPARED, Claim, counted
+from sparserank.selection.claims import BELOW, CONSTANT, FIRST, NOT_COMPARED, Claim, counted
 from sparserank.selection.for_engine import other_fills
 from sparserank.selection.lists import TreesSelection
 from sparserank.selection.result import ChoiceResult, SelectionResult
@@ -349,7 +349,7 @@ class ModelScreen(Screen):
         if dropped:
             said.append(f"{dropped} {'was' if dropped == 1 else 'were'} left out beforehand")
         if constant:
-            said.append(f"{constant} {'is' if constant == 1 else 'are'} constant within queries")
+            said.append(f"{constant} {'is' if constant == 1 else 'are'} {CONSTANT}")
         if left:
             names = [[shortened(name, 2 * MAX_NAME) for name in (row.feature, row.selected)] for row in left[:n_pairs]]
             pairs = ", ".join(f"{feature} ({selected})" for feature, selected in names)

@@ -29,6 +29,7 @@ MAX_SUBSTITUTES = 3  # named in a sentence
 FIRST, BELOW, REST = 1, 2, 3  # the screen shows a claim in its first lines, below the table of rankers, or not at all
 KEEP, JUDGED, LOSS = "keep", "queries", "estimated loss"
 QUALITY, EXPECTED = "mean of the chosen model", "expected on new queries"
+CONSTANT = "constant within every query"
 NOT_COMPARED, STABILITY = "not compared", "selected on at least"
 
 
@@ -435,6 +436,11 @@ def _repeated(result: ChoiceResult) -> Iterator[Claim]:
 
 
 # -- phrases ----------------------------------------------------------------------------------------------------------
+
+
+def never_used(constant: Sequence[str]) -> list[str]:
+    """The sentence about features that cannot change a ranking, if there are any."""
+    return [f"Never used, because {CONSTANT}: {', '.join(constant)}."] if constant else []
 
 
 def counted(n: int | str, noun: str = FEATURE) -> str:

@@ -17,14 +17,13 @@ from sparserank.data.fusion.lists import RetrieverLists
 from sparserank.data.fusion.norms import MINMAX, OF_SCORES, RRF, Norm, rules_of
 from sparserank.data.missing import KEEP
 from sparserank.data.read import read_sources
-from sparserank.data.reading import Reading
 from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.errors import DataError, ParameterError
 from sparserank.execution import return_freed_memory
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.metrics import Metric, parse_metric
 from sparserank.model.fusion import formula_of, fusion_parameters
-from sparserank.options import CheckedLater, asked, option
+from sparserank.options import CheckedLater, asked, option, values_of
 from sparserank.options.arguments import check_arguments
 from sparserank.options.fusion import FUSE, AllFuseOptions, FuseOptions
 from sparserank.paths.refits import NamedFormulas
@@ -125,9 +124,10 @@ def fuse(
     ('good',)
     """
     check_arguments(fuse, {"out": out, "progress": progress, "qrels": qrels}, qrels=CheckedLater(path=True))
-    given: dict[str, Any] = {"metric": metric, "margin": margin, "k": k, "budget": budget, "engine": engine, "out": out}
-    given |= {"n_threads": n_threads, "progress": progress, **options}
-    chosen = asked("fuse", FUSE, cast(AllFuseOptions, given))
+    passed = cast(AllFuseOptions, options)
+    passed |= {"metric": metric, "margin": margin, "k": k, "budget": budget, "engine": engine, "out": out}
+    passed |= {"n_threads": n_threads, "progress": progress}
+    chosen = asked("fuse", FUSE, passed)
     refuse_unusable(chosen["out"], "fuse")
     ready = prepare(runs, qrels, chosen)
     return_freed_memory()
@@ -253,10 +253,8 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
     for name, value in (("qrels", qrels), ("test_qrels", tests)):
         if value is not None:
             raise ParameterError(name, f"cannot be combined with {columns}: the table contains the judgments.")
-    reading = {"label": chosen["label"], "qid": chosen["qid"], "docid": chosen["docid"], "missing": KEEP}
-    (data,) = read_sources(
-        {"train": runs}, {**vars(Reading(derived={})), **reading, "n_threads": chosen["n_threads"]}
-    ).values()
+    of_table = values_of(("label", "qid", "docid", "n_threads"), chosen)
+    (data,) = read_sources({"train": runs}, of_table, missing=KEEP, derived={}, flags=False).values()
     assert data is not None
     return judged_columns(data, chosen["depth"], ranks=of_ranks), None
 

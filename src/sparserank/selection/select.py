@@ -25,7 +25,7 @@ from sparserank.model.ranking_model import OF_CLAUSES
 from sparserank.model.table_columns import REQUEST
 from sparserank.options import asked, option, values_of
 from sparserank.options.arguments import check_arguments
-from sparserank.options.paths import JOB_PATHS, LINEAR_SCALINGS
+from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.selection import SELECT, AllSelectOptions, FeatureOptions, SelectOptions
 from sparserank.paths import PathPlan, SizedMaker
 from sparserank.penalties import Penalty
@@ -168,10 +168,10 @@ def select(
     True
     """
     check_arguments(select, {"out": out, "progress": progress})
-    given = {"label": label, "qid": qid, "penalties": penalties, "metric": metric, "margin": margin, "k": k}
-    given |= {"budget": budget, "out": out, "n_threads": n_threads, "progress": progress, "for_model": for_model}
+    options |= {"label": label, "qid": qid, "penalties": penalties, "metric": metric, "margin": margin, "k": k}
+    options |= {"budget": budget, "out": out, "n_threads": n_threads, "progress": progress, "for_model": for_model}
     sources = {"train": train, "validation": valid, "test": test}
-    chosen = asked("select", SELECT, cast(AllSelectOptions, {**given, **options}))
+    chosen = asked("select", SELECT, cast(AllSelectOptions, options))
     said = ""
     if chosen["start"] is not None:
         own, said = started(chosen)
@@ -217,7 +217,15 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
     engine = None if chosen["engine"] is None else ENGINES[chosen["engine"]]
     boosts = engine is not None and engine.boosts
     digits = DIGITS if boosts and chosen["round"] is None else chosen["round"]
-    paths = PathPlan(**{**values_of(JOB_PATHS, chosen), "round": digits, "loss": parse_loss(chosen["loss"])})
+    paths = PathPlan(
+        chosen["n_alphas"],
+        chosen["alpha_min_ratio"],
+        chosen["tol"],
+        scaling=chosen["scaling"],
+        pair_weights=chosen["pair_weights"],
+        loss=parse_loss(chosen["loss"]),
+        round=digits,
+    )
     earlier = None if chosen["prefer"] is None else _earlier(chosen["prefer"])
     plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"], prefer=earlier)
     client = chosen["client"]
@@ -229,21 +237,20 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
         usable_client(client)
     refuse_unusable(chosen["out"], (ListsJob if of_trees else SelectionJob).kind)
     # The data.
-    reading = {
-        **chosen,
-        "takes_zero": engine is not None and engine.takes_zero,
-        "also": made_for(chosen["current"] if seen is None else seen),
-        "clauses": None if request is None else request.listed,
-        "kept": columns_in(chosen["for_model"] or chosen["rival"]),
-    }
     clustered = client is not None and paths.scaling in LINEAR_SCALINGS
     to_store = ("train", "validation") if clustered else ()
     beside: dict[str, np.ndarray] = {}
     with warming_up():
+        known: dict[str, Any] = {
+            "takes_zero": engine is not None and engine.takes_zero,
+            "also": made_for(chosen["current"] if seen is None else seen),
+            "clauses": None if request is None else request.listed,
+            "kept": columns_in(chosen["for_model"] or chosen["rival"]),
+        }
         if of_trees:
-            parts = read_sources(sources, reading)
+            parts = read_sources(sources, chosen, **known)
         else:
-            parts, beside = read_weighted_sources(sources, reading, to_store=to_store)
+            parts, beside = read_weighted_sources(sources, chosen, to_store=to_store, **known)
     if not chosen["allow_overlap"]:
         check_overlap(parts)
     train, valid, test = parts.values()
