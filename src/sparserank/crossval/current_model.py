@@ -16,7 +16,7 @@ from sparserank.crossval.rivals import Rivals
 from sparserank.data.categories import Derived
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import column
-from sparserank.data.run_reader import EITHER, TABLE, holds, is_mapping, read_run, run_of
+from sparserank.data.run_reader import EITHER, TABLE, is_mapping, kind_of_content, read_run, run_of
 from sparserank.data.runs import Run
 from sparserank.data.tables.batches import is_frame
 from sparserank.errors import ModelFormatError, ParameterError
@@ -105,7 +105,7 @@ def _model_in(given: Any) -> RankingModel | None:
 def run_in(given: Any) -> InUse | None:
     """The ranker in use, from a run in any form that `read_run` takes; None if it is none."""
     if isinstance(given, StrPath):
-        is_run = Path(given).is_file() and holds(given) in ("run", EITHER, TABLE)
+        is_run = Path(given).is_file() and kind_of_content(given) in ("run", EITHER, TABLE)
         return InUse(f"{LABEL} ({Path(given).name})", (), run=read_run(given)) if is_run else None
     return InUse(f"{LABEL} (a run)", (), run=run_of(given, "current")) if is_mapping(given) or is_frame(given) else None
 

@@ -43,9 +43,9 @@ def placed(client: Any, data: RankingDataset) -> RankingDataset:
     """
     usable_client(client)
     if not _in_stores(data.X):
-        from sparserank.data.store.temporary import HeldRows, in_temporary_store
+        from sparserank.data.store.temporary import DatasetRows, in_temporary_store
 
-        data = replace(data, X=in_temporary_store(HeldRows(data)).X)
+        data = replace(data, X=in_temporary_store(DatasetRows(data)).X)
     folders = sorted({source.folder for source in data.X.sources})
     for worker, seen in client.run(_sees, folders, on_error="ignore").items():  # lost workers are ignored
         if not seen:

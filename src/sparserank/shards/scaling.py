@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.matrices import as_dense, divided_columns, each_value
+from sparserank.data.matrices import apply_to_values, as_dense, divided_columns
 from sparserank.errors import DataError, ParameterError
 from sparserank.options import Choice, option
 from sparserank.options.arguments import check_arguments
@@ -195,7 +195,7 @@ def _fit_spread(
 
 
 def _signed_log(X: Any) -> Any:
-    return each_value(X, lambda x: np.sign(x) * np.log1p(np.abs(x)))
+    return apply_to_values(X, lambda x: np.sign(x) * np.log1p(np.abs(x)))
 
 
 def _query_min_max(X: Any, query_ptr: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ import numpy as np
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.matrices import float_type, joined_rows, stored_values
-from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
+from sparserank.data.missing import MissingPolicy, any_missing, is_missing
 from sparserank.data.query_ids import plain_ids
 from sparserank.data.reading import Reading, missing_value, policy_of, too_large
 from sparserank.data.store.arrays import check_file, checksum, decoded, map_shard, texts_of
@@ -145,7 +145,7 @@ def size_and_time(path: Path) -> list[int]:
 
 
 def write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
-    """Record when files were verified; a store that cannot be written is verified each time."""
+    """Record the size and time of change of verified files; a store that cannot be written is verified each time."""
     path = folder / STAMPS
     if path.is_symlink() or (path.exists() and not path.is_file()):  # not ours, and possibly a link to another file
         return
@@ -176,7 +176,7 @@ class StoreRows(Stream):
         self.feature_names = None if numbered(names, self.text_base) else names
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
 
-    def held(self) -> RankingDataset:
+    def as_dataset(self) -> RankingDataset:
         """The stores as one data set, whose features stay on disk."""
         return self._stores[0] if len(self._stores) == 1 else concatenate(self._stores)
 
@@ -187,26 +187,26 @@ class StoreRows(Stream):
                 if (f, b) >= start[:2]:
                     X = data.X.parts[b]
                     with np.errstate(over="ignore"):
-                        own = X.astype(self.dtype)
-                    _mark_missing(X, own, self.places[f], self.policy)
-                    block = block_of(data, own, lo, f, b)
+                        converted = X.astype(self.dtype)
+                    _mark_missing(X, converted, self.places[f], self.policy)
+                    block = block_of(data, converted, lo, f, b)
                     yield block._replace(weight=np.ones(X.shape[0])) if weighted and block.weight is None else block
 
 
 def _mark_missing(
     X: Any,
-    own: Any,
+    converted: Any,
     place: str,
     policy: MissingPolicy | None,
 ) -> None:
-    """Write NaN into `own`, a copy of the stored X in another dtype, where X has a missing value.
+    """Write NaN into `converted`, a copy of the stored X in another dtype, where X has a missing value.
 
     Raises
         DataFormatError   there is such a value and no policy; a number is too large for the dtype
     """
     stored = stored_values(X)
-    values = stored_values(own)
-    if not holds_missing(values):
+    values = stored_values(converted)
+    if not any_missing(values):
         return
     missing = is_missing(stored)
     if missing.any() and policy is None:

@@ -208,9 +208,9 @@ class Conversion:
         at = 0
         while at < len(order):
             rows = order[at : shard_end(ends, until, at, self.plan["shard_bytes"])]
-            own = None if weight is None else weight[rows]
+            weight_of_rows = None if weight is None else weight[rows]
             where = np.empty((len(rows), 0))
-            block = RowBlock(X[rows], label[rows], ids[run[rows]], docid[rows], own, where)
+            block = RowBlock(X[rows], label[rows], ids[run[rows]], docid[rows], weight_of_rows, where)
             shards.append(self._write(block, len(self.shards) + len(shards)))
             at += len(rows)
             if self.progress is not None:
