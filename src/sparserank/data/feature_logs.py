@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.tables.batches import BATCH_ROWS, Table
+from sparserank.data.tables.batches import BATCH_ROWS, InputTable
 from sparserank.data.text_lines import readable, unzipped
 from sparserank.errors import DataFormatError
 from sparserank.files import StrPath
@@ -77,7 +77,7 @@ def log_names(
     return list(names)
 
 
-class LogTable(Table):
+class LogTable(InputTable):
     """A log as a table with the columns qid, label, docid and the named features.
 
     others   whether a log may have other features, which are left out

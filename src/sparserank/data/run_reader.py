@@ -23,7 +23,7 @@ import numpy as np
 from sparserank.data import usual_names
 from sparserank.data.read_files import NESTED, RATED, RATINGS, existing, first_line, head_of
 from sparserank.data.runs import ROUNDING, Qrels, Run
-from sparserank.data.tables.batches import Table, document_texts, is_frame, open_table, table_of
+from sparserank.data.tables.batches import InputTable, document_texts, is_frame, open_table, table_of
 from sparserank.data.tables.roles import may_be_category
 from sparserank.data.text_lines import number_in, unzipped
 from sparserank.data.trec import QRELS, RUN, finite_number, judgment_entries, kind_of_line, run_entries
@@ -489,7 +489,7 @@ def _rated(content: Any) -> Iterator[Mapping]:
 
 
 def _of_table(
-    table: Table,
+    table: InputTable,
     layout: Layout,
     queries: Mapping[str, int],
     documents: Ids,
@@ -521,7 +521,7 @@ def _of_table(
 
 
 def _column(
-    table: Table,
+    table: InputTable,
     layout: Layout,
     usual: Sequence[str],
     parameter: str,

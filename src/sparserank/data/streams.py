@@ -19,7 +19,7 @@ from sparserank.data.reading import UNJUDGED, no_rows, nothing_left
 from sparserank.errors import DataFormatError, SparserankError
 
 
-class Position(NamedTuple):
+class StreamPosition(NamedTuple):
     """A row of an input: file, block of the file, row of the block."""
 
     file: int
@@ -27,7 +27,7 @@ class Position(NamedTuple):
     row: int
 
 
-BEGIN = Position(0, 0, 0)
+BEGIN = StreamPosition(0, 0, 0)
 
 
 class RowBlock(NamedTuple):
@@ -118,7 +118,7 @@ class Stream:
         """Determine the attributes of all blocks; reads as much as necessary, and nothing if they are known. Text is
         read once to find the number of its features and whether they are kept sparse, unless both are given."""
 
-    def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+    def pieces(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
         """All rows, including unjudged ones, starting at the block of a position. The X of text is a CSR matrix; until
         `look` has determined the width, it is only as wide as its rows require.
 
@@ -160,7 +160,7 @@ class Stream:
             weights.of_queries for weights in self.side_weights if weights is not None
         )
 
-    def weighted_pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+    def weighted_pieces(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
         """`pieces`, with the weights of the side files."""
         self._spread_weights()
         for piece in self.pieces(start):
@@ -170,7 +170,7 @@ class Stream:
                 piece = piece._replace(weight=np.ones(len(piece.label)) if weights is None else weights.rows[b])
             yield piece
 
-    def blocks(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+    def blocks(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
         """The rows from a position on, with unjudged ones dropped or graded 0 as `unjudged` says.
 
         Raises

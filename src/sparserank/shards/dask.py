@@ -20,7 +20,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.store.arrays import map_shard
-from sparserank.data.store.features import Source, StoredFeatures, StoredTexts
+from sparserank.data.store.features import StoredFeatures, StoredTexts, StoreShard
 from sparserank.data.store.manifest import MANIFEST, read_manifest
 from sparserank.errors import DataError, DataFormatError
 from sparserank.execution import BlockExecutor
@@ -137,7 +137,7 @@ class LoadedShard:
 
     def __init__(
         self,
-        source: Source,
+        source: StoreShard,
         loss: PairwiseLoss,
         shape: Any,
         relevance: np.ndarray | None,

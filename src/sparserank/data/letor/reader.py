@@ -14,7 +14,7 @@ from sparserank.data.letor.side_files import side_files
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, policy_of, too_large, unjudged_label
-from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
+from sparserank.data.streams import BEGIN, RowBlock, Stream, StreamPosition, positions
 from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError
 from sparserank.execution import available_cores
 from sparserank.files import StrPath
@@ -69,7 +69,7 @@ class TextRows(Stream):
             for _ in self.pieces():
                 pass
 
-    def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+    def pieces(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
         seen = _Seen()
         for f, path in enumerate(self._paths):
             if f < start.file:

@@ -16,7 +16,7 @@ from sparserank.errors import DataError, DataFormatError
 Stamp = tuple[int, int, int, int]  # of a file: device, inode, size, time of change
 
 
-class Source(NamedTuple):
+class StoreShard(NamedTuple):
     """A shard of a store: its folder, its number there, and the identity of the store's content."""
 
     folder: str
@@ -40,7 +40,7 @@ class StoredFeatures:
         self,
         parts: Sequence[Any],
         identity: str,
-        sources: Sequence[Source | None] | None = None,
+        sources: Sequence[StoreShard | None] | None = None,
         stamps: Mapping[str, Stamp] | None = None,
     ) -> None:
         self.parts = tuple(parts)

@@ -26,7 +26,7 @@ from sparserank.data.missing import MissingPolicy, any_missing, is_missing
 from sparserank.data.query_ids import plain_ids
 from sparserank.data.reading import Reading, missing_value, policy_of, too_large
 from sparserank.data.store.arrays import check_file, checksum, decoded, map_shard, texts_of
-from sparserank.data.store.features import Source, StoredFeatures, stamp_of
+from sparserank.data.store.features import StoredFeatures, StoreShard, stamp_of
 from sparserank.data.store.manifest import (
     MANIFEST,
     PROGRESS,
@@ -36,7 +36,7 @@ from sparserank.data.store.manifest import (
     read_manifest,
     unusable,
 )
-from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, block_of
+from sparserank.data.streams import BEGIN, RowBlock, Stream, StreamPosition, block_of
 from sparserank.errors import DataError, DataFormatError
 from sparserank.files import StrPath, atomic_write
 from sparserank.strict_json import read_own_json
@@ -74,7 +74,7 @@ def open_store(
     if _stamps_of(folder, manifest) != before:  # otherwise the mapped files are those that were checked
         raise DataFormatError(f"{folder}: was rewritten while it was being opened; open it again.")
     identity = manifest["identity"]
-    sources = [Source(os.path.abspath(folder), k, identity) for k in range(len(parts))]
+    sources = [StoreShard(os.path.abspath(folder), k, identity) for k in range(len(parts))]
     X = StoredFeatures(parts, identity, sources, before)
     ends = [shard["query_ptr"][1:] + lo for shard, lo in zip(shards, X.starts[:-1], strict=True)]
     return RankingDataset.of_groups(
@@ -180,7 +180,7 @@ class StoreRows(Stream):
         """The stores as one data set, whose features stay on disk."""
         return self._stores[0] if len(self._stores) == 1 else concatenate(self._stores)
 
-    def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+    def pieces(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
         weighted = any(store.doc_weight is not None for store in self._stores)
         for f, data in enumerate(self._stores):
             for b, lo in enumerate(data.X.starts[:-1].tolist()):

@@ -16,7 +16,7 @@ from sparserank.data.matrices import stored_values
 from sparserank.data.store.manifest import VERSION
 from sparserank.data.store.opening import open_store
 from sparserank.data.store.writing import Conversion
-from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, block_of
+from sparserank.data.streams import BEGIN, RowBlock, Stream, StreamPosition, block_of
 from sparserank.execution import SHARD_BYTES
 from sparserank.transforms import Transform
 from sparserank.workdir.directory import WorkDirectory
@@ -40,7 +40,7 @@ class DatasetRows(Stream):
     def as_dataset(self) -> RankingDataset | None:
         return self._data if self._transform is None else None
 
-    def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+    def pieces(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
         d = self._data
         n_blocks = max(stored_values(d.X).nbytes // BLOCK_BYTES, 1)
         cuts = np.linspace(0, d.n_docs, n_blocks + 1).round().astype(int).tolist()

@@ -45,7 +45,7 @@ SHOWN_BYTES = 40  # of a name in a message
 BUFFER_BYTES = 1 << 16  # read buffer per column of a Parquet file: without it, a whole row group is in memory
 
 
-class Table:
+class InputTable:
     """One table: a file, a folder of files, or an object in memory.
 
     place     its name in messages
@@ -257,7 +257,7 @@ class Table:
             )
 
 
-class _InMemory(Table):
+class _InMemory(InputTable):
     error = DataError
 
     def __init__(self, place: str, table: pa.Table) -> None:
@@ -268,7 +268,7 @@ class _InMemory(Table):
         yield from self._table.select(names).combine_chunks().to_batches(rows)
 
 
-class _Dataset(Table):
+class _Dataset(InputTable):
     """An Arrow file, or an Arrow data set that the user passed."""
 
     def __init__(self, place: str, dataset: Any, queries: SideQueries | None) -> None:
@@ -334,7 +334,7 @@ def _in_schema(records: pa.RecordBatch, asked: pa.Schema, fixed: dict[str, Any])
     return pa.RecordBatch.from_arrays(columns, schema=asked)
 
 
-class _Csv(Table):
+class _Csv(InputTable):
     def __init__(self, path: str, delimiter: str, queries: SideQueries | None) -> None:
         self._path = path
         self._delimiter = delimiter
@@ -403,7 +403,7 @@ def _rows(roles: Roles) -> int:
     return max(min(BATCH_ROWS, BATCH_BYTES // (8 * width)), 1)
 
 
-def open_table(path: str | os.PathLike, kind: str) -> Table:
+def open_table(path: str | os.PathLike, kind: str) -> InputTable:
     """The table in a file or folder; `kind` is the result of `data.read_files.kind_of`:
     'parquet', 'arrow', 'folder' or 'csv'."""
     from sparserank.arrow import ds
@@ -419,7 +419,7 @@ def open_table(path: str | os.PathLike, kind: str) -> Table:
     return _Parquet(place, dataset, queries)
 
 
-def table_of(name: str, frame: Any) -> Table:
+def table_of(name: str, frame: Any) -> InputTable:
     """The table of an object in memory: an Arrow table or data set, a pandas or polars frame,
     or any object with an Arrow stream.
 

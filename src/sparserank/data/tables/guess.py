@@ -9,7 +9,7 @@ from typing import Any
 
 from sparserank.arrow import pa
 from sparserank.data.reading import UNJUDGED, Reading
-from sparserank.data.tables.batches import Table
+from sparserank.data.tables.batches import InputTable
 from sparserank.data.tables.frames import QID
 from sparserank.data.tables.roles import DOCUMENT, LABEL, PACKED, is_list, of_spark
 from sparserank.data.tables.survey import Column, Survey
@@ -83,7 +83,7 @@ class Proposal:
             self.features = remaining
 
 
-def propose(tables: Sequence[Table], survey: Survey, reading: Reading) -> Proposal:
+def propose(tables: Sequence[InputTable], survey: Survey, reading: Reading) -> Proposal:
     """Propose roles and options for tables that are read as one. Options of the reading are kept; the rest is guessed
     from names and values."""
     out = Proposal(survey, reading)

@@ -16,8 +16,8 @@ from sparserank.data.matrices import float_type
 from sparserank.data.missing import MEDIAN, ZERO, MissingPolicy, any_missing, is_missing
 from sparserank.data.query_ids import concatenated_ids, query_codes
 from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, policy_of, unjudged_label
-from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
-from sparserank.data.tables.batches import BATCH_ROWS, Table
+from sparserank.data.streams import BEGIN, RowBlock, Stream, StreamPosition, positions
+from sparserank.data.tables.batches import BATCH_ROWS, InputTable
 from sparserank.data.tables.roles import Roles, is_number, may_be_category, may_be_kept, roles_of
 from sparserank.data.tables.survey import ROWS
 from sparserank.errors import DataError, DataWarning
@@ -35,7 +35,7 @@ class TableRows(Stream):
 
     sparse = False
 
-    def __init__(self, tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> None:
+    def __init__(self, tables: Sequence[InputTable], reading: Reading, *, like: RankingDataset | None = None) -> None:
         if like is not None and reading.derived is None:
             reading = replace(reading, derived=like.derived or {})
         self._tables = list(tables)
@@ -169,7 +169,7 @@ class TableRows(Stream):
         kind = self._tables[0].schema.field(name).type
         return is_number(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
-    def _texts(self, table: Table, records: pa.RecordBatch, name: str) -> pa.Array:
+    def _texts(self, table: InputTable, records: pa.RecordBatch, name: str) -> pa.Array:
         try:
             return texts_of(records.column(name))
         except pa.ArrowException as error:
@@ -209,7 +209,7 @@ class TableRows(Stream):
         if not self._known:
             next(self.pieces())
 
-    def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+    def pieces(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
         for f in range(start.file, len(self._tables)):
             yield from self._of_table(f, start.block if f == start.file else 0)
 
@@ -259,7 +259,7 @@ class TableRows(Stream):
         return batch._replace(qid=qid.astype("U") if self._as_text else qid, where=positions(f, b, n))
 
 
-def natural_float(tables: Sequence[Table], roles: Sequence[Roles]) -> np.dtype:
+def natural_float(tables: Sequence[InputTable], roles: Sequence[Roles]) -> np.dtype:
     """The dtype of the features: float32 if every column is, otherwise float64."""
     kinds = {
         t.schema.field(c).type for t, r in zip(tables, roles, strict=True) for c in r.features if c not in r.derived
@@ -268,7 +268,7 @@ def natural_float(tables: Sequence[Table], roles: Sequence[Roles]) -> np.dtype:
     return np.dtype(np.float32 if kinds <= {pa.float32(), pa.float16()} else np.float64)
 
 
-def booleans_of(tables: Sequence[Table], roles: Roles) -> list[str]:
+def booleans_of(tables: Sequence[InputTable], roles: Roles) -> list[str]:
     """The features that are boolean columns of every table."""
     names = [name for name in roles.features if name not in roles.derived]
     return [name for name in names if all(pa.types.is_boolean(t.schema.field(name).type) for t in tables)]
@@ -276,7 +276,7 @@ def booleans_of(tables: Sequence[Table], roles: Roles) -> list[str]:
 
 def set_missing(
     batch: RowBlock,
-    table: Table,
+    table: InputTable,
     roles: Roles,
     policy: MissingPolicy | None,
     at: int,

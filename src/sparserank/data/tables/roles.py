@@ -15,7 +15,7 @@ from sparserank.text import brief
 if TYPE_CHECKING:
     from sparserank.arrow import pa
     from sparserank.data.reading import Reading
-    from sparserank.data.tables.batches import Table
+    from sparserank.data.tables.batches import InputTable
 
 
 SHOWN_NAMES = 5  # columns named in a remedy
@@ -63,7 +63,7 @@ class Roles(NamedTuple):
 
 
 def roles_of(
-    table: Table,
+    table: InputTable,
     reading: Reading,
     *,
     wanted: Sequence[str] | None = None,
@@ -150,7 +150,7 @@ def roles_of(
 
 
 def _named(
-    table: Table,
+    table: InputTable,
     role: str,
     named: str | None,
     usual: Sequence[str],
@@ -171,7 +171,7 @@ def _named(
 
 
 def _check_named_features(
-    table: Table,
+    table: InputTable,
     named: Sequence[str],
     word_of: Mapping[str, str],
     derived: Mapping[str, Derived],
@@ -190,7 +190,7 @@ def _check_named_features(
             )
 
 
-def _categories(table: Table, reading: Reading, chosen: Sequence[str]) -> list[str]:
+def _categories(table: InputTable, reading: Reading, chosen: Sequence[str]) -> list[str]:
     """The features that are categories: text, and columns of numbers that the user names as such."""
     unknown = next((name for name in reading.categories if name not in chosen), None)
     if unknown is not None:
@@ -208,7 +208,7 @@ def _categories(table: Table, reading: Reading, chosen: Sequence[str]) -> list[s
 
 
 def _check_match(
-    table: Table,
+    table: InputTable,
     reading: Reading,
     chosen: Sequence[str],
     wanted: Sequence[str],
@@ -231,7 +231,7 @@ def _check_match(
     )
 
 
-def _shown_columns(table: Table) -> str:
+def _shown_columns(table: InputTable) -> str:
     names = table.schema.names
     shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "")
     return f"it has {brief(shown) if names else 'nothing'}"

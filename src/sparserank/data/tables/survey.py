@@ -12,7 +12,7 @@ import numpy as np
 from sparserank.arrow import csv, pa, pc
 from sparserank.data.categories import MAX_DISTINCT, MAX_LEVELS, mostly_numbers
 from sparserank.data.missing import HUGE
-from sparserank.data.tables.batches import Table
+from sparserank.data.tables.batches import InputTable
 from sparserank.data.tables.roles import is_number, may_be_category
 from sparserank.number_checks import is_written_number
 from sparserank.text import brief
@@ -93,7 +93,7 @@ class Survey:
     whole: bool
 
 
-def survey(tables: Sequence[Table]) -> Survey:
+def survey(tables: Sequence[InputTable]) -> Survey:
     """Survey the first rows of vertically stacked tables; a column that a table lacks is missing there.
 
     Raises
