@@ -62,7 +62,7 @@ class CandidateSet:
 
     @cached_property
     def dense(self) -> list[Candidate]:
-        """Candidates of the other makers that select nothing, point by point."""
+        """One candidate for each point of the makers that select no features, without named formulas."""
         others = [label for label, t in self.tasks.items() if not t.maker.selects and label not in self._named]
         return [c for label in others for c in self.of_points(label)]
 
@@ -95,7 +95,7 @@ class CandidateSet:
         return out
 
     def of_points(self, label: str) -> list[Candidate]:
-        """The candidates of a maker that selects nothing, point by point."""
+        """The candidates of a maker that selects no features: one for each point."""
         everywhere, maker = [FINAL, *self._folds], self.tasks[label].maker
         names = maker.names if isinstance(maker, NamedFormulas) else ()
         nnz = self.path(label).nnz

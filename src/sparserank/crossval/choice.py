@@ -18,7 +18,7 @@ from sparserank.lazy import cached_property
 from sparserank.options import option
 from sparserank.options.selection import DEFAULT_MARGIN
 
-STEPS_COUNT = 1.25 * (1.0 - 1e-9)  # a step function in weights: steps are chosen if they have a fifth fewer features
+STEPS_COUNT = 1.25 * (1.0 - 1e-9)  # weights that a step function counts as: steps must have a fifth fewer features
 LEAD, LEAD_ALONE = 1.0, 1.5  # paired standard errors by which a choice must lead a named formula; a single feature
 MIN_NEW = 50  # queries on which an earlier run has not been trained, from which they alone judge its features
 ROUNDING = 1e-12  # relative to the best mean; differences of means are not known more exactly
@@ -279,8 +279,8 @@ class Choice:
 
     @cached_property
     def passed_over(self) -> Candidate | None:
-        """The model of steps that has fewer features than the chosen weights, but not a fifth fewer; None if there is
-        none."""
+        """The smallest model of step functions that is within the margin and has fewer features than the chosen model
+        of weights, but not a fifth fewer; None if there is none."""
         if self.rule.limit is not None or self.chosen.on_steps:
             return None
         fewer = [c for c in self.sparse if c.on_steps and self._length(c) < self._length(self.chosen)]

@@ -240,7 +240,7 @@ class _Points:
     def count(self, label: str, fold: int, n: int) -> None:
         self._n[label, fold] += 1
         now = time.perf_counter()
-        if self._last is None or self._n[label, fold] == 1:  # several come at once
+        if self._last is None or self._n[label, fold] == 1:  # the first points of several paths come at once
             self._left.skip(self._kind)
         else:
             self._left.finished(self._kind, now - self._last)

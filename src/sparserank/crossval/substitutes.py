@@ -1,4 +1,4 @@
-"""What can replace selected features: those that nearly equal models use instead, and correlated features."""
+"""Replacements of selected features: features that models of nearly equal quality use instead, and correlated ones."""
 
 from __future__ import annotations
 

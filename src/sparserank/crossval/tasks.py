@@ -12,7 +12,7 @@ from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.penalties.rules import SIZE
 
-# Time of a path, relative to one of l1, as measured roughly; of a path from a teacher, relative to the same without.
+# Roughly measured time of a path, relative to an l1 path; DISTILLED: relative to the same path without a teacher.
 OF_STEPS, OF_SIZES, OF_CONCAVE, OF_REFITS, OF_RIDGE, DISTILLED = 5.0, 3.0, 1.5, 0.5, 0.3, 1.5
 FINAL = -1  # fold number of the final path, which is fitted to all training queries
 

@@ -30,7 +30,7 @@ class TreeColumns:
     lacks: tuple[str, ...] = ()
 
     def learned(self, data: RankingDataset) -> TreeColumns:
-        """The same columns; the values that these data have are added to those of each category, in ascending order."""
+        """The same columns. New values of a category in these data are added to its levels, in ascending order."""
         values_of = {name: {v for v in data.column(name).tolist() if v is not None and v == v} for name in self.levels}
         return replace(
             self, levels={n: (*known, *sorted(values_of[n].difference(known))) for n, known in self.levels.items()}

@@ -133,7 +133,7 @@ def lightgbm_here() -> Any:
 
 
 def saved_booster(path: StrPath) -> Any:
-    """The trees that LightGBM saved, without its remarks on parameters of other versions, which it prints.
+    """Read trees that LightGBM saved, without printing its remarks about parameters of other versions.
 
     Raises
         DataError                 LightGBM is missing

@@ -204,9 +204,8 @@ def as_datasets(
             raise DataError(f"{name} must be {ACCEPTED}; got {brief(source)}.")
         in_memory = first is None and doc_weight is not None and "doc_weight" not in named
         in_blocks = name in to_store and not in_memory and is_path(source)
-        source_options = (
-            replace(options, derived={}, flags=False) if in_blocks else options
-        )  # a store does not know of them
+        # A store contains no features that are made from categories, and no flags.
+        source_options = replace(options, derived={}, flags=False) if in_blocks else options
         stream = _as_stream(name, source, source_options, names, first)
         present = in_temporary_store(stream) if in_blocks else collect(stream)
         if query_weights is not None and not in_blocks and present.doc_weight is not None and stream.weighs_queries:

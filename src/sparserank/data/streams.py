@@ -96,7 +96,7 @@ class Stream:
     sparse: bool
     feature_names: tuple[str, ...] | None
     n_rows: int | None = None
-    index_base = 1  # number of the first feature, where users number them
+    index_base = 1  # number of the first feature in options that number features
     text_base: int | None = None  # number of the first feature in the text that rows come from; None: not from text
     policy: MissingPolicy | None = None  # replacement for missing values; None: they are refused
     known: np.ndarray | None = None  # replacements that were learned from the training data, as in `policy_of`

@@ -157,7 +157,7 @@ def _of_others(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]:
 
 def _of_numbers(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]:
     n_spelled = 0
-    if any(pa.types.is_string(c.type) for c in chunks):  # of a CSV file
+    if any(pa.types.is_string(c.type) for c in chunks):  # the table is a CSV file, which is read as text
         texts = pc.utf8_trim_whitespace(pa.chunked_array(chunks, pa.string()))
         spelled = pc.is_in(texts, value_set=pa.array(csv.ConvertOptions().null_values))
         n_spelled = pc.sum(pc.and_(spelled, pc.not_equal(texts, ""))).as_py() or 0
