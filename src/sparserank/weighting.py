@@ -57,7 +57,7 @@ class Weighting:
         self.shards = shards
         self.names = feature_names
         self.pair_weights = pair_weights
-        per_shard = shards.call("facts")
+        per_shard = shards.call("summary")
         self.shares_reads = all(f.shares_reads for f in per_shard)
         pairs = np.concatenate([f.pair_weight for f in per_shard])
         plain = np.concatenate([f.n_pairs for f in per_shard])

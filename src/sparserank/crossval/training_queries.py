@@ -125,7 +125,7 @@ class TrainingQueries:
 
     def pairs(self) -> np.ndarray:
         """(n_queries,) total weight of the preferred pairs of each training query."""
-        return np.concatenate([f.pair_weight for f in self.shards.call("facts")])
+        return np.concatenate([f.pair_weight for f in self.shards.call("summary")])
 
     def _refuse_empty(self, left_out: Sequence[str], weight: np.ndarray) -> None:
         """Refuse a fold that contains every pair, because no pair is left to learn from."""
