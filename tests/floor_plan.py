@@ -35,32 +35,32 @@ ROOMS = {
 # Nodes of the syntax tree of each room, which `test_code_nodes.py` counts: a change may only lower them, unless its
 # issue grants more. Lines are free: one statement a line, a name for an intermediate value, a comment per step.
 NODES = {
-    "cli": 22_815,
-    "report": 19_736,
+    "cli": 22_709,
+    "report": 18_939,
     "papers": 17_448,
-    "selection": 53_418,
-    "rankers": 14_408,
-    "crossval": 35_369,
+    "selection": 52_767,
+    "rankers": 14_515,
+    "crossval": 35_372,
     "evaluation": 10_512,
     "export": 17_804,
-    "model": 14_619,
-    "paths": 19_172,
+    "model": 14_637,
+    "paths": 19_047,
     "solvers": 11_921,
-    "objective": 3_888,
+    "objective": 3_915,
     "bins": 1_564,
     "shards": 26_825,
-    "data": 73_952,
+    "data": 73_932,
     "requests": 8_796,
     "workdir": 6_172,
-    "transforms": 789,
-    "losses": 7_108,
-    "penalties": 12_751,
+    "transforms": 817,
+    "losses": 7_110,
+    "penalties": 12_858,
     "metrics": 5_567,
-    "options": 7_334,
-    "ground": 7_254,
+    "options": 7_298,
+    "ground": 7_256,
 }
 CHARACTERS = {
-    "report": 14_623,
+    "report": 14_456,
 }  # templates, style sheets and scripts
 REPRODUCTION = 30_060  # nodes of `reproduction/`, beside the package
 

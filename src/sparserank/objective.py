@@ -18,7 +18,7 @@ from sparserank.options.arguments import LATER, check_arguments
 from sparserank.shards import Shards, make_shards
 from sparserank.shards.dask import placed, shards_on
 from sparserank.text import brief
-from sparserank.weighting import Evaluation, Weighting
+from sparserank.weighting import LossEvaluation, Weighting
 
 
 class PairwiseObjective:
@@ -153,7 +153,7 @@ class PairwiseObjective:
         self.pair_weights = weighting.pair_weights
         self.feature_names = weighting.names
         # The last evaluation, always replaced as a whole: other threads may read it, and losing it costs only time.
-        self._last: tuple[np.ndarray, Evaluation] | None = None
+        self._last: tuple[np.ndarray, LossEvaluation] | None = None
         self.n_evaluations = 0
 
     def value_and_gradient(self, w: np.ndarray, query_weight: np.ndarray | None = None) -> tuple[float, np.ndarray]:
@@ -176,7 +176,7 @@ class PairwiseObjective:
         )
         return objectives_of(weighting)[0]
 
-    def evaluate(self, w: np.ndarray) -> Evaluation:
+    def evaluate(self, w: np.ndarray) -> LossEvaluation:
         """f(w), its gradient, and the sum for the dual, in one pass over X."""
         w = self._finite(w)
         (result,) = self.weighting.evaluate([self.k], w[None, :])
@@ -203,13 +203,13 @@ class PairwiseObjective:
             raise DataError("w must be finite; it contains NaN or infinity.")
         return coef
 
-    def remember(self, w: np.ndarray, result: Evaluation) -> Evaluation:
+    def remember(self, w: np.ndarray, result: LossEvaluation) -> LossEvaluation:
         """Store an evaluation at w that was computed elsewhere."""
         self._last = w, result
         self.n_evaluations += 1
         return result
 
-    def _evaluated(self, w: np.ndarray) -> Evaluation:
+    def _evaluated(self, w: np.ndarray) -> LossEvaluation:
         last = self._last
         return last[1] if last is not None and np.array_equal(w, last[0]) else self.evaluate(w)
 
@@ -247,7 +247,7 @@ class PairwiseObjective:
 
         return at
 
-    def dual(self, w: np.ndarray, here: Evaluation) -> Dual:
+    def dual(self, w: np.ndarray, here: LossEvaluation) -> Dual:
         """The contribution of the loss to the dual at w, from which certificates are computed.
 
         This costs nothing for losses whose dual follows from the evaluation, and otherwise at most as much as
@@ -306,7 +306,7 @@ class PairwiseObjective:
         return self.weighting.shape.m
 
     @property
-    def at_zero(self) -> Evaluation:
+    def at_zero(self) -> LossEvaluation:
         """The evaluation at w = 0."""
         return self.weighting.at_zero[self.k]
 

@@ -21,7 +21,7 @@ from sparserank.options.paths import WEIGHTS
 from sparserank.shards import Shards
 
 
-class Evaluation(NamedTuple):
+class LossEvaluation(NamedTuple):
     """f(w), its gradient (n_features,), and the weighted sum of phi'^2 / 4, which the dual needs."""
 
     value: float
@@ -58,7 +58,7 @@ class Weighting:
         self.shards = shards
         self.names = tuple(feature_names or numbers(shards.n_columns // shape.m))
         self.pair_weights = pair_weights
-        per_shard = shards.call("facts")
+        per_shard = shards.call("summary")
         self.shares_reads = all(f.shares_reads for f in per_shard)
         pairs = np.concatenate([f.pair_weight for f in per_shard])
         plain = np.concatenate([f.n_pairs for f in per_shard])
@@ -103,7 +103,7 @@ class Weighting:
         """(1, n_features) scale of weighting k, or None."""
         return None if self._scale is None else self._scale[k : k + 1]
 
-    def evaluate(self, ks: Sequence[int], W: np.ndarray) -> list[Evaluation]:
+    def evaluate(self, ks: Sequence[int], W: np.ndarray) -> list[LossEvaluation]:
         """Evaluate row i of W (m, n_features) under weighting ks[i], all in one read of X. The results equal those of
         separate reads."""
         parts = self.shards.call("value_and_gradient", W, self.key, ks)
@@ -111,7 +111,7 @@ class Weighting:
         out = []
         for i, k in enumerate(ks):
             gradients[i, ~self.varying[k]] = 0.0
-            out.append(Evaluation(float(values[i]), gradients[i], float(squares[i])))
+            out.append(LossEvaluation(float(values[i]), gradients[i], float(squares[i])))
         return out
 
     def hessians(self, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int | None, int]]) -> list[np.ndarray]:
@@ -171,7 +171,7 @@ class Weighting:
         return self._norms[1]
 
     @cached_property
-    def at_zero(self) -> list[Evaluation]:
+    def at_zero(self) -> list[LossEvaluation]:
         """The evaluations at w = 0."""
         K = len(self.query_scale)
         return self.evaluate(range(K), np.zeros((K, self.shards.n_columns)))

@@ -198,7 +198,7 @@ def test_trees_respect_dropped_features_and_signs(data: sr.RankingDataset) -> No
         """How scores change as the strongest feature grows."""
         moved = np.tile(data.X[:50], (9, 1))
         moved[:, strongest] = np.repeat(np.linspace(*np.quantile(data.X[:, strongest], [0, 1]), 9), 50)
-        return np.diff(own.held.fit().scores(moved).reshape(9, 50), axis=0)
+        return np.diff(own.tree_data.fit().scores(moved).reshape(9, 50), axis=0)
 
     for sign in (1, -1):
         signs = tuple(sign * int(j == strongest) for j in range(8))
@@ -242,8 +242,8 @@ def test_signs_of_the_file_count_too_and_a_category_with_a_sign_does_not_teach(d
     named = replace(data, feature_names=[f"f{j + 1}" for j in range(8)])
     own = teaching(named, L1(monotone=(0, 0, 1, 1, 1, 0, 0, 0)), file)
     assert own.rival.columns.tolist() == [0, 1, 2, 4, 5, 6, 7]
-    assert dict(own.held.settings.others)["monotone_constraints"] == "1,-1,1,1,0,0,0"
-    own.held.fit()  # LightGBM ends the process over a category with a sign
+    assert dict(own.tree_data.settings.others)["monotone_constraints"] == "1,-1,1,1,0,0,0"
+    own.tree_data.fit()  # LightGBM ends the process over a category with a sign
     assert teaching(named, L1(), file).are_shared
 
 

@@ -101,7 +101,7 @@ def test_every_call_of_lightgbm_names_the_number_of_threads(data, monkeypatch):
     held.fit(np.arange(60) < 40).scores(data.X)
     TreeData(data, np.arange(8), FEW, 0, n_threads=2).fit().scores(data.X)
     assert numbers == [1, 2]
-    assert held._held.params["num_threads"] == 1
+    assert held._dataset.params["num_threads"] == 1
 
 
 def test_threads_that_share_bins_change_nothing(data):
@@ -485,7 +485,7 @@ def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
     more = {"label_gain", "extra_trees"} if as_json else set()
     assert set(own) == {"objective", "learning_rate", "num_leaves", "monotone_constraints"} | more
     fixed = "early stopping, metrics, validation data: the number of trees is fixed"
-    assert found.said == (fixed,)
+    assert found.unused == (fixed,)
     notes = sr.select(data, rival=file, **QUICK).notes
     assert any("monotone_constraints, which does not have a value for each of 8 columns" in n for n in notes)
     assert any(n.startswith("LightGBM as in train.conf does not use early stopping") for n in notes)

@@ -18,7 +18,7 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.data.missing import HUGE, holds_missing, is_missing
+from sparserank.data.missing import HUGE, any_missing, is_missing
 from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
 from sparserank.data.store.convert import convert
@@ -161,12 +161,12 @@ def test_there_is_one_rule_and_a_narrower_one_differs() -> None:
     np.testing.assert_array_equal(is_missing(values), rule)
     assert not np.array_equal(~np.isfinite(values), rule)
     for value, missing in zip(values, rule, strict=True):
-        assert holds_missing(np.array([0.0, value])) == missing
+        assert any_missing(np.array([0.0, value])) == missing
     with np.errstate(over="ignore"):
         single = values.astype(np.float32)
     np.testing.assert_array_equal(is_missing(single), ~np.isfinite(single))
-    assert not holds_missing(np.array([1.7e308, -1.7e308, 1.7e308]))  # whose sum is none
-    assert not holds_missing(np.empty((0, 3)))
+    assert not any_missing(np.array([1.7e308, -1.7e308, 1.7e308]))  # whose sum is none
+    assert not any_missing(np.empty((0, 3)))
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -299,7 +299,7 @@ def test_float32_holds_the_mark_as_infinity(tmp_path: Path) -> None:
 
 def test_a_store_that_holds_the_mark_as_a_number_is_read_by_the_rule(tmp_path: Path, monkeypatch: Any) -> None:
     """Stores of tables that earlier versions wrote may hold it."""
-    monkeypatch.setattr("sparserank.data.tables.reader.holds_missing", lambda values: False)
+    monkeypatch.setattr("sparserank.data.tables.reader.any_missing", lambda values: False)
     rows = [[v if oracle.is_number(v) else MARK for v in row] for row in ROWS]
     convert([written(tmp_path / "t.parquet", arrow_of(rows))], tmp_path / "old", Reading(dtype=np.float64))
     monkeypatch.undo()

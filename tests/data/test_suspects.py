@@ -23,8 +23,8 @@ from sparserank.data.suspects import (
     _ordered,
     _pairs,
     _sample,
+    reason_in_name,
     suspected,
-    told_by,
 )
 from sparserank.errors import DataWarning, ParameterError
 from sparserank.evaluation import per_query_values
@@ -112,7 +112,7 @@ def test_a_flag_that_agrees_with_labels_by_chance_is_not_reported(form: Any) -> 
 def test_names_of_positions_are_known_by_their_words() -> None:
     names = ["position", "logged_pos", "ad.slot", "RankShown", "oldRank", "bm25-rank", "SERP_POSITION", "pos1"]
     others = ["pagerank", "PageRank", "page_rank", "site.rank", "composition", "ranking", "positive", "slots", "postal"]
-    assert [name for name in [*others, *names] if told_by(name) == LIKE_A_POSITION] == names
+    assert [name for name in [*others, *names] if reason_in_name(name) == LIKE_A_POSITION] == names
     data = RankingDataset(np.eye(4, 2), [1, 0, 1, 0], [1, 1, 2, 2], feature_names=["position", "bm25"])
     assert suspects(data, remedy="ignore_columns") == [
         "feature 'position' is named like a position in a list that was shown; leave it out if it is not known when "
@@ -127,7 +127,7 @@ def test_names_of_outcomes_are_known_by_their_words() -> None:
     names += ["converted", "orderRevenue", "dwell_time"]
     others = ["click_rate", "clicks", "clicks_30d", "avg_bookings", "purchase_count", "p7_click", "predicted_click"]
     others += ["click_prob", "url_dwell_time", "ordering", "cartoon", "bm25_clickable", "revenue_last_month"]
-    assert [name for name in [*others, *names] if told_by(name) == LIKE_AN_OUTCOME] == names
+    assert [name for name in [*others, *names] if reason_in_name(name) == LIKE_AN_OUTCOME] == names
     data = RankingDataset(np.eye(4, 2), [1, 0, 1, 0], [1, 1, 2, 2], feature_names=["clicked", "bm25"])
     assert suspects(data) == [
         "feature 'clicked' is named like something that users do after documents are ranked; leave it out if it is not "

@@ -294,5 +294,5 @@ def test_the_chosen_one_beside_rivals() -> None:
     trees, today = Rival("trees", 40, RIVALS[0] + 0.3), Rival("today", 1, RIVALS[1] - 0.3)
     beside = Rivals(choice, [trees, today])
     chosen = choice.chosen
-    assert beside.beside(chosen, trees).high < 0 < beside.beside(chosen, today).low
-    assert beside.beside(chosen, trees).difference == chosen.mean - trees.mean
+    assert beside.compare(chosen, trees).high < 0 < beside.compare(chosen, today).low
+    assert beside.compare(chosen, trees).difference == chosen.mean - trees.mean

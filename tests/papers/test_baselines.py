@@ -22,7 +22,7 @@ from sparserank.solvers.fista import tight_lipschitz
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.loop import minimising
 from sparserank.solvers.solution import Iterate
-from sparserank.weighting import Evaluation
+from sparserank.weighting import LossEvaluation
 from tests.oracles import baselines as oracle
 from tests.oracles import pairs
 from tests.support.problems import copies_of_queries, small_problem, unit_problem
@@ -122,7 +122,7 @@ def test_the_last_step_of_truncated_gradient_ends_a_window() -> None:
 
         def evaluate(self, w: np.ndarray) -> Steps[Iterate]:
             yield from ()
-            return Iterate(w, Evaluation(0.0, np.array([self.slope]), 0.0), 0.0)
+            return Iterate(w, LossEvaluation(0.0, np.array([self.slope]), 0.0), 0.0)
 
         def violation(self, here: Iterate) -> float:
             return 1.0

@@ -24,11 +24,11 @@ from sparserank.solvers import ProxNewton, Stop
 from sparserank.solvers.lockstep import Evaluate, Steps, run, run_all
 from sparserank.solvers.loop import solving
 from sparserank.solvers.solution import Iterate
-from sparserank.weighting import Evaluation, Weighting
+from sparserank.weighting import LossEvaluation, Weighting
 
 DATA = sr.datasets.make_ranking(40, (10, 40), 9, n_informative=4, noise=0.5, random_state=3).data
 FOLD = np.arange(DATA.n_queries) % 4
-NOWHERE = Iterate(np.zeros(0), Evaluation(0.0, np.zeros(0), 0.0), 0.0)
+NOWHERE = Iterate(np.zeros(0), LossEvaluation(0.0, np.zeros(0), 0.0), 0.0)
 SETTINGS = PathPlan(n_alphas=8, alpha_min_ratio=0.02)
 KINDS = ["dense", "float32", "csr"]
 

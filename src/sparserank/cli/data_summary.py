@@ -93,11 +93,11 @@ def without_holes(data: RankingDataset) -> RankingDataset:
     """The data with 0 for missing values."""
     import numpy as np
 
-    from sparserank.data.matrices import each_value, missing_counts
+    from sparserank.data.matrices import apply_to_values, missing_counts
 
     if data.is_stored or not missing_counts(data.X).any():  # stores contain no missing values
         return data
-    return replace(data, X=each_value(data.X, np.nan_to_num), keep_missing=False)
+    return replace(data, X=apply_to_values(data.X, np.nan_to_num), keep_missing=False)
 
 
 def shown_value(value: Any) -> str:

@@ -153,14 +153,14 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None, asked: Asked) -> R
 def _kind_of(path: Path) -> str:
     """What a system file contains: 'model', 'trees' (of LightGBM), 'run' or 'scores'."""
     from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
-    from sparserank.data.run_reader import EITHER, JUDGMENTS, OF_RESPONSES, TABLE, holds
+    from sparserank.data.run_reader import EITHER, JUDGMENTS, OF_RESPONSES, TABLE, kind_of_content
     from sparserank.data.text_lines import text_lines
     from sparserank.data.trec import RUN
     from sparserank.errors import DataFormatError
 
     if path.is_dir():  # the directory of a selection stands for its chosen model
         return "model"
-    content = holds(path)
+    content = kind_of_content(path)
     if content in (EITHER, TABLE):
         return "run"
     expected = f"a model file, a run (lines '{RUN}', JSON, Parquet or CSV) or one score per line"

@@ -57,7 +57,7 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
     from sparserank.data.missing import KEEP
     from sparserank.data.read import verify_store
     from sparserank.data.read_files import TABLES, head_of, kind_of, read_files
-    from sparserank.data.run_reader import TABLE, holds
+    from sparserank.data.run_reader import TABLE, kind_of_content
     from sparserank.model.file_format import FORMAT
 
     first, *others = files
@@ -72,7 +72,7 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
         _request(first)
         return
     reading = reading_of(options, flags=True)
-    entry_kind = "" if others else holds(first)
+    entry_kind = "" if others else kind_of_content(first)
     if entry_kind and entry_kind != TABLE:  # the columns of a table are shown
         _entries(first, entry_kind)
         return

@@ -62,7 +62,7 @@ class CandidateSet:
 
     @cached_property
     def dense(self) -> list[Candidate]:
-        """Candidates of the other makers that select nothing, point by point."""
+        """One candidate for each point of the makers that select no features, without named formulas."""
         others = [label for label, t in self.tasks.items() if not t.maker.selects and label not in self._named]
         return [c for label in others for c in self.of_points(label)]
 
@@ -95,7 +95,7 @@ class CandidateSet:
         return out
 
     def of_points(self, label: str) -> list[Candidate]:
-        """The candidates of a maker that selects nothing, point by point."""
+        """The candidates of a maker that selects no features: one for each point."""
         everywhere, maker = [FINAL, *self._folds], self.tasks[label].maker
         names = maker.names if isinstance(maker, NamedFormulas) else ()
         nnz = self.path(label).nnz
@@ -113,7 +113,7 @@ class CandidateSet:
         return self._values(self._where[c], metric)
 
     def transform(self, c: Candidate) -> FeatureTransform:
-        """The transform under which its features enter."""
+        """The transform under which the features of a candidate enter."""
         return self.tasks[c.penalty].transform
 
     def path(self, label: str) -> PathResult:
@@ -129,11 +129,11 @@ class CandidateSet:
         """(1, n_columns) coefficients of the model of a fold, in units of the columns."""
         return self._point(c, fold)[0].in_units(self.coefficients(c, fold))
 
-    def model(self, c: Candidate, names: tuple[str, ...], fold: int = FINAL, **more: Any) -> RankingModel:
-        """The model of a fold, or the final one, on features with these names; `more` contains facts on the model."""
+    def model(self, c: Candidate, names: tuple[str, ...], fold: int = FINAL, **fields: Any) -> RankingModel:
+        """The model of a fold, or the final one, on features with these names; `fields`: others of the model."""
         path, index = self._point(c, fold)
         assert path.scaling is not None
-        return self.transform(c).model(path.scaled_coef(index), names, path.scaling, **more)
+        return self.transform(c).model(path.scaled_coef(index), names, path.scaling, **fields)
 
     def features(self, c: Candidate, fold: int) -> np.ndarray:
         """The features that the model of a fold uses."""
@@ -141,7 +141,7 @@ class CandidateSet:
         return path.support(index)
 
     def width(self, c: Candidate) -> int:
-        """Number of coefficients of a column."""
+        """Number of coefficients of each column."""
         return self.path(c.penalty).width
 
     def alpha(self, c: Candidate) -> float:
@@ -150,7 +150,7 @@ class CandidateSet:
         return float(path.alphas[index])
 
     def certificate(self, c: Candidate) -> Certificate:
-        """Certificate of the final model: for its problem, or for the ridge problem that it solves instead."""
+        """Certificate of the final model, which solves the problem of its penalty, or is a ridge refit."""
         path, index = self._point(c, FINAL)
         return path.certificate_at(index, self.path(c.penalty).penalty)
 

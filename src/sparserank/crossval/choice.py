@@ -1,5 +1,5 @@
-"""The rule that chooses a model: the smallest candidate whose estimated loss compared with the best of all candidates
-is small enough. The bound on that loss is reported, but decides only if a guarantee is requested."""
+"""The rule that chooses a model: the smallest candidate with a loss that is small enough. A loss is the difference to
+the best mean of all candidates. Its estimate decides; the bound on it decides only if a guarantee is requested."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sparserank.lazy import cached_property
 from sparserank.options import option
 from sparserank.options.selection import DEFAULT_MARGIN
 
-STEPS_COUNT = 1.25 * (1.0 - 1e-9)  # a step function in weights: steps are chosen if they have a fifth fewer features
+STEPS_COUNT = 1.25 * (1.0 - 1e-9)  # weights that a step function counts as: steps must have a fifth fewer features
 LEAD, LEAD_ALONE = 1.0, 1.5  # paired standard errors by which a choice must lead a named formula; a single feature
 MIN_NEW = 50  # queries on which an earlier run has not been trained, from which they alone judge its features
 ROUNDING = 1e-12  # relative to the best mean; differences of means are not known more exactly
@@ -54,10 +54,10 @@ class Candidate:
         return mean_of(self.values)
 
     def size(self, by_cost: bool) -> tuple[float, float]:
-        """Sort key for smaller: fewer features, then a lower cost, or a lower cost, then fewer features. A step
+        """Sort key, smallest first: by number of features, then by cost (or the other way round, if by_cost). A step
         function counts as STEPS_COUNT weights."""
-        each = STEPS_COUNT if self.on_steps else 1.0
-        cost, n_features = each * self.cost, each * self.n_features
+        factor = STEPS_COUNT if self.on_steps else 1.0
+        cost, n_features = factor * self.cost, factor * self.n_features
         return (cost, n_features) if by_cost else (n_features, cost)
 
     @property
@@ -88,7 +88,7 @@ class Rule:
     by_cost     the smallest candidate is the one with the lowest cost, not with the fewest features
     most        candidates with more features are not chosen, whatever decides
     only        labels of the path makers whose candidates may be chosen; None: all of them
-    whose       these models in words, such as ' of the features of last-week'
+    whose       the candidates of the rule in words, such as ' of the features of last-week'
     noun, cost  words for a feature and for the cost of a candidate in messages
     smaller     what may make smaller candidates, in words, and its option
     """
@@ -171,7 +171,7 @@ class Defence:
     needed: np.ndarray
 
     def earned(self, means: np.ndarray) -> np.ndarray:
-        """(m,) bool: the named formula, and the candidates whose means (m,) lead it by what is needed."""
+        """(m,) bool: the named formula, and the candidates whose means (m,) lead it by enough."""
         lead = means - means[self.row]
         earned = (lead > 0) & (lead >= self.needed)
         earned[self.row] = True
@@ -180,14 +180,14 @@ class Defence:
 
 @dataclass(frozen=True)
 class Preference:
-    """How models of the features of an earlier run did, and whether they are preferred.
+    """The loss of the models that use only the features of an earlier run, and whether these models are preferred.
 
-    run        its name
+    run        name of the earlier run
     loss       mean loss of the best choice among these models, and its paired standard error, in units of the metric;
                None: no such model is within the limits, or there are fewer than two queries
     unit       the mean of the model that it is compared with, on the queries that decided
     n_queries  number of these
-    new        whether only queries decided from which the run has not learned; None: these are not known
+    new        whether only queries that the run has not learned from decided; None: these queries are not known
     kept       whether the loss is within the margin, so that one of these models is chosen
     """
 
@@ -207,8 +207,9 @@ class Choice:
                  for each
     n_sparse     number of candidates that may be chosen; they come first
     rule         rule that decided; seed: of the resampling
-    named        the named formula that the choice is measured against, if there is one; contender: what the rule alone
-                 would choose; defence: what that must show to be chosen, or None
+    named        the formula that was named before the data were seen, if there is one
+    contender    the candidate that the rule alone would choose
+    defence      the condition under which a candidate replaces the named formula, or None
     out_of_fold  whether the candidates of a fold learned from the other queries of the table
     """
 
@@ -263,8 +264,8 @@ class Choice:
         return float(self.bounds.upper[self._row[c]])
 
     def loss(self, c: Candidate) -> float:
-        """Mean loss compared with the candidate with the highest mean: an estimate that is not corrected for the choice
-        of either."""
+        """Mean loss compared with the candidate with the highest mean. The estimate is not corrected for the fact that
+        both were chosen on the same queries."""
         return float(self.means[self._row[self.best]] - self.means[self._row[c]])
 
     def within_margin(self, c: Candidate) -> bool:
@@ -280,8 +281,8 @@ class Choice:
 
     @cached_property
     def passed_over(self) -> Candidate | None:
-        """The model of steps that has fewer features than the chosen weights, but not a fifth fewer; None if there is
-        none."""
+        """The smallest model of step functions that is within the margin and has fewer features than the chosen model
+        of weights, but not a fifth fewer; None if there is none."""
         if self.rule.limit is not None or self.chosen.on_steps:
             return None
         fewer = [c for c in self.sparse if c.on_steps and self._length(c) < self._length(self.chosen)]
@@ -299,9 +300,8 @@ class Choice:
 
     @cached_property
     def by_size(self) -> list[Candidate]:
-        """The candidate that represents each number of features, or each cost, smallest first: the best one of at most
-        that size. A size without a better model than a smaller one is left out. The chosen candidate alone represents
-        its own size, even where a smaller one is as good."""
+        """The best candidate of each number of features, or of each cost, smallest first. A size is left out if a
+        smaller size has a candidate that is as good. The chosen candidate always represents its size."""
         # The best candidate of each size; the chosen one represents its own.
         best: dict[float, Candidate] = {}
         for c in self.sparse:
@@ -321,14 +321,14 @@ class Choice:
     @cached_property
     def other(self) -> Candidate | None:
         """The alternative if the queries cannot distinguish candidates: the smallest of `by_size` whose loss is within
-        one standard error of its difference from the best (Breiman et al. 1984, the one-standard-error rule, paired);
-        if that is the chosen one, the one with the highest mean; None if that is the chosen one too."""
+        one standard error of its difference from the best (Breiman et al. 1984, the one-standard-error rule, paired).
+        If that is the chosen candidate, it is the one with the highest mean, or None if that is the chosen one too."""
         error = self.bounds.error[self._row[self.best]]
         if not np.isfinite(error).all():  # too few queries for standard errors
             return None
         near = [c for c in self.by_size if self.loss(c) <= error[self._row[c]]]
-        found = [*near[:1], max(self.by_size, key=self.mean)]
-        return next((c for c in found if c is not self.chosen), None)
+        alternatives = [*near[:1], max(self.by_size, key=self.mean)]
+        return next((c for c in alternatives if c is not self.chosen), None)
 
     @cached_property
     def reference(self) -> Candidate:
@@ -358,10 +358,10 @@ class Choice:
 
     def preferring(self, run: str, labels: Collection[str], new: np.ndarray | None) -> Choice:
         """The choice among the candidates with these labels, which use only the features of an earlier run, if its loss
-        compared with the best of all (or, under a limit, with the choice of the rule) is within the margin; otherwise
-        the same choice. Queries from which the run has not learned decide, if there are MIN_NEW.
+        is within the margin; otherwise the same choice. The loss is the difference to the best of all, or under a limit
+        to the choice of the rule. Only the queries that the run has not learned from decide, if there are MIN_NEW.
 
-        new  (n_queries,) bool: those queries; None: not known
+        new  (n_queries,) bool: the queries that the run has not learned from; None: not known
         """
         values = np.array([c.values for c in self.candidates])
         judged = np.isfinite(values).all(axis=0)
@@ -376,9 +376,9 @@ class Choice:
         row = int(rule.take(self.means, self.bounds, allowed, self._sizes)[0])
         lost = rival - values[row, on]
         loss = float(lost.mean()), float(lost.std(ddof=1) / np.sqrt(len(lost)))
-        kept = bool(rule.small_enough(loss[0], unit or 1.0))
-        preference = Preference(run, loss, unit, len(lost), known, kept)
-        if not kept:
+        is_preferred = bool(rule.small_enough(loss[0], unit or 1.0))
+        preference = Preference(run, loss, unit, len(lost), known, is_preferred)
+        if not is_preferred:
             return replace(self, preference=preference)
         return replace(self, chosen=self.candidates[row], rule=rule, preference=preference)
 
@@ -396,12 +396,13 @@ class Choice:
 
     @cached_property
     def _picks(self) -> np.ndarray:
-        """(n_resamples, m) bool: the rows that the rule takes on each resample, tied candidates of one size."""
+        """(n_resamples, m) bool: the rows that the rule takes on each resample; several are tied candidates of one
+        size."""
         return self.resamples.picks(self._take)
 
     def _take(self, means: np.ndarray) -> np.ndarray:
-        """The rows that the rule, defence included, takes for other means of these candidates: tied ones of one
-        size."""
+        """The rows that the rule, including the defence, takes for other means of these candidates. Several rows are
+        tied candidates of one size."""
         allowed = self._allowed
         if self.defence is not None:
             allowed = allowed & self.defence.earned(means)
@@ -438,8 +439,8 @@ def choose(
         confidence   of the bounds
         seed         of the draws behind the bounds, and of the resampling
         out_of_fold  whether the candidates of a fold learned from the other queries
-        named        the formula that is chosen unless another candidate earns its place, where no limit decides: the
-                     rule then chooses among it and the candidates that lead it by enough paired standard errors
+        named        the formula that is chosen unless another candidate earns its place: unless a limit decides, the
+                     rule chooses among the formula and the candidates that lead it by enough paired standard errors
     Raises
         DataError   no candidate has a feature and a value; no candidate is small enough
     """
@@ -478,7 +479,7 @@ def choose(
 
 
 def _allowed(usable: Sequence[Candidate], n: int, rule: Rule) -> np.ndarray:
-    """(n,) bool: candidates that may be chosen, which are the `usable` ones (they come first) within the limits.
+    """(n,) bool: the candidates that may be chosen. These are the `usable` ones, which come first, within the limits.
 
     Raises
         DataError   none is within the limits

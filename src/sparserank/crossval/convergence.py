@@ -44,7 +44,9 @@ def unsolved_paths(paths: Mapping[tuple[str, int], PathResult], tol: float) -> s
     of_final: list[str] = []
     of_folds: list[str] = []
     for (_, fold), path in paths.items():
-        solved = [s for s in path.statuses if s != Status.NOT_CERTIFIED.value]  # partial refits are not solves
+        solved = [
+            s for s in path.statuses if s != Status.NOT_CERTIFIED.value
+        ]  # a point on the way to a refit is not solved
         (of_final if fold == FINAL else of_folds).extend(solved)
     n_final, n_folds = (sum(missed(some).values()) for some in (of_final, of_folds))
     where = f"({n_final} of {len(of_final)} on all queries, {n_folds} of {len(of_folds)} without a fold)"

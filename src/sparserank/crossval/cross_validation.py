@@ -35,7 +35,7 @@ class CrossValidation:
         fold          (n_queries,) fold numbers from 0; below 0 for queries on which nothing is evaluated
         transforms    under which features may enter; all read the same data
         path_plan     of all paths; metrics: metrics that evaluate candidates, the first by default
-        valid         queries on which the final paths are evaluated, if there are no folds
+        valid         queries on which the final paths are evaluated; only without folds
         query_weight  (n_queries,) weights >= 0 of the training queries in the loss (0 leaves one out), or None
         feature_groups  groups of features, each paid for once; default each feature alone, of cost 1
         by_cost       models are matched by cost, not by number of features
@@ -119,23 +119,24 @@ class CrossValidation:
         Parameters
             tasks    with different labels, under transforms of this object
             relaxed  models of each size are also tried relaxed
-            first, look   once the paths of the tasks `first` are computed, progress reports what `look` says of them
-            later    effort of the work after the paths, for the time left
+            first, look   once the paths of the tasks `first` are computed, progress reports the sentence that `look`
+                     makes from their candidates
+            later    effort of the work after the paths, for the estimate of the time left
         Warns
             ConvergenceWarning   solves missed their tolerance
         """
 
-        def said(paths: Paths) -> str:
+        def sentence_on(paths: Paths) -> str:
             assert look is not None
             return look(self._candidates(first, paths))
 
         labels = [] if look is None else [t.label for t in first]
-        return self._candidates(tasks, self._paths(tasks, relaxed, later).all(store, progress, labels, said))
+        return self._candidates(tasks, self._paths(tasks, relaxed, later).all(store, progress, labels, sentence_on))
 
     def kept(self, tasks: Sequence[PathTask], store: WorkStore, *, relaxed: bool = False) -> CandidateSet | None:
         """The candidates of tasks, under transforms of this object, whose paths an earlier run left in `store`. None
         if a path is missing; nothing is computed."""
-        fitted = self._paths(tasks, relaxed).kept(store)
+        fitted = self._paths(tasks, relaxed).stored(store)
         return None if fitted is None else self._candidates(tasks, fitted)
 
     def _candidates(self, tasks: Sequence[PathTask], paths: Paths) -> CandidateSet:
@@ -146,23 +147,23 @@ class CrossValidation:
         return FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers, later)
 
     def without(self, candidate_set: CandidateSet, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
-        """(n_metrics, n_sets, n_queries) metric of a candidate whose weights are set to 0 for each set of features, by
-        the models that have not seen the query."""
+        """(n_metrics, n_sets, n_queries) metric of a candidate when the weights of each set of features are 0. Each
+        query is scored by a model that has not seen it."""
         transform, n = candidate_set.transform(c), len(c.values)
         values = np.full((len(self.metrics), len(sets), n), np.nan)
         models = {}
         for f in self.folds or [FINAL]:
             whole = candidate_set.in_units(c, f)
             feature = whole.indices // transform.columns_of_feature
-            own = [without_entries(whole, np.isin(feature, features)) for features in sets]
-            models[f] = sp.csr_array(sp.vstack(own, format="csr"))
+            reduced = [without_entries(whole, np.isin(feature, features)) for features in sets]
+            models[f] = sp.csr_array(sp.vstack(reduced, format="csr"))
         for f, measured in self.works[transform].measure(models).items():
             where = self.fold == f if f != FINAL else np.ones(n, dtype=bool)
             values[:, :, where] = measured
         return values
 
     def refitted(self, transform: FeatureTransform, makers: Mapping[int, RuledMaker]) -> np.ndarray:
-        """(n_metrics, n_points, n_queries) metric of refits by the models that have not seen the query.
+        """(n_metrics, n_points, n_queries) metric of refits. Each query is scored by a refit that has not seen it.
 
         Warns
             ConvergenceWarning   solves missed their tolerance

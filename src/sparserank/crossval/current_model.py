@@ -16,8 +16,9 @@ from sparserank.crossval.rivals import Rivals
 from sparserank.data.categories import Derived
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import column
-from sparserank.data.run_reader import EITHER, TABLE, holds, is_mapping, read_run, run_of
+from sparserank.data.run_reader import EITHER, TABLE, is_mapping, kind_of_content, read_run, run_of
 from sparserank.data.runs import Run
+from sparserank.data.suspects import names_in
 from sparserank.data.tables.batches import is_frame
 from sparserank.errors import ModelFormatError, ParameterError
 from sparserank.evaluation.compare import values_of
@@ -35,8 +36,10 @@ MAX_WORST = 5  # queries that are named
 
 @dataclass(frozen=True)
 class InUse:
-    """The ranker in use: a model, a feature that contains its score, or a run, which is what users see. features: names
-    of those that it reads."""
+    """The ranker in use: a model, a feature that contains its score, or a run of the results that users see.
+
+    features   names of the features that it reads
+    """
 
     name: str
     features: tuple[str, ...]
@@ -44,7 +47,7 @@ class InUse:
     run: Run | None = None
 
     def values(self, data: RankingDataset, metric: Metric) -> np.ndarray:
-        """(n_queries,) values of a metric, as `evaluate` has them."""
+        """(n_queries,) values of a metric, as `evaluate` computes them."""
         return values_of(self.system(data), data, [metric])[0]
 
     def system(self, data: RankingDataset) -> Any:
@@ -69,7 +72,7 @@ class InUse:
         """
         if self.model is not None:
             return self.model.score_dataset(_refilled(data, self.model))
-        if self.run is not None:  # what it does not have comes last
+        if self.run is not None:  # documents that the run does not have come last
             scores, retrieved = self.run.known(data)
             return data.to_input_order(np.where(retrieved, scores, scores.min() - 1.0))
         j = list(data.names).index(self.features[0])
@@ -77,59 +80,60 @@ class InUse:
 
 
 def _refilled(data: RankingDataset, model: RankingModel) -> RankingDataset:
-    """The data with the model's own replacements where values were missing, if both are known."""
+    """The data with the model's replacements for missing values, if it has some and the data tell which are missing."""
     at = {name: k for k, name in enumerate(data.names)}
-    own = {at[f.name]: f.missing for f in model.features if f.name in at and f.missing is not None}
-    if data.filled is None or not own:
+    replacements = {at[f.name]: f.missing for f in model.features if f.name in at and f.missing is not None}
+    if data.filled is None or not replacements:
         return data
     X = np.array(data.X)
-    for k, value in own.items():
+    for k, value in replacements.items():
         X[data.filled[:, k], k] = value
     return data.replace_features(X)
 
 
-def made_for(given: Any) -> list[Derived]:
-    """The features that the model in use is made of and that are made from columns of tables."""
+def made_for(current: Any) -> list[Derived]:
+    """The derived features of the model in use; none if the ranker in use is not a model."""
     model = None
     with suppress(ModelFormatError):  # the name of a feature may also be that of a file
-        model = _model_in(given)
+        model = _model_in(current)
     return [] if model is None else [f.derived for f in model.features if f.derived is not None]
 
 
-def _model_in(given: Any) -> RankingModel | None:
-    """The model, or that of a file; None if it is neither."""
-    is_file = isinstance(given, StrPath) and Path(given).exists()
-    return load_model(given) if is_file else given if isinstance(given, RankingModel) else None
+def _model_in(current: Any) -> RankingModel | None:
+    """The model itself, or the model in the file; None if `current` is neither."""
+    is_file = isinstance(current, StrPath) and Path(current).exists()
+    return load_model(current) if is_file else current if isinstance(current, RankingModel) else None
 
 
-def run_in(given: Any) -> InUse | None:
-    """The ranker in use, from a run in any form that `read_run` takes; None if it is none."""
-    if isinstance(given, StrPath):
-        is_run = Path(given).is_file() and holds(given) in ("run", EITHER, TABLE)
-        return InUse(f"{LABEL} ({Path(given).name})", (), run=read_run(given)) if is_run else None
-    return InUse(f"{LABEL} (a run)", (), run=run_of(given, "current")) if is_mapping(given) or is_frame(given) else None
+def run_in(current: Any) -> InUse | None:
+    """The ranker in use, if `current` is a run in any form that `read_run` takes; otherwise None."""
+    if isinstance(current, StrPath):
+        is_run = Path(current).is_file() and kind_of_content(current) in ("run", EITHER, TABLE)
+        return InUse(f"{LABEL} ({Path(current).name})", (), run=read_run(current)) if is_run else None
+    is_run = is_mapping(current) or is_frame(current)
+    return InUse(f"{LABEL} (a run)", (), run=run_of(current, "current")) if is_run else None
 
 
-def in_use(given: Any, names: Sequence[str]) -> InUse:
+def in_use(current: Any, names: Sequence[str]) -> InUse:
     """The ranker in use, from a RankingModel, a model file, a run or the name of a feature.
 
     Raises
         ParameterError     it is none of these
         ModelFormatError   the file is not a model file
     """
-    if isinstance(given, InUse):
-        return given
-    if isinstance(given, str) and given in names:
-        return InUse(f"{LABEL} (score {given})", (given,))
-    if (found := run_in(given)) is not None:
-        return found
-    model = _model_in(given)
+    if isinstance(current, InUse):
+        return current
+    if isinstance(current, str) and current in names:
+        return InUse(f"{LABEL} (score {current})", (current,))
+    if (run := run_in(current)) is not None:
+        return run
+    model = _model_in(current)
     if model is not None:
-        name = LABEL if model is given else f"{LABEL} ({Path(given).name})"
+        name = LABEL if model is current else f"{LABEL} ({Path(current).name})"
         return InUse(name, tuple(model.columns), model)
     raise ParameterError(
         "current",
-        f"is neither a model file, a run nor a feature; got {brief(str(given))}; the features are {names[0]} ... "
+        f"is neither a model file, a run nor a feature; got {brief(str(current))}; the features are {names[0]} ... "
         f"{names[-1]}.",
     )
 
@@ -143,7 +147,7 @@ def left_out(current: Any, names: Sequence[str], keep: Any, drop: Any, penalties
     """
     if not isinstance(current, str) or current not in names:
         return None
-    named = [n for given in (keep, drop) if given is not None for n in ([given] if isinstance(given, str) else given)]
+    named = names_in(keep, drop)
     j = list(names).index(current)
     if current in named or any(k in (current, j) for p in penalties for k in (*p.keep, *p.drop)):
         return None
@@ -167,10 +171,10 @@ class Change:
     wins, losses, ties   numbers of queries
     worst        (query id, difference), the largest losses first
     enter, leave   names of features; none if those of the model in use are not known
-    of_run       whether the model in use is a run, whose name says which
-    top          of search responses: 'documents', the length of the first page; the shares of its documents without a
-                 judgment, 'unjudged' with the model in use and 'unjudged_new' with the chosen one; 'changed', the share
-                 of queries on whose first page other documents stand
+    of_run       whether the model in use is a run
+    top          for search responses: 'documents', the length of the first page; 'unjudged' and 'unjudged_new', the
+                 shares of unjudged documents on it with the model in use and with the chosen model; 'changed', the
+                 share of queries whose first page has other documents
     """
 
     name: str
@@ -190,11 +194,11 @@ class Change:
 
     @property
     def row(self) -> str:
-        """The name of its row in a table."""
+        """The name of the row of the model in use in a table."""
         return self.name.replace(LABEL, TODAY) if self.of_run else TODAY
 
     def sentence(self, metric: str, confidence: str) -> str:
-        """A sentence for the terminal."""
+        """The comparison as a sentence for the terminal."""
         between = ""
         if np.isfinite(self.low):
             shows = "it better" if self.low > 0 else "it worse" if self.high < 0 else "no difference"
@@ -203,8 +207,8 @@ class Change:
                 f"{confidence} confidence, which shows {shows})"
             )
         moved = [
-            f"{', '.join(names[:8])}{' ...' if len(names) > 8 else ''} {what}"
-            for names, what in (
+            f"{', '.join(names[:8])}{' ...' if len(names) > 8 else ''} {verb}"
+            for names, verb in (
                 (self.enter, "enters" if len(self.enter) == 1 else "enter"),
                 (self.leave, "leaves" if len(self.leave) == 1 else "leave"),
             )
@@ -238,19 +242,19 @@ def in_order(difference: np.ndarray) -> tuple[np.ndarray, int, int]:
 
 def change(choice: Choice, rivals: Rivals, current: InUse, model: RankingModel, query_ids: Sequence[str]) -> Change:
     """Compare the chosen candidate, whose final model is `model`, with the model in use, the first of the rivals."""
-    held = rivals.rivals[0]
-    difference = choice.chosen.values - held.values
-    beside = rivals.beside(choice.chosen, held)
+    rival = rivals.rivals[0]
+    difference = choice.chosen.values - rival.values
+    compared = rivals.compare(choice.chosen, rival)
     order, n_lost, n_won = in_order(difference)
     worst = tuple((str(query_ids[q]), float(difference[q])) for q in order[:n_lost][:MAX_WORST].tolist())
     names = tuple(model.columns)
     return Change(
         current.name,
         len(current.features),
-        held.mean,
-        beside.difference,
-        beside.low,
-        beside.high,
+        rival.mean,
+        compared.difference,
+        compared.low,
+        compared.high,
         n_won,
         n_lost,
         len(order) - n_won - n_lost,

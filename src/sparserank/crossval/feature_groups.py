@@ -30,10 +30,16 @@ EXPECTED = "feature,group or feature,group,cost per line"
 
 @dataclass(frozen=True)
 class FeatureGroups:
-    """names, costs: of each group; of_feature: (n_features,) the group number of each feature; rule: costs of several
-    groups add up ('sum': money), or only the largest counts ('max': latency of parallel work); sources: (n_features,)
-    the column of a table that each feature is made from, of which all features count as one; None: each counts;
-    given: whether users named the groups, or only columns form them."""
+    """Groups of features, each with a cost that is paid once.
+
+    names, costs   of each group
+    of_feature     (n_features,) the group number of each feature
+    rule           'sum': costs of several groups add up (money); 'max': only the largest counts (latency of parallel
+                   work)
+    sources        (n_features,) the column of a table that each feature is made from; all features of a column count
+                   as one feature. None: each feature counts
+    given          whether users named the groups; False: each column of a table is a group
+    """
 
     names: tuple[str, ...]
     costs: tuple[float, ...]
@@ -57,7 +63,7 @@ class FeatureGroups:
         return np.array(self.of_feature, dtype=np.int64)
 
     def count(self, features: np.ndarray) -> int:
-        """The number of some features, of which those of a column of a table count as one."""
+        """The number of some features; all features of one column of a table count as one."""
         return len(features) if self.sources is None else len({self.sources[j] for j in features.tolist()})
 
     def counts_of(self, coefs: sp.csr_array, width: int) -> np.ndarray:
@@ -68,21 +74,22 @@ class FeatureGroups:
         return np.array([self.count(features[lo:hi]) for lo, hi in pairwise(coefs.indptr.tolist())])
 
     def costs_of(self, coefs: sp.csr_array, width: int) -> np.ndarray:
-        """(n_points,) cost of each model (n_points, n_columns) CSR;
-        columns of a feature are adjacent, and further transforms of all features follow."""
+        """(n_points,) cost of each model, a row of `coefs` (n_points, n_columns). The columns of a feature are
+        adjacent; if there are several transforms, the columns of all features under one are followed by those under the
+        next."""
         features = coefs.indices // width % len(self.of_feature)
         return np.array([self.cost(features[lo:hi]) for lo, hi in pairwise(coefs.indptr.tolist())])
 
     def by_column(self, sources: Sequence[str], columns: Sequence[str]) -> FeatureGroups:
-        """The groups of columns of a table, from those of the features that are made from them (n_features,); a column
-        of which none is made is a group of cost 1."""
-        of, n = dict(zip(sources, self.of_feature, strict=True)), len(self.names)
-        groups = tuple(of.get(name, n + j) for j, name in enumerate(columns))
+        """The groups of the columns of a table. A column is in the group of the features that are made from it
+        (`sources`, (n_features,)); a column without features is a group of its own, of cost 1."""
+        group_of, n = dict(zip(sources, self.of_feature, strict=True)), len(self.names)
+        groups = tuple(group_of.get(name, n + j) for j, name in enumerate(columns))
         names, costs = (*self.names, *columns), (*self.costs, *[1.0] * len(columns))
         return replace(self, names=names, costs=costs, of_feature=groups, sources=None)
 
     def whole(self, features: np.ndarray, among: np.ndarray) -> np.ndarray:
-        """Some features, and those of their groups that are among others (ascending)."""
+        """The features of `among` (ascending) that are in a group of some of `features`."""
         return among[np.isin(self._group[among], self._group[features])]
 
     def beyond(self, k: int | None, budget: float | None) -> tuple[int, ...]:
@@ -118,7 +125,9 @@ def groups_of_columns(names: Sequence[str], sources: Sequence[str]) -> FeatureGr
     return replace(_numbered({}, {}, names, sources), given=False)
 
 
-def groups_of(given: Any, costs: Any, names: Sequence[str], sources: Sequence[str] | None = None) -> FeatureGroups:
+def groups_of(
+    feature_groups: Any, costs: Any, names: Sequence[str], sources: Sequence[str] | None = None
+) -> FeatureGroups:
     """Make groups from a file (`read_groups`), or from {feature: group} and, if they are not all 1, {group: cost}.
     Features without a group form groups of one, of cost 1. A column of a table, one of the sources (n_features,), is
     the name of all features that are made from it.
@@ -127,35 +136,35 @@ def groups_of(given: Any, costs: Any, names: Sequence[str], sources: Sequence[st
         DataFormatError  as in `read_groups`
         ParameterError   a name is not a feature; a cost is not a number > 0, or belongs to no group
     """
-    if isinstance(given, StrPath):
+    if isinstance(feature_groups, StrPath):
         if costs is not None:
             raise ParameterError("costs", "cannot be combined with a file of groups; put the costs in that file.")
-        return read_groups(given, names, sources)
-    if not isinstance(given, Mapping):
+        return read_groups(feature_groups, names, sources)
+    if not isinstance(feature_groups, Mapping):
         raise ParameterError(
-            "feature_groups", f"must be a file, or a mapping of feature names to groups; got {brief(given)}."
+            "feature_groups", f"must be a file, or a mapping of feature names to groups; got {brief(feature_groups)}."
         )
     numbers = numbering(names, sources=sources)
-    odd = next((g for g in given.values() if not isinstance(g, str) or not g), None)
-    if odd is not None or not given:
+    odd = next((g for g in feature_groups.values() if not isinstance(g, str) or not g), None)
+    if odd is not None or not feature_groups:
+        wrong = odd if feature_groups else feature_groups
         raise ParameterError(
-            "feature_groups",
-            f"must map at least one feature to a group name, a string; got {brief(odd if given else given)}.",
+            "feature_groups", f"must map at least one feature to a group name, a string; got {brief(wrong)}."
         )
-    for name in given:
+    for name in feature_groups:
         numbers("feature_groups", name)
-    of = dict(given)
+    group_of = dict(feature_groups)
     if costs is not None and not isinstance(costs, Mapping):
         raise ParameterError("costs", f"must be a mapping of groups to costs if there are groups; got {brief(costs)}.")
     price: dict[str, float] = {}
     for group, cost in (costs or {}).items():
-        if group not in of.values():
+        if group not in group_of.values():
             raise ParameterError("costs", f"names {brief(str(group))}, which is not a group.")
-        own = positive_cost(cost) if isinstance(cost, Real) and not isinstance(cost, bool) else None
-        if own is None:
+        valid_cost = positive_cost(cost) if isinstance(cost, Real) and not isinstance(cost, bool) else None
+        if valid_cost is None:
             raise ParameterError("costs", f"must be numbers > 0, {COSTS}; got {brief(cost)} for {brief(str(group))}.")
-        price[group] = own
-    return _numbered(of, price, names, sources)
+        price[group] = valid_cost
+    return _numbered(group_of, price, names, sources)
 
 
 def read_groups(path: StrPath, names: Sequence[str], sources: Sequence[str] | None = None) -> FeatureGroups:
@@ -165,7 +174,7 @@ def read_groups(path: StrPath, names: Sequence[str], sources: Sequence[str] | No
     Raises
         DataFormatError   a line is invalid; the message names file and line
     """
-    of: dict[str, str] = {}
+    group_of: dict[str, str] = {}
     columns, numbers = {*(sources or names)}, numbering(names, sources=sources)
     costs: dict[str, tuple[float, int]] = {}
     for number, text in enumerate(read_entries(path, EXPECTED), start=1):
@@ -183,9 +192,9 @@ def read_groups(path: StrPath, names: Sequence[str], sources: Sequence[str] | No
             numbers("feature_groups", name)
         except ParameterError as error:
             raise DataFormatError(f"{path}:{number}: {error.message}") from error
-        if name in of:
+        if name in group_of:
             raise DataFormatError(f"{path}:{number}: feature {brief(name)} already has a group.")
-        of[name] = group = fields[1]
+        group_of[name] = group = fields[1]
         if len(fields) == 3 and fields[2]:
             cost = positive_cost(fields[2])
             if cost is None:
@@ -198,26 +207,26 @@ def read_groups(path: StrPath, names: Sequence[str], sources: Sequence[str] | No
                     f"{path}:{number}: group {brief(group)} costs {cost:g} here and {known:g} on line {line}; a "
                     "group has only one cost."
                 )
-    if not of:
+    if not group_of:
         raise DataFormatError(f"{path}: contains no group; expected {EXPECTED}.")
-    return _numbered(of, {group: cost for group, (cost, _) in costs.items()}, names, sources)
+    return _numbered(group_of, {group: cost for group, (cost, _) in costs.items()}, names, sources)
 
 
-def positive_cost(given: Any) -> float | None:
+def positive_cost(cost: Any) -> float | None:
     """A number from MIN_COST to MAX_COST, from text or a number, or None."""
     try:
-        cost = float(given)
+        number = float(cost)
     except (TypeError, ValueError, OverflowError):
         return None
-    return cost if MIN_COST <= cost <= MAX_COST else None
+    return number if MIN_COST <= number <= MAX_COST else None
 
 
 def _numbered(
-    of: Mapping[str, str], costs: Mapping[str, float], names: Sequence[str], sources: Sequence[str] | None
+    group_of: Mapping[str, str], costs: Mapping[str, float], names: Sequence[str], sources: Sequence[str] | None
 ) -> FeatureGroups:
     """Groups numbered in the order of their first features."""
     at: dict[tuple[str, bool], int] = {}  # an ungrouped feature may have the name of a group
-    of_feature = tuple(at.setdefault((of.get(n, n), n in of), len(at)) for n in sources or names)
+    of_feature = tuple(at.setdefault((group_of.get(n, n), n in group_of), len(at)) for n in sources or names)
     prices = tuple(costs.get(name, 1.0) if named else 1.0 for name, named in at)
     taken = {name for name, named in at if named}
     shown = (f"feature {name}" if not named and name in taken else name for name, named in at)

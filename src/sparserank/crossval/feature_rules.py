@@ -23,22 +23,22 @@ from sparserank.penalties.rules import FeatureRules
 from sparserank.text import brief, listed
 
 
-def costs_of(given: Any, names: Sequence[str]) -> tuple[float, ...]:
+def costs_of(costs: Any, names: Sequence[str]) -> tuple[float, ...]:
     """One cost > 0 per feature, from numbers, or from a file with one per line.
 
     Raises
         ParameterError    the costs are not such numbers
         DataFormatError   names file and line
     """
-    if isinstance(given, str | os.PathLike):
-        costs = read_numbers(given, "cost", f"a number > 0, {COSTS}", lambda v: positive_cost(v) is not None)
-        if len(costs) != len(names):
-            raise DataFormatError(f"{given}: {len(costs)} costs for {len(names)} features; give one per line.")
-        return tuple(costs)
-    if isinstance(given, Mapping):
+    if isinstance(costs, str | os.PathLike):
+        numbers = read_numbers(costs, "cost", f"a number > 0, {COSTS}", lambda v: positive_cost(v) is not None)
+        if len(numbers) != len(names):
+            raise DataFormatError(f"{costs}: {len(numbers)} costs for {len(names)} features; give one per line.")
+        return tuple(numbers)
+    if isinstance(costs, Mapping):
         raise ParameterError("costs", "must be numbers > 0, one per feature; a mapping gives the costs of groups.")
     try:
-        values = tuple(as_floats(list(given)).tolist())
+        values = tuple(as_floats(list(costs)).tolist())
     except (TypeError, ValueError, OverflowError):
         values = (np.nan,)
     if not all(positive_cost(c) is not None for c in values):
@@ -68,37 +68,42 @@ def signs_of(monotone: Mapping[str, Any], numbers: Numbers, n_features: int) -> 
     return tuple(signs)
 
 
-def features_named(given: Any, option: str, numbers: Numbers) -> set[int]:
+def features_named(columns: Any, option: str, numbers: Numbers) -> set[int]:
     """The numbers of the features of the named columns.
 
     Raises
-        ParameterError   a name is not a feature, or `given` is not a list of names
+        ParameterError   a name is not a feature, or `columns` is not a list of names
     """
-    if given is None:
+    if columns is None:
         return set()
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise ParameterError(option, f"must be a list of feature names; got {brief(given)}.")
-    return {j for name in given for j in numbers(option, name)}
+    if isinstance(columns, str) or not isinstance(columns, Sequence):
+        raise ParameterError(option, f"must be a list of feature names; got {brief(columns)}.")
+    return {j for name in columns for j in numbers(option, name)}
 
 
 def rules_of(
-    own: FeatureRules, signs: Sequence[int], kept: set[int], dropped: set[int], columns: Sequence[str]
+    of_penalty: FeatureRules, signs: Sequence[int], keep: set[int], drop: set[int], columns: Sequence[str]
 ) -> dict[str, Any]:
-    """The rules of a penalty, extended by those of the features that users name: their signs, and those that are always
-    or never used; columns (n_features,): the column of each.
+    """The rules of a penalty, extended by the options of a call.
+
+    of_penalty   the rules that the penalty already has
+    signs        signs of the weights of features
+    keep, drop   features that are always used, and that are never used
+    columns      (n_features,) the column of each feature
+
 
     Raises
         ParameterError   a rule contradicts one of the penalty
     """
     rules: dict[str, Any] = {}
-    for name, other, features in (("keep", "drop", kept), ("drop", "keep", dropped)):
-        against = features.intersection(getattr(own, other))
+    for name, other, features in (("keep", "drop", keep), ("drop", "keep", drop)):
+        against = features.intersection(getattr(of_penalty, other))
         if against:
             raise ParameterError(name, f"names {brief(columns[min(against)])}, but {other} of a penalty names it too.")
         if features:
-            rules[name] = tuple(sorted(features.union(getattr(own, name))))
+            rules[name] = tuple(sorted(features.union(getattr(of_penalty, name))))
     if any(signs):
-        both = list(zip(signs, own.monotone or (0,) * len(signs), strict=True))
+        both = list(zip(signs, of_penalty.monotone or (0,) * len(signs), strict=True))
         odd = next((j for j, (a, b) in enumerate(both) if a * b < 0), None)
         if odd is not None:
             raise ParameterError("monotone", f"contradicts monotone of a penalty for {brief(columns[odd])}.")
@@ -108,8 +113,8 @@ def rules_of(
 
 @dataclass(frozen=True)
 class CompletedPenalties:
-    """Penalties with the rules of a call, features by number, and the feature groups or costs that these rules
-    contain."""
+    """Penalties with the rules of a call, in which features are numbers, and the feature groups or costs of the
+    call."""
 
     penalties: tuple[Penalty | SizedMaker, ...]
     feature_groups: FeatureGroups | None
@@ -127,8 +132,8 @@ def complete_penalties(
     keep: Any = None,
     drop: Any = None,
 ) -> CompletedPenalties:
-    """Complete penalties with the options that name features, as in `select`. The features that are made from a
-    column, `derived`, are a group.
+    """Complete penalties with the options of `select` that name features. All features that are made from one column
+    (`derived`) are a group.
 
     Raises
         ParameterError, DataFormatError   name what cannot be used
@@ -160,11 +165,11 @@ def complete_penalties(
             raise ParameterError("costs", f"must contain {len(names)} values, one per feature; got {len(prices)}.")
         shared = {"weights": prices}
     columns, numbers = sources or names, numbering(names, sources=sources)
-    kept, dropped = features_named(keep, "keep", numbers), features_named(drop, "drop", numbers)
-    if both := kept & dropped:
+    to_keep, to_drop = features_named(keep, "keep", numbers), features_named(drop, "drop", numbers)
+    if both := to_keep & to_drop:
         raise ParameterError("drop", f"names {brief(columns[min(both)])}, which is to be kept.")
     signs = () if monotone is None else signs_of(monotone, numbers, len(names))
-    completed = tuple(replace(p, **shared, **rules_of(p, signs, kept, dropped, columns)) for p in numbered)
+    completed = tuple(replace(p, **shared, **rules_of(p, signs, to_keep, to_drop, columns)) for p in numbered)
     return CompletedPenalties(completed, grouped, prices)
 
 
@@ -183,6 +188,8 @@ def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker], made_
         raise ParameterError(
             "feature_groups", f"are supported by the penalties {known} and best_k; got {unknown.name}."
         )
-    own = next((p for p in penalties if p.feature_groups is not None), None)
-    if own is not None:
-        raise ParameterError("feature_groups", f"cannot be combined with the groups of a penalty; {own.name} has some.")
+    with_groups = next((p for p in penalties if p.feature_groups is not None), None)
+    if with_groups is not None:
+        raise ParameterError(
+            "feature_groups", f"cannot be combined with the groups of a penalty; {with_groups.name} has some."
+        )

@@ -27,10 +27,15 @@ NO_RULES = L1()
 
 @dataclass(frozen=True)
 class FeatureTransform:
-    """One way in which features enter. transform: of the features; None: unchanged. shape: how values become columns.
-    left_out: numbers of features that do not enter. least: share of the sum of absolute weights below which
-    a weight counts as 0. teacher: linear models learn the order of its scores in place of the labels. said: a sentence
-    on equal columns, which do not all enter."""
+    """One way in which features enter a selection.
+
+    transform   of the features; None: unchanged
+    shape       how values become columns
+    left_out    numbers of features that do not enter
+    least       share of the sum of absolute weights below which a weight counts as 0
+    teacher     linear models learn the order of its scores in place of the labels; None: the labels
+    said        a sentence about equal columns, if some do not enter
+    """
 
     name: str
     transform: Transform | None = None
@@ -67,11 +72,11 @@ class FeatureTransform:
             return names
         return tuple(n if k == NONE else f"{k}({n})" for n, k in zip(names, self.transform.kinds, strict=True))
 
-    def model(self, coef: np.ndarray, names: tuple[str, ...], scaling: FeatureScaling, **more: Any) -> RankingModel:
+    def model(self, coef: np.ndarray, names: tuple[str, ...], scaling: FeatureScaling, **fields: Any) -> RankingModel:
         """The model with coefficients (n_coefficients,) of the scaled columns."""
         if isinstance(self.shape, Bins):
-            return step_model(self.shape, coef, names, **more)
-        return RankingModel.from_arrays(coef, names, scaling, transform=self.transform, **more)
+            return step_model(self.shape, coef, names, **fields)
+        return RankingModel.from_arrays(coef, names, scaling, transform=self.transform, **fields)
 
 
 RAW = FeatureTransform(NONE)
@@ -86,7 +91,8 @@ def feature_transforms(
 ) -> list[FeatureTransform]:
     """The transforms with these names ('none', 'log', 'distilled', ...), learned from training data.
 
-    rules   of the teacher, and by which one of equal columns is chosen; last: columns that are chosen last
+    rules   of the teacher; they also decide which one of equal columns enters
+    last    columns that are left out in favour of equal ones, unless they are to be kept or are cheaper
     trees   of the teacher
     """
     any_equal, _ = equal_columns(data, rules, last=last)
@@ -100,16 +106,16 @@ def feature_transforms(
     out = []
     for name in names:
         if name in DISTILLED:
-            found = FeatureTransform(name, learned(DISTILLED[name]), teacher=teacher())
+            feature_transform = FeatureTransform(name, learned(DISTILLED[name]), teacher=teacher())
         elif name == STEPS:
-            found = FeatureTransform(name, shape=bins())
+            feature_transform = FeatureTransform(name, shape=bins())
         else:
-            found = FeatureTransform(name, learned(name))
-        if any_equal:  # of columns that are equal as they are, those that are equal under the transform
-            seen = transformed(data, found.transform)
-            left_out, said = equal_columns(seen, rules, per_query=not found.shape.stepped, last=last)
-            found = replace(found, left_out=left_out, said=said)
-        out.append(found)
+            feature_transform = FeatureTransform(name, learned(name))
+        if any_equal:  # columns that are equal unchanged may differ under the transform
+            seen = transformed(data, feature_transform.transform)
+            left_out, note = equal_columns(seen, rules, per_query=not feature_transform.shape.stepped, last=last)
+            feature_transform = replace(feature_transform, left_out=left_out, said=note)
+        out.append(feature_transform)
     return out
 
 

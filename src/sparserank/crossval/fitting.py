@@ -50,14 +50,14 @@ def _one_path(work: FoldedPaths, wanted: PathTask) -> PathResult:
     return work([wanted])[0]
 
 
-class _Kept:
-    """Paths in a store, as arrays; of: {name: the task of one path}."""
+class _StoredPaths:
+    """Paths in a store, as arrays; tasks: {name: the task of one path}."""
 
-    def __init__(self, store: WorkStore, works: Works, of: Mapping[str, PathTask]) -> None:
-        self._store, self._works, self._of = store, works, of
+    def __init__(self, store: WorkStore, works: Works, tasks: Mapping[str, PathTask]) -> None:
+        self._store, self._works, self._tasks = store, works, tasks
 
     def load(self, name: str) -> PathResult | None:
-        task = self._of[name]
+        task = self._tasks[name]
         work, fold = self._works[task.transform], task.fold
         known = work.scaling_method, work.column_names, type(task.maker.rules), work.transform.shape.m
         values = len(work.metrics), work.n_judged if fold == FINAL else int((work.fold == fold).sum())
@@ -99,10 +99,11 @@ class FittedPaths:
         """{(label, fold): path}, whatever the order of finishing. Issues a ConvergenceWarning if solves missed their
         tolerance.
 
-        first, look   once the paths of these labels are computed, progress reports what `look` says, if anything
+        first, look   once the paths of these labels are computed, progress reports the sentence that `look` makes from
+                      them, if any
         """
         kinds = {name: task.label for name, task in self.pieces.items()}
-        keeper = None if store is None else _Kept(store, self.works, self.pieces)
+        keeper = None if store is None else _StoredPaths(store, self.works, self.pieces)
         work: Work[PathResult] = Work(kinds, keeper=keeper, progress=progress)
         done = {(t.label, t.fold): work.results[name] for name, t in self.pieces.items() if name in work.results}
         waiting: dict[str, list[PathTask]] = {t.label: [] for t in self.tasks}
@@ -119,14 +120,14 @@ class FittedPaths:
             for task, path, seconds, left in computed:
                 done[task.label, task.fold] = path
                 work.keep(_name(task.key, task.fold), path)
-                what = f"{task.label} {'final path' if task.fold == FINAL else f'fold {task.fold + 1}'}"
+                label = f"{task.label} {'final path' if task.fold == FINAL else f'fold {task.fold + 1}'}"
                 if store is not None:
-                    store.log({"event": "piece", "what": what, "seconds": round(seconds, 3)})
-                work.tell(what, left())
+                    store.log({"event": "piece", "what": label, "seconds": round(seconds, 3)})
+                work.tell(label, left())
                 if (task.label, task.fold) in sought:
                     sought.discard((task.label, task.fold))
-                    if not sought and (said := look(done)):
-                        work.tell(said, left())
+                    if not sought and (sentence := look(done)):
+                        work.tell(sentence, left())
         for transform in dict.fromkeys(t.transform for t in self.tasks):
             self._teach(transform, store)
         warn_unsolved(done, next(iter(self.works.values())).path_plan.tol)
@@ -139,15 +140,15 @@ class FittedPaths:
             tell(TEACHER)
             self.works[transform].teach(self._folds, store, tell)
 
-    def kept(self, store: WorkStore) -> Paths | None:
+    def stored(self, store: WorkStore) -> Paths | None:
         """The paths of an earlier run; None if one is missing."""
-        keeper, found = _Kept(store, self.works, self.pieces), {}
+        keeper, paths = _StoredPaths(store, self.works, self.pieces), {}
         for name, task in self.pieces.items():
             path = keeper.load(name)
             if path is None:
                 return None
-            found[task.label, task.fold] = path
-        return found
+            paths[task.label, task.fold] = path
+        return paths
 
     def _use_processes(self, n_paths: int) -> bool:
         """True if there is enough work to start processes for, and the data are small enough to send to them."""
@@ -196,10 +197,10 @@ class FittedPaths:
                     yield task, outcome.result, outcome.seconds, left.seconds
 
     def _in_lockstep(self, waiting: Waiting, done: Paths, store: WorkStore | None, report: Report) -> Computed:
-        each = {t.label: t.maker.n_points(self.works[t.transform].path_plan) for t in self.tasks}
+        n_points = {t.label: t.maker.n_points(self.works[t.transform].path_plan) for t in self.tasks}
         # The points of a stage share their time, so they are one kind, by the label of the first path.
         stages = self._stages(waiting, MAX_TOGETHER)
-        points = [(stage[0].label, sum(each[t.label] for t in stage)) for stage in stages]
+        points = [(stage[0].label, sum(n_points[t.label] for t in stage)) for stage in stages]
         totals = [sum(t.effort for t in stage) for stage in stages]
         of_point = {label: total / max(n, 1) for (label, n), total in zip(points, totals, strict=True)}
         left, work = TimeLeft([label for label, n in points for _ in range(n)], 1, of_point, self._later), None
@@ -211,7 +212,7 @@ class FittedPaths:
             self._teach(stage[0].transform, store, lambda what: report(what, left.seconds()))
             labels = dict.fromkeys(t.label for t in stage)
             points_of = _Points(", ".join(labels), kind, in_all, left, report)
-            paths = work([replace(_ready(t, done), tell=partial(points_of.one_more, t.label, t.fold)) for t in stage])
+            paths = work([replace(_ready(t, done), tell=partial(points_of.count, t.label, t.fold)) for t in stage])
             seconds = (time.perf_counter() - began) / len(stage)
             left.drop(kind)
             for task, path in zip(stage, paths, strict=True):
@@ -231,22 +232,22 @@ def _ready(task: PathTask, done: Paths) -> PathTask:
 class _Points:
     """Counts the points of paths that advance together, for progress and the time left."""
 
-    def __init__(self, what: str, kind: str, in_all: int, left: TimeLeft, report: Report) -> None:
-        self._what, self._kind, self._in_all, self._left, self._report = what, kind, in_all, left, report
+    def __init__(self, labels: str, kind: str, in_all: int, left: TimeLeft, report: Report) -> None:
+        self._labels, self._kind, self._in_all, self._left, self._report = labels, kind, in_all, left, report
         self._n: Counter[tuple[str, int]] = Counter()  # by label and fold
         self._last: float | None = None  # the time of the first point includes scaling and compiling
 
-    def one_more(self, label: str, fold: int, n: int) -> None:
+    def count(self, label: str, fold: int, n: int) -> None:
         self._n[label, fold] += 1
         now = time.perf_counter()
-        if self._last is None or self._n[label, fold] == 1:  # several come at once
+        if self._last is None or self._n[label, fold] == 1:  # the first points of several paths come at once
             self._left.skip(self._kind)
         else:
             self._left.finished(self._kind, now - self._last)
         self._last = now
         known = self._n.total()
         if known < self._in_all:
-            self._report(f"{self._what}: {known} of {self._in_all} points", self._left.seconds())
+            self._report(f"{self._labels}: {known} of {self._in_all} points", self._left.seconds())
 
 
 def _name(key: str, fold: int) -> str:

@@ -30,7 +30,7 @@ from sparserank.transforms import STEPS
 from sparserank.workdir.pieces import WorkStore, kept
 
 # Attributes derived from the data on first use.
-MADE = ("prepared", "shards", "_judging", "_unseen")
+DERIVED = ("prepared", "shards", "_judging", "_unseen")
 FOLD_TOL = 1e-4  # for paths that only estimate quality: down to the tolerance of the final path, rankings do not change
 
 
@@ -72,8 +72,8 @@ class FoldedPaths(TrainingQueries):
         self.valid = valid
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {name: value for name, value in self.__dict__.items() if name not in MADE}
-        return {**kept, "client": None, "alike": None}
+        state = {name: value for name, value in self.__dict__.items() if name not in DERIVED}
+        return {**state, "client": None, "alike": None}
 
     def for_a_process(self) -> FoldedPaths:
         """A copy of one thread."""
@@ -87,9 +87,9 @@ class FoldedPaths(TrainingQueries):
         return 0 if self.valid is None else self.valid.n_queries
 
     def release(self) -> None:
-        """Release the data derived from the features; they are computed again when needed."""
-        for made in MADE:
-            self.__dict__.pop(made, None)
+        """Release the data that were derived from the features; they are computed again when needed."""
+        for name in DERIVED:
+            self.__dict__.pop(name, None)
 
     @cached_property
     def _judging(self) -> Shards:
@@ -105,24 +105,24 @@ class FoldedPaths(TrainingQueries):
     def objectives(self, folds: Sequence[int]) -> Weighted:
         """The loss without each of these folds, and its scaling, which is also learned without the fold;
         a fold may appear several times."""
-        own = list(dict.fromkeys(folds))
-        used, teacher = self._used(own), self.transform.teacher
+        distinct = list(dict.fromkeys(folds))
+        used, teacher = self._used(distinct), self.transform.teacher
         labels = None
         if teacher is not None:
-            missing = [f for f, row in zip(own, used, strict=True) if row.tobytes() not in teacher.grades]
+            missing = [f for f, row in zip(distinct, used, strict=True) if row.tobytes() not in teacher.grades]
             if missing:
                 self.teach(missing)
             labels = labels_of([teacher.grades[row.tobytes()] for row in used], used, self.data)
-        left_out = ["" if f == FINAL else f"fold {f + 1}" for f in own]
-        return self.on_queries(used, [own.index(f) for f in folds], left_out, labels)
+        left_out = ["" if f == FINAL else f"fold {f + 1}" for f in distinct]
+        return self.on_queries(used, [distinct.index(f) for f in folds], left_out, labels)
 
     def _used(self, folds: Sequence[int]) -> np.ndarray:
         """(n, n_queries) bool: the queries from which the paths of each fold learn."""
         return np.array([(self.fold != f) | (f == FINAL) for f in folds])
 
     def teach(self, folds: Sequence[int], store: WorkStore | None = None, tell: Tell = silent) -> None:
-        """Learn the grades of the teacher without each of these folds, all at once; one piece of work, and one more
-        for each ensemble of trees."""
+        """Learn the grades of the teacher without each of these folds, all at once. This is one piece of work; each
+        ensemble of trees is another."""
         teacher, used = self.transform.teacher, self._used(folds)
         assert teacher is not None
 
@@ -133,12 +133,13 @@ class FoldedPaths(TrainingQueries):
         n = len(used), self.data.n_docs
         arrays = kept(store, f"teacher-{teacher.key}", learned, grades=("u", n), reason=("U", (1,)))
         teacher.reason = teacher.reason or str(arrays["reason"][0])
-        teacher.grades |= {row.tobytes(): own for row, own in zip(used, arrays["grades"], strict=True)}
+        teacher.grades |= {row.tobytes(): row_grades for row, row_grades in zip(used, arrays["grades"], strict=True)}
 
     def graded(
         self, teacher: Teacher, used: np.ndarray, store: WorkStore | None = None, tell: Tell = silent
     ) -> list[np.ndarray]:
-        """(n_docs,) grades by a teacher that learns from the queries of each row of `used` (n, n_queries) bool."""
+        """(n_docs,) grades for each row of `used` (n, n_queries) bool, by a teacher that learns from the queries of the
+        row."""
         in_steps = FeatureTransform(STEPS, shape=teacher.bins)
         queries = TrainingQueries(self.data, in_steps, self.path_plan, self.query_weight, self.n_threads, self.client)
         objectives, _ = queries.on_queries(used, range(len(used)))
@@ -163,13 +164,14 @@ class FoldedPaths(TrainingQueries):
             models = {f: sp.vstack([coefs[i] for i in members], format="csr") for f, members in of_fold.items()}
             for f, values in self.measure(models).items():
                 cuts = np.cumsum([coefs[i].shape[0] for i in of_fold[f]])[:-1]
-                for i, own in zip(of_fold[f], np.split(values, cuts, axis=1), strict=True):
-                    fitted[i] = replace(fitted[i], values=own)
+                for i, path_values in zip(of_fold[f], np.split(values, cuts, axis=1), strict=True):
+                    fitted[i] = replace(fitted[i], values=path_values)
             return fitted
 
     def run(self, steps: Sequence[Steps[PathResult]], scalings: Sequence[FeatureScaling]) -> list[PathResult]:
-        """Run the paths in lockstep; return them with scalings and without weights that the transform counts as 0."""
-        paths = [replace(path, scaling=own) for path, own in zip(run_all(steps), scalings, strict=True)]
+        """Run the paths in lockstep; return them with their scalings, and without weights that the transform counts as
+        0."""
+        paths = [replace(path, scaling=scaling) for path, scaling in zip(run_all(steps), scalings, strict=True)]
         return [path.without_traces(self.transform.least) for path in paths] if self.transform.least else paths
 
     def _tol(self, fold: int) -> float:

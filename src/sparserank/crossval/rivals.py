@@ -66,8 +66,9 @@ class Rivals:
             out_of_fold=choice.out_of_fold,
         )
 
-    def beside(self, c: Candidate, rival: Rival) -> RivalDifference:
-        """Compare a candidate with one of the rivals; one that ranks alike on every query is no different."""
+    def compare(self, c: Candidate, rival: Rival) -> RivalDifference:
+        """Compare a candidate with one of the rivals. The difference is exactly 0 if both have the same value on every
+        query."""
         if np.array_equal(c.values, rival.values, equal_nan=True):
             return RivalDifference(0.0, 0.0, 0.0)
         row = self._choice.candidates.index(c)
@@ -79,8 +80,8 @@ def formulas_as_rivals(
 ) -> list[Rival]:
     """Sums of columns as rivals; columns: {name: the columns that its formula adds}.
 
-    Scores are computed when they are asked for: those of dozens of formulas on millions of documents would take more
-    memory than the documents.
+    Scores are computed on demand: those of dozens of formulas on millions of documents would take more memory than the
+    documents.
     """
 
     def scores(added: Sequence[int], on_test: bool) -> np.ndarray:

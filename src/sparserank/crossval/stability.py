@@ -18,19 +18,21 @@ from sparserank.paths import BoostedSteps, PathStarts
 from sparserank.paths.sizes import point_within
 from sparserank.solvers.lockstep import run_all
 
-OF_HALVES = 30  # features of steps on all queries, from which half-samples eliminate, or the chosen ones if more
+OF_HALVES = 30  # features that boosted steps on half-samples begin with, unless the chosen model has more
 AT_ONCE = 10  # half-samples in lockstep
 AT_ONCE_DISTILLED = 2  # each has labels of its own, which take about 15 bytes a document
-MORE, MORE_OF_STARTS = 1.25, 2.0  # half-sample paths and their starts may end at these multiples of the size sought
+# Half-sample paths, and the paths that they start from, may end at these multiples of the size sought.
+SIZE_LIMIT, SIZE_LIMIT_OF_STARTS = 1.25, 2.0
 
 
 @dataclass(frozen=True)
 class Stability:
-    """Features that the half-samples of the queries kept.
+    """The features that were selected on half-samples of the queries.
 
-    kept       (n_samples, n_features) bool; rows 2i and 2i + 1 are two halves of the same queries
-    chosen     the selected features, 0-based
-    n_varying  features that could have been kept
+    kept       (n_samples, n_features) bool: the selected features; rows 2i and 2i + 1 are two halves of the same
+               queries
+    chosen     the features that were selected on all queries, 0-based
+    n_varying  number of features that could have been selected
     """
 
     kept: np.ndarray
@@ -43,37 +45,37 @@ class Stability:
 
     @property
     def frequency(self) -> np.ndarray:
-        """(n_features,) share of half-samples that kept each feature."""
+        """(n_features,) selection frequency: share of half-samples on which each feature was selected."""
         return np.asarray(self.kept.mean(axis=0))
 
     def often(self) -> list[int]:
-        """Features that at least one half-sample kept, the most frequent first."""
+        """Features that were selected on at least one half-sample, the most frequent first."""
         share = self.frequency
         return [int(j) for j in np.argsort(-share, kind="stable") if share[j] > 0]
 
     @property
     def index(self) -> tuple[str, float]:
         """('Kuncheva', mean over the complementary pairs) if all sets have one size, else ('Nogueira', over all
-        samples). 1: always the same set; 0: as by chance; NaN if every feature was kept, or none."""
+        samples). 1: always the same set; 0: as by chance; NaN if every feature was selected, or none."""
         sizes = set(self.kept.sum(axis=1).tolist())
         if len(sizes) == 1:
             return "Kuncheva", kuncheva(self.kept, self.n_varying)
         return "Nogueira", nogueira(self.kept, self.n_varying)
 
 
-def kuncheva(kept: np.ndarray, n_features: int) -> float:
+def kuncheva(sets: np.ndarray, n_features: int) -> float:
     """Kuncheva (2007): (r d - k^2) / (k (d - k)), with r shared features, mean over pairs of consecutive rows."""
-    k = int(kept[0].sum())
+    k = int(sets[0].sum())
     if not 0 < k < n_features:
         return float("nan")
-    shared = (kept[0::2] & kept[1::2]).sum(axis=1)
+    shared = (sets[0::2] & sets[1::2]).sum(axis=1)
     return float(np.mean((shared * n_features - k * k) / (k * (n_features - k))))
 
 
-def nogueira(kept: np.ndarray, n_features: int) -> float:
+def nogueira(sets: np.ndarray, n_features: int) -> float:
     """Nogueira, Sechidis and Brown (2018), JMLR 18(174), equation 4, for sets of different sizes."""
-    m, share = len(kept), kept.mean(axis=0)
-    size = float(kept.sum(axis=1).mean())
+    m, share = len(sets), sets.mean(axis=0)
+    size = float(sets.sum(axis=1).mean())
     if not 0 < size < n_features or m < 2:
         return float("nan")
     variance = float((m / (m - 1) * share * (1.0 - share)).sum()) / n_features
@@ -83,10 +85,10 @@ def nogueira(kept: np.ndarray, n_features: int) -> float:
 def on_halves(
     cv: CrossValidation, candidate_set: CandidateSet, c: Candidate, usable: np.ndarray, n_pairs: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Run the maker and the size of a candidate on complementary halves of the usable queries (n_queries,) bool. Paths
-    end after MORE times the features sought, and the l1 paths that they start from after MORE_OF_STARTS times. Steps
-    eliminate from the features of their model of at most OF_HALVES features of all queries. Steps alone are the teacher
-    of a half.
+    """Run the maker of a candidate on complementary halves of the usable queries (n_queries,) bool, and take the models
+    of the candidate's size. Paths end after SIZE_LIMIT times its number of features, and the l1 paths that they start
+    from after SIZE_LIMIT_OF_STARTS times. Boosted steps begin with the features of their model on all queries that has
+    at most OF_HALVES features. A teacher of half of the queries has no trees.
 
     Returns `kept` (2 n_pairs, n_features) bool, the features in each half, and `statuses`, how the solves ended.
     """
@@ -100,20 +102,21 @@ def on_halves(
         others = np.setdiff1d(np.arange(cv.data.n_features), largest)
         task = replace(task, maker=replace(task.maker, drop=tuple(others.tolist())))
     plan, of_starts = (
-        replace(work.path_plan, tol=FOLD_TOL, k=int(more * n_sought) + 2) for more in (MORE, MORE_OF_STARTS)
+        replace(work.path_plan, tol=FOLD_TOL, k=int(limit * n_sought) + 2)
+        for limit in (SIZE_LIMIT, SIZE_LIMIT_OF_STARTS)
     )
     width = work.transform.shape.m
     plan = replace(plan, enough=lambda point: cv.size_of(point.coef, width)[0] <= c.k)
-    kept, statuses = [], []
+    supports, statuses = [], []
     samples = complementary_halves(usable, n_pairs, seed)
     n = AT_ONCE if teacher is None else AT_ONCE_DISTILLED
-    for own in (samples[i : i + n] for i in range(0, len(samples), n)):
+    for halves in (samples[i : i + n] for i in range(0, len(samples), n)):
         with one_blas_thread():
             labels = None
             if teacher is not None:
-                labels = labels_of(work.graded(replace(teacher, trees=None), own), own, work.data)
-            objectives, scalings = work.on_queries(own, range(len(own)), ["one half"] * len(own), labels)
-            tasks = [task] * len(own)
+                labels = labels_of(work.graded(replace(teacher, trees=None), halves), halves, work.data)
+            objectives, scalings = work.on_queries(halves, range(len(halves)), ["one half"] * len(halves), labels)
+            tasks = [task] * len(halves)
             if task.start is not None:
                 first = run_all([steps_of(of_label[task.start], o, of_starts) for o in objectives])
                 tasks = [replace(task, starts=PathStarts(p.alphas, p.sparse_coefs, p.losses)) for p in first]
@@ -121,9 +124,9 @@ def on_halves(
             paths = work.run([steps_of(t, o, plan) for t, o in zip(tasks, objectives, strict=True)], scalings)
         for path in paths:
             at = point_within(cv.size_of(path.sparse_coefs, path.width), path.ranks, c.k)
-            kept.append(np.zeros(0, dtype=np.int64) if at is None else path.support(at))
+            supports.append(np.zeros(0, dtype=np.int64) if at is None else path.support(at))
             statuses += path.statuses
-    return {"kept": sets_of(kept, cv.data.n_features), "statuses": np.array(statuses, dtype="U16")}
+    return {"kept": sets_of(supports, cv.data.n_features), "statuses": np.array(statuses, dtype="U16")}
 
 
 def complementary_halves(usable: np.ndarray, n_pairs: int, seed: int) -> np.ndarray:
@@ -144,7 +147,7 @@ def complementary_halves(usable: np.ndarray, n_pairs: int, seed: int) -> np.ndar
 
 def sets_of(supports: Sequence[np.ndarray], n_features: int) -> np.ndarray:
     """(n_samples, n_features) bool from the features of each model."""
-    kept = np.zeros((len(supports), n_features), dtype=bool)
-    for row, columns in zip(kept, supports, strict=True):
+    sets = np.zeros((len(supports), n_features), dtype=bool)
+    for row, columns in zip(sets, supports, strict=True):
         row[columns] = True
-    return kept
+    return sets

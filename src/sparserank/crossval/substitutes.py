@@ -1,4 +1,4 @@
-"""What can replace selected features: those that nearly equal models use instead, and correlated features."""
+"""Replacements of selected features: features that models of nearly equal quality use instead, and correlated ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparserank.crossval.tasks import FINAL
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import as_dense, column_products, n_stored, within_queries
 
-MORE_FEATURES = 1.25  # size of the largest models considered, relative to the chosen model
+MAX_RELATIVE_SIZE = 1.25  # size of the largest models considered, relative to the chosen model
 MIN_CORRELATION = 0.9  # smallest |correlation| of a redundant feature with a selected one
 MAX_DOCUMENTS = 500_000  # approximate; with more, only every n-th query is read
 BLOCK_VALUES = 1 << 19  # values read at once: a few megabytes, whatever the store
@@ -23,10 +23,10 @@ MAX_PRODUCTS = 1 << 24  # products of features summed at once; for more, the dat
 
 
 def substitutes_of(choice: Choice, candidate_set: CandidateSet) -> dict[int, int]:
-    """{feature of the chosen model: its substitute} from the sets of features of models that are within the margin, or
-    at least as good as the chosen one, with at most a quarter more features."""
+    """{feature of the chosen model: its substitute}, from the sets of features of similar models: within the margin or
+    at least as good as the chosen one, and with at most a quarter more features."""
     chosen = choice.chosen
-    most = min(math.ceil(MORE_FEATURES * chosen.n_features - 1e-9), max(c.n_features for c in choice.candidates))
+    most = min(math.ceil(MAX_RELATIVE_SIZE * chosen.n_features - 1e-9), max(c.n_features for c in choice.candidates))
     if choice.rule.k is not None:
         most = min(most, max(choice.rule.k, chosen.n_features))
     sets = {tuple(candidate_set.features(chosen, FINAL).tolist()): None}
@@ -47,10 +47,10 @@ def substitutes_in(sets: Sequence[tuple[int, ...]]) -> dict[int, int]:
         with_it = used[:, at]
         if with_it.all():
             continue
-        more = used[~with_it].mean(axis=0) - used[with_it].mean(axis=0)
-        more[used[0]] = -1.0
-        other = int(np.argmax(more))
-        if more[other] > 0:
+        rise = used[~with_it].mean(axis=0) - used[with_it].mean(axis=0)
+        rise[used[0]] = -1.0
+        other = int(np.argmax(rise))
+        if rise[other] > 0:
             out[int(features[at])] = int(features[other])
     return out
 
@@ -77,42 +77,43 @@ class RedundantFeatures:
 def redundant_features(
     data: RankingDataset,
     names: tuple[str, ...],
-    kept: np.ndarray,
+    support: np.ndarray,
     shaped: Callable[[RankingDataset], RankingDataset],
-    beside: Mapping[int, int],
+    substitutes: Mapping[int, int],
 ) -> tuple[RedundantFeatures, dict[int, float]]:
-    """(features redundant with those of a model, {kept feature: its correlation with the one in `beside`})
+    """(features that are redundant with those of a model, {feature: its correlation with its substitute})
 
     Parameters
-        names      of the features
-        kept       features of the model, rising
-        shaped     returns queries under the transform of the model
-        beside     {kept feature: another one}, the pairs whose correlations are returned
+        names        of the features
+        support      features of the model, ascending
+        shaped       returns queries under the transform of the model
+        substitutes  {feature of the model: its substitute}
     """
     queries, d = _looked_at(data), len(names)
-    best, nearest = (
-        np.zeros(d),
-        np.zeros(d, dtype=np.int64),
-    )  # for each feature: the largest correlation with a kept feature, and that feature
-    asked: dict[int, float] = {}
+    # For each feature: the largest correlation with a feature of the model, and that feature.
+    best = np.zeros(d)
+    nearest = np.zeros(d, dtype=np.int64)
+    of_pairs: dict[int, float] = {}
     at_once = max(MAX_PRODUCTS // max(d, 1), 1)
-    for lo in range(0, len(kept), at_once):
-        own = kept[lo : lo + at_once]
-        correlations = within_query_correlations(data, queries, shaped, own)
-        asked |= {of: float(correlations[k, beside[of]]) for k, of in enumerate(own.tolist()) if of in beside}
+    for lo in range(0, len(support), at_once):
+        block = support[lo : lo + at_once]
+        correlations = within_query_correlations(data, queries, shaped, block)
+        of_pairs |= {
+            of: float(correlations[k, substitutes[of]]) for k, of in enumerate(block.tolist()) if of in substitutes
+        }
         strongest = np.abs(correlations).argmax(axis=0)
-        found = correlations[strongest, np.arange(d)]
-        larger = np.abs(found) > np.abs(best)
-        best[larger], nearest[larger] = found[larger], own[strongest[larger]]
-    best[kept] = 0.0
-    best[[name in (data.derived or {}) for name in names]] = 0.0  # a level or a flag is not all of its column
+        closest = correlations[strongest, np.arange(d)]
+        larger = np.abs(closest) > np.abs(best)
+        best[larger], nearest[larger] = closest[larger], block[strongest[larger]]
+    best[support] = 0.0
+    best[[name in (data.derived or {}) for name in names]] = 0.0  # a level or a flag is only a part of its column
     rows = [
         RedundantFeature(names[j], names[nearest[j]], float(best[j]))
         for j in np.flatnonzero(np.abs(best) >= MIN_CORRELATION).tolist()
     ]
     return RedundantFeatures(
         MIN_CORRELATION, len(queries), tuple(sorted(rows, key=lambda row: -abs(row.correlation)))
-    ), asked
+    ), of_pairs
 
 
 def within_query_correlations(
@@ -126,10 +127,10 @@ def within_query_correlations(
     together, squares = np.zeros((len(features), data.n_features)), np.zeros(data.n_features)
     with np.errstate(all="ignore"):
         for some in _blocks(data, queries):
-            own = shaped(data.take_queries(some))
-            products, own_squares = centred_products(own.X, features, np.asarray(own.query_ptr))
+            block = shaped(data.take_queries(some))
+            products, block_squares = centred_products(block.X, features, np.asarray(block.query_ptr))
             together += products
-            squares += own_squares
+            squares += block_squares
         if len(features) and len(queries):
             together /= np.sqrt(squares[features])[:, None] * np.sqrt(squares)
     return np.clip(np.where(np.isfinite(together), together, 0.0), -1.0, 1.0)
@@ -145,7 +146,7 @@ def _blocks(data: RankingDataset, queries: np.ndarray) -> list[np.ndarray]:
     """The queries in blocks of about BLOCK_VALUES values."""
     rows = max(BLOCK_VALUES // max(_values_of_row(data), 1), 1)
     before = np.cumsum(data.sizes[queries]) - 1
-    return [own for own in np.split(queries, np.flatnonzero(np.diff(before // rows)) + 1) if len(own)]
+    return [block for block in np.split(queries, np.flatnonzero(np.diff(before // rows)) + 1) if len(block)]
 
 
 def _values_of_row(data: RankingDataset) -> int:
@@ -156,8 +157,8 @@ def _values_of_row(data: RankingDataset) -> int:
 
 
 def centred_products(X: Any, columns: np.ndarray, ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(products of some columns with all, squares of all) of deviations from the query mean;
-    sparse rows stay sparse."""
+    """(inner products of some columns with all columns, sums of squares of all columns), of deviations from the query
+    mean; sparse rows stay sparse."""
     X = X.astype(np.float64)
     products = within_queries(lambda some, every: as_dense(some.T @ every), X[:, columns], X, ptr)
     return products, np.maximum(within_queries(column_products, X, X, ptr), 0.0)

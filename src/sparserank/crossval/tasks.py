@@ -12,7 +12,7 @@ from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.penalties.rules import SIZE
 
-# Time of a path, relative to one of l1, as measured roughly; of a path from a teacher, relative to the same without.
+# Roughly measured time of a path, relative to an l1 path; DISTILLED: relative to the same path without a teacher.
 OF_STEPS, OF_SIZES, OF_CONCAVE, OF_REFITS, OF_RIDGE, DISTILLED = 5.0, 3.0, 1.5, 0.5, 0.3, 1.5
 FINAL = -1  # fold number of the final path, which is fitted to all training queries
 
@@ -38,7 +38,7 @@ class PathTask:
 
     @property
     def key(self) -> str:
-        """The label, and what its paths depend on besides the plan: part of the names of their pieces."""
+        """The label, and the teacher that the paths depend on: part of the names of their pieces."""
         teacher = self.transform.teacher
         return self.label if teacher is None else f"{self.label} {teacher.key}".rstrip()
 
@@ -67,20 +67,20 @@ def with_starts_and_refits(
     same rules, which is one of the tasks or is added. They come after the paths that they start from, so no path
     depends on the presence of other tasks.
 
-    relaxed  models of each size are also refitted, but not those of an l1 path from which a concave penalty starts:
-             that penalty shrinks them less already (its own models are refitted; benchmarks/nested.md has the figures)
+    relaxed  models of each size are also refitted, except those of an l1 path from which a concave penalty starts: the
+             concave penalty already shrinks them less, and its models are refitted (figures in benchmarks/nested.md)
     size_of  function that gives sizes; one point per size is refitted
     """
     if len({t.label for t in tasks}) < len(tasks):
         raise ValueError("labels of tasks must differ.")
     out: list[PathTask] = []
     for transform in dict.fromkeys(t.transform for t in tasks):
-        own = [t for t in tasks if t.transform == transform]
+        tasks_of_transform = [t for t in tasks if t.transform == transform]
         # Paths that start from nothing, and the l1 paths that others start from.
-        first = [t for t in own if t.maker.starts_from is None]
+        first = [t for t in tasks_of_transform if t.maker.starts_from is None]
         starts = {_of_any_strength(t.maker): t.label for t in reversed(first)}
         second: list[PathTask] = []
-        for t in own:
+        for t in tasks_of_transform:
             source = t.maker.starts_from
             if source is not None:
                 if source not in starts:
@@ -91,7 +91,7 @@ def with_starts_and_refits(
         shrunk_less = {t.start for t in second if t.maker.shrinks}
         refits = [
             PathTask(refit_label(t.label), RefitPath(t.maker.rules.monotone, size_of), transform, t.label)
-            for t in own
+            for t in tasks_of_transform
             if relaxed and t.maker.shrinks and t.label not in shrunk_less
         ]
         out += first + second + refits

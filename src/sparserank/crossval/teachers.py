@@ -36,10 +36,13 @@ def silent(_: str) -> None:
 
 
 def labels_of(grades: Sequence[np.ndarray], used: np.ndarray, data: RankingDataset) -> list[np.ndarray]:
-    """(n_docs,) float64 labels from grades for each row of `used` (n, n_queries) bool: these, or the true labels if all
+    """(n_docs,) float64 labels for each row of `used` (n, n_queries) bool: the grades, or the true labels if all grades
     are 0 in the queries of the row."""
-    taught = [own[np.repeat(row, data.sizes)].any() for own, row in zip(grades, used, strict=True)]
-    return [own.astype(np.float64) if any_ else data.relevance for own, any_ in zip(grades, taught, strict=True)]
+    has_grades = [row_grades[np.repeat(row, data.sizes)].any() for row_grades, row in zip(grades, used, strict=True)]
+    return [
+        row_grades.astype(np.float64) if any_ else data.relevance
+        for row_grades, any_ in zip(grades, has_grades, strict=True)
+    ]
 
 
 class TeachingTrees:
@@ -97,38 +100,38 @@ class TeachingTrees:
         return self.rival.table.learned(self._data).of(self._data)
 
     @cached_property
-    def held(self) -> TreeData:
-        """What the trees learn from."""
-        more: dict[str, Any] = {"query_weight": self._query_weight, "n_threads": self._n_threads}
-        return TreeData(self.of_table, self.rival.columns, self.rival.settings, self.seed, **more)
+    def tree_data(self) -> TreeData:
+        """The data that the trees learn from."""
+        keywords: dict[str, Any] = {"query_weight": self._query_weight, "n_threads": self._n_threads}
+        return TreeData(self.of_table, self.rival.columns, self.rival.settings, self.seed, **keywords)
 
     @cached_property
     def key(self) -> str:
-        """What their scores depend on besides the plan of the selection."""
+        """Hash of everything that the scores of the trees depend on, except the plan of the selection."""
         rival = self.rival
         depends = [rival.settings, rival.columns.tolist(), rival.table.names, rival.table.levels]
         depends += [identity_of_trees(), self.seed]
         return hashlib.sha256(repr(depends).encode()).hexdigest()[:16]
 
     def scores(self, seen: np.ndarray, store: WorkStore | None = None, tell: Tell = silent) -> list[np.ndarray]:
-        """(n_docs,) scores by the trees on the queries of each row of `seen` (n, n_queries) bool; each row is a piece
-        of work.
+        """(n_docs,) scores for each row of `seen` (n, n_queries) bool, by trees that learn from the queries of the row;
+        each row is a piece of work.
 
         Raises
             DataError   LightGBM refuses the data or the settings
         """
-        stopped, held = threading.Event(), self.held
+        stopped, tree_data = threading.Event(), self.tree_data
 
         def of_row(row: np.ndarray) -> Arrays:
             without = np.unique(self._fold[~row])
             seed = self.seed + (int(without[0]) if len(without) == 1 else 0)
-            return {"scores": held.fit(row, seed, lambda: not stopped.is_set()).scores(held.data.X)}
+            return {"scores": tree_data.fit(row, seed, lambda: not stopped.is_set()).scores(tree_data.data.X)}
 
         def read(_: str, arrays: Arrays) -> Arrays:
             return checked(arrays, scores=("f", (self._data.n_docs,)))
 
-        def report(done: int, n: int, what: str, left: float | None) -> None:
-            tell(f"{what}: {self.rival.name} {done} of {n}")
+        def report(done: int, n: int, label: str, left: float | None) -> None:
+            tell(f"{label}: {self.rival.name} {done} of {n}")
 
         of_name = {f"teacher-trees-{self.key}-{hashlib.sha256(row.tobytes()).hexdigest()[:16]}": row for row in seen}
         keeper = None if store is None else Reader(store, read)
@@ -155,8 +158,11 @@ def _reason(rivals: TreeRivals) -> str:
 
 
 def _under_rules(rival: TreeRival, rules: FeatureRules, data: RankingDataset) -> TreeRival:
-    """The rival without columns of which there is no feature, or of which one is dropped, or signed unless it is the
-    column itself as a number; with the signs of the others, before its own. The same object if nothing changes."""
+    """The rival under the rules; the same object if nothing changes.
+
+    It loses the columns without a feature, those with a dropped feature, and those with a signed feature that is a
+    level or a flag. The signs of the rules replace those in its settings.
+    """
     names, sources = data.names, data.sources
     signs = rules.feature_signs(len(names))
     others, categorical = dict(rival.settings.others), rival.settings.categorical
@@ -169,8 +175,8 @@ def _under_rules(rival: TreeRival, rules: FeatureRules, data: RankingDataset) ->
     if len(columns) == len(rival.columns) and of_column.keys().isdisjoint(used):
         return rival
     if not of_column.keys().isdisjoint(used):
-        own = others.get(MONOTONE, ",".join("0" * len(rival.table.names))).split(",")
-        both = zip(rival.table.names, own, strict=True)
+        signs_of_columns = others.get(MONOTONE, ",".join("0" * len(rival.table.names))).split(",")
+        both = zip(rival.table.names, signs_of_columns, strict=True)
         others[MONOTONE] = ",".join(str(of_column.get(name, sign)) for name, sign in both)
     settings = replace(rival.settings, others=tuple(others.items()))
     return replace(rival, settings=settings, columns=np.array(columns, dtype=np.int64))
@@ -209,7 +215,7 @@ class Teacher:
 
     @cached_property
     def key(self) -> str:
-        """What pieces of work depend on besides the plan of the selection."""
+        """Hash of everything that pieces of work depend on, except the plan of the selection; "" without trees."""
         trees = self.of_trees
         return "" if trees is None else trees.key
 
@@ -232,13 +238,13 @@ class Teacher:
             except Exception as error:  # as with a rival, it must not end the job
                 self.reason = str(error).rstrip(".") or type(error).__name__
             else:
-                each = zip(scores, others, strict=True)
-                scores = [standardised(s, query_ptr) + standardised(other, query_ptr) for s, other in each]
-        return [grades_of(own, query_ptr) for own in scores]
+                pairs = zip(scores, others, strict=True)
+                scores = [standardised(s, query_ptr) + standardised(other, query_ptr) for s, other in pairs]
+        return [grades_of(row_scores, query_ptr) for row_scores in scores]
 
     @property
     def record(self) -> Mapping[str, Any]:
-        """For the result file: names, versions and seeds."""
+        """The fields of the teacher in the result file: names, versions and seeds."""
         trees = self.of_trees
         return {
             "steps": self.maker.label,

@@ -70,8 +70,8 @@ class TrainingQueries:
 
     def shards_of(self, d: RankingDataset, relevance: np.ndarray | None = None) -> LocalShards:
         rows, relevance = self.transform.shape.rows(d.X), d.relevance if relevance is None else relevance
-        loss, own = self.path_plan.loss, (d.docid, d.returned)
-        return make_shards(rows, relevance, d.query_ptr, loss, d.doc_weight, self.n_threads, *own)
+        loss = self.path_plan.loss
+        return make_shards(rows, relevance, d.query_ptr, loss, d.doc_weight, self.n_threads, d.docid, d.returned)
 
     def on_queries(
         self,
@@ -120,7 +120,7 @@ class TrainingQueries:
 
     def pairs(self) -> np.ndarray:
         """(n_queries,) total weight of the preferred pairs of each training query."""
-        return np.concatenate([f.pair_weight for f in self.shards.call("facts")])
+        return np.concatenate([f.pair_weight for f in self.shards.call("summary")])
 
     def _refuse_empty(self, left_out: Sequence[str], weight: np.ndarray) -> None:
         """Refuse a fold that contains every pair, because no pair is left to learn from."""

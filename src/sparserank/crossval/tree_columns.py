@@ -18,17 +18,23 @@ NUMBERED = re.compile(r"Column_\d+")  # LightGBM's names for unnamed features
 
 @dataclass(frozen=True, eq=False)
 class TreeColumns:
-    """names: the columns, in the order of the features of the trees; levels: {name: the values of a category, in the
-    order of their codes}; lacks: those that the table does not have, which are missing in every row."""
+    """The columns that trees read.
+
+    names    in the order of the features of the trees
+    levels   {name: the values of a category, in the order of their codes}
+    lacks    columns that the table does not have; their values are missing in every row
+    """
 
     names: tuple[str, ...]
     levels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     lacks: tuple[str, ...] = ()
 
     def learned(self, data: RankingDataset) -> TreeColumns:
-        """The same columns; the values that these data have are added to those of each category, in ascending order."""
-        more = {name: {v for v in data.column(name).tolist() if v is not None and v == v} for name in self.levels}
-        return replace(self, levels={n: (*own, *sorted(more[n].difference(own))) for n, own in self.levels.items()})
+        """The same columns. New values of a category in these data are added to its levels, in ascending order."""
+        values_of = {name: {v for v in data.column(name).tolist() if v is not None and v == v} for name in self.levels}
+        return replace(
+            self, levels={n: (*known, *sorted(values_of[n].difference(known))) for n, known in self.levels.items()}
+        )
 
     def of(self, data: RankingDataset) -> RankingDataset:
         """The documents with these columns as features; missing values are NaN, as are values without a code.
@@ -36,23 +42,23 @@ class TreeColumns:
         Raises
             DataError   the data lack a column
         """
-        held = data.unfilled()
+        unfilled = data.unfilled()
         if self.names == data.names and not self.levels:
-            return held
+            return unfilled
         X = np.full((data.n_docs, len(self.names)), np.nan)
         for i, name in enumerate(self.names):
             if name in self.lacks:
                 continue
-            values = held.column(name)
+            values = unfilled.column(name)
             if name in self.levels:
                 code = {value: k for k, value in enumerate(self.levels[name])}
                 values = np.array([code.get(value) for value in values.tolist()], dtype=object)
             X[:, i] = values.astype(np.float64)
-        return held.with_missing(X, self.names)
+        return unfilled.with_missing(X, self.names)
 
 
 def columns_of_table(data: RankingDataset) -> list[str]:
-    """The columns of the table: those of which features are made, then others that are kept."""
+    """The columns of the table: those that features are made from, then the other columns that are kept."""
     names = data.names
     every = dict.fromkeys([*data.sources, *data.kept_columns])
     return [name for name in every if name in names or name in data.kept_columns]
@@ -64,8 +70,8 @@ def is_text(data: RankingDataset, name: str) -> bool:
 
 
 def places(known: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """{feature name in the trees: column}: matched by name (LightGBM replaces blanks in names), or by number if the
-    trees have no feature names and as many features as there are columns."""
+    """{feature name in the trees: column}. They are matched by name, in which LightGBM replaces blanks; or by number,
+    if the trees have no feature names and there are as many columns as features."""
     if known and all(NUMBERED.fullmatch(name) for name in known):
         return {f"Column_{j}": name for j, name in enumerate(names)} if len(known) == len(names) else {}
     return {**{re.sub(r"\s", "_", name): name for name in names}, **{name: name for name in names}}
@@ -79,7 +85,7 @@ def categories_of(file: TreeFile, place: Mapping[str, str], data: RankingDataset
     either = [n for n in file.features if n in coded or n in texts]
     strings = [values for values in file.categories if any(isinstance(value, str) for value in values)]
     tries = ((either, file.categories), (texts, strings), ([n for n in texts if n in coded], strings))
-    pairs = next((zip(*found, strict=True) for found in tries if len(found[0]) == len(found[1])), ())
+    pairs = next((zip(*fitting, strict=True) for fitting in tries if len(fitting[0]) == len(fitting[1])), ())
     return {place[n]: tuple(map(_text, v)) if n in texts else v for n, v in pairs if n in place}
 
 

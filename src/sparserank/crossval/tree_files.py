@@ -31,7 +31,7 @@ CHOSEN_HERE = re.compile(  # ignored parameters: files, machines, seeds, columns
     r"|early_stopping_min_delta|first_metric_only|metric_freq|is_provide_training_metric|multi_error_top_k"
 )
 OF_FILES = ("forcedsplits_filename", "forcedbins_filename")  # parameters that refer to other files
-NOT_USED = (  # ignored parameters of which a note says so
+NOT_USED = (  # ignored parameters that a note names
     *OF_FILES,
     *("auc_mu_weights", "ignore_column", "input_model", "lambdarank_position_bias_regularization", "num_class"),
     "weight_column",
@@ -42,13 +42,17 @@ REFUSED_OBJECTIVES = re.compile("custom|none|null|na|.*:.*|multi.*|softmax|ova|o
 
 @dataclass(frozen=True)
 class TreeFile:
-    """features: names of the features in a model file, () if the file contains only parameters; constant: those of
-    them that had one value in training; categories: the lists of categories that pandas had in training, without the
-    names of their columns; said: the parts of the file that are not used."""
+    """The content of a model file of LightGBM, or of a file of its parameters.
+
+    features     names of the features in a model file; () for a file of parameters
+    unused       the parts of the file that are not used, in words
+    constant     features that had one value in training
+    categories   the lists of categories that pandas had in training, without the names of their columns
+    """
 
     settings: TreeSettings
     features: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
     categories: tuple[tuple[Any, ...], ...] = ()
 
@@ -114,33 +118,33 @@ def _of_model(file: Path, text: str) -> TreeFile:
         infos = booster.dump_model(num_iteration=1)["feature_infos"]
     except unreadable as error:
         raise DataFormatError(f"{file}: LightGBM cannot read it ({brief(str(error))}); save it again.") from error
-    given = {name: _value(value) for name, value in booster.params.items() if value not in ("", [])}
-    own = _learning(given, names_of_parameters())
+    parameters = {name: _value(value) for name, value in booster.params.items() if value not in ("", [])}
+    learning = _learning(parameters, names_of_parameters())
     n_trees = booster.num_trees() // booster.num_model_per_iteration()
     names = tuple(booster.feature_name())
     categorical = tuple(n for n in names if n in infos and infos[n]["values"])
     constant = tuple(n for n in names if n not in infos)
     categories = tuple(map(tuple, booster.pandas_categorical or ()))
-    stopped = {name: value for name, value in given.items() if name in STOPPING["early stopping"]}
-    said = _left_out(stopped, [name for name in OF_FILES if name in given])
-    return TreeFile(_settings(file, own, max(n_trees, 1), categorical), names, said, constant, categories)
+    stopped = {name: value for name, value in parameters.items() if name in STOPPING["early stopping"]}
+    unused = _left_out(stopped, [name for name in OF_FILES if name in parameters])
+    return TreeFile(_settings(file, learning, max(n_trees, 1), categorical), names, unused, constant, categories)
 
 
 def _of_parameters(file: Path, text: str) -> TreeFile:
     names = names_of_parameters()
-    given: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     spelled: dict[str, str] = {}
     for alias, value in _listed(file, text).items():
         name = names.get(alias, alias)
-        if name in given and not CHOSEN_HERE.fullmatch(name):
+        if name in parameters and not CHOSEN_HERE.fullmatch(name):
             raise DataFormatError(f"{file}: {spelled[name]} and {alias} are aliases of one parameter; give only one.")
-        given[name], spelled[name] = value, alias
-    rounds = given.get(ROUNDS, str(LIGHTGBM_ROUNDS))
+        parameters[name], spelled[name] = value, alias
+    rounds = parameters.get(ROUNDS, str(LIGHTGBM_ROUNDS))
     try:
         n_trees = int(rounds)
     except (ValueError, OverflowError) as error:
         raise DataFormatError(f"{file}: the number of trees must be an integer; got {brief(rounds)}.") from error
-    named = given.get(CATEGORICAL, "")
+    named = parameters.get(CATEGORICAL, "")
     if named == "auto":
         named = ""
     numbers = [c for c in named.removeprefix("name:").split(",") if re.fullmatch(r"\s*\d+\s*", c)]
@@ -148,24 +152,24 @@ def _of_parameters(file: Path, text: str) -> TreeFile:
         raise DataFormatError(
             f"{file}: categorical features must be given by name (categorical_feature = name:a,b); got {brief(named)}."
         )
-    own, known = _learning(given, names), set(names.values())
+    learning, known = _learning(parameters, names), set(names.values())
     others = [
         alias
         for name, alias in spelled.items()
         if name in NOT_USED or (name not in known and not CHOSEN_HERE.fullmatch(name))
     ]
-    if not own and len(others) == len(given):
+    if not learning and len(others) == len(parameters):
         raise DataFormatError(f"{file}: is neither a model that LightGBM saved nor a file of its parameters.")
     categories = tuple(filter(None, named.removeprefix("name:").split(",")))
-    return TreeFile(_settings(file, own, n_trees, categories), said=_left_out(given, others))
+    return TreeFile(_settings(file, learning, n_trees, categories), unused=_left_out(parameters, others))
 
 
-def _learning(given: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+def _learning(parameters: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
     """The parameters among these that affect which trees are grown."""
     elsewhere = {ROUNDS, CATEGORICAL, *NOT_USED, *(name for of in STOPPING.values() for name in of)}
     return {
         name: value
-        for name, value in given.items()
+        for name, value in parameters.items()
         if name in names and name not in elsewhere and not CHOSEN_HERE.fullmatch(name)
     }
 
@@ -174,17 +178,17 @@ def _listed(file: Path, text: str) -> dict[str, str]:
     """{name: value} of a file of parameters."""
     if text.lstrip().startswith("{"):
         try:
-            held = json.loads(text)
+            content = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise DataFormatError(f"{file}: is not a JSON object of parameters: {brief(str(error))}.") from error
-        if "tree_info" in held:
+        if "tree_info" in content:
             raise DataFormatError(
                 f"{file}: is a model that was dumped as JSON; pass one that LightGBM saved (save_model)."
             )
-        odd = next((name for name, value in held.items() if isinstance(value, dict)), None)
+        odd = next((name for name, value in content.items() if isinstance(value, dict)), None)
         if odd is not None:
             raise DataFormatError(f"{file}: {brief(odd)} must be a number, a string or a list of these.")
-        return {str(name): _value(value) for name, value in held.items() if value is not None}
+        return {str(name): _value(value) for name, value in content.items() if value is not None}
     out = {}
     for number, line in enumerate(text.splitlines(), start=1):
         name, equals, value = (part.strip() for part in line.partition("#")[0].partition("="))
@@ -203,17 +207,19 @@ def _value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _settings(file: Path, own: Mapping[str, str], n_trees: int, categorical: Iterable[str]) -> TreeSettings:
+def _settings(file: Path, parameters: Mapping[str, str], n_trees: int, categorical: Iterable[str]) -> TreeSettings:
     if n_trees < 1:
         raise DataFormatError(f"{file}: the number of trees must be an integer >= 1; got {n_trees}.")
-    return TreeSettings(n_trees, tuple(sorted(own.items())), tuple(categorical))
+    return TreeSettings(n_trees, tuple(sorted(parameters.items())), tuple(categorical))
 
 
-def _left_out(given: Mapping[str, str], others: Iterable[str]) -> tuple[str, ...]:
-    """Sentences on the parts that are not used."""
-    stopping = [what for what, names in STOPPING.items() if any(given.get(n) not in (None, "", "0") for n in names)]
-    said = [f"{', '.join(stopping)}: the number of trees is fixed"] if stopping else []
+def _left_out(parameters: Mapping[str, str], others: Iterable[str]) -> tuple[str, ...]:
+    """Sentences about the parts of a file that are not used."""
+    stopping = [
+        kind for kind, names in STOPPING.items() if any(parameters.get(n) not in (None, "", "0") for n in names)
+    ]
+    sentences = [f"{', '.join(stopping)}: the number of trees is fixed"] if stopping else []
     unused = sorted(others)
     if unused:
-        said.append(brief(", ".join(unused[:5]) + (" ..." if len(unused) > 5 else "")))
-    return tuple(said)
+        sentences.append(brief(", ".join(unused[:5]) + (" ..." if len(unused) > 5 else "")))
+    return tuple(sentences)

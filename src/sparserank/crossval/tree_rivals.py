@@ -24,15 +24,20 @@ from sparserank.text import Caution, brief, listed
 AUTO, NO, LIGHTGBM = "auto", "none", "lightgbm"  # words that select the rivals
 MAX_VALUES = 200_000_000  # values of the training documents, of which LightGBM gets a dense copy
 GROUPS = re.compile(r"(\[\d+(,\d+)*\],?)+")  # of features, by number
-AS_IN, WITHOUT = "LightGBM as in ", ", without "  # in the name of a rival: before its file, and before what it lacks
+# Parts of the name of a rival: before its file, and before the features that it lacks.
+AS_IN, WITHOUT = "LightGBM as in ", ", without "
 NAMED = 3  # features that a name lists
 
 
 @dataclass(frozen=True, eq=False)
 class TreeRival:
-    """Trees that are trained on the folds of a job. table: the columns of the table that are their features; columns:
-    the numbers of those that they use; for_model: the value of `--for-model` that chooses features for them, 'lightgbm'
-    or a file; lacks: features of the file that the table does not have."""
+    """Trees that are trained on the folds of a job.
+
+    columns     the numbers of the columns of `table` that they use
+    table       the columns of the table that are their features
+    for_model   the value of `--for-model` that chooses features for them: 'lightgbm' or a file
+    lacks       features of the file that the table does not have
+    """
 
     name: str
     settings: TreeSettings
@@ -52,44 +57,51 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class TreeRivals:
-    """rival: trees to compare; left_out: trees that cannot be compared; notes: on a file's settings."""
+    """The tree rivals of a job.
+
+    rival      trees to compare with
+    left_out   trees that cannot be compared
+    notes      sentences about the settings of a file
+    """
 
     rival: TreeRival | None = None
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *, here: bool = True) -> TreeRivals:
+def tree_rivals(
+    word_or_file: Any, data: RankingDataset, never: Collection[int] = (), *, here: bool = True
+) -> TreeRivals:
     """The requested tree rivals.
 
     Parameters
-        given   'auto' (LightGBM, if it is installed), 'none' (or None), 'lightgbm', or a file: a
-                model that LightGBM saved, or its parameters
-        data    training queries; never: features that our models may not use
-        here    the data are in the memory of this process; if they are not, 'auto' leaves trees out
+        word_or_file   'auto' (LightGBM, if it is installed), 'none' (or None), 'lightgbm', or a file: a model that
+                       LightGBM saved, or its parameters
+        data           training queries; never: features that our models may not use
+        here           whether the data are in the memory of this process; if they are not, 'auto' leaves trees out
     Raises
         ParameterError     it is none of these
         DataFormatError    the file contains no settings
         DataError          'lightgbm' or a file was requested, and LightGBM is not installed
     """
-    word = given if isinstance(given, str) else ""
-    if given is None or word == NO or (word == AUTO and not is_installed()):
+    word = word_or_file if isinstance(word_or_file, str) else ""
+    if word_or_file is None or word == NO or (word == AUTO and not is_installed()):
         return TreeRivals()
-    own = word in (AUTO, LIGHTGBM)
-    found = TreeRivals(default_rival(data, never)) if own else _of_file(given, data, never)
+    is_default = word in (AUTO, LIGHTGBM)
+    rivals = TreeRivals(default_rival(data, never)) if is_default else _of_file(word_or_file, data, never)
     if word == AUTO and (not here or data.is_stored):
-        return _none(found, "the training data are not in the memory of one process")
-    rival = found.rival
+        return _none(rivals, "the training data are not in the memory of one process")
+    rival = rivals.rival
     assert rival is not None
     try:
         check_trees(data, rival.settings)
     except DataError as error:
         if not is_installed():
             raise
-        return _none(found, str(error).rstrip("."))
+        return _none(rivals, str(error).rstrip("."))
     if data.n_docs * len(rival.columns) > MAX_VALUES:
-        return _none(found, f"trees need a dense copy of the data, which would have more than {MAX_VALUES:,} values")
-    return found
+        return _none(rivals, f"trees need a dense copy of the data, which would have more than {MAX_VALUES:,} values")
+    return rivals
 
 
 def is_installed() -> bool:
@@ -97,36 +109,36 @@ def is_installed() -> bool:
     return importlib.util.find_spec("lightgbm") is not None
 
 
-def _none(found: TreeRivals, reason: str) -> TreeRivals:
-    assert found.rival is not None
-    return TreeRivals(None, (LeftOut(found.rival.name, reason),), found.notes)
+def _none(rivals: TreeRivals, reason: str) -> TreeRivals:
+    assert rivals.rival is not None
+    return TreeRivals(None, (LeftOut(rivals.rival.name, reason),), rivals.notes)
 
 
-def _of_file(given: Any, data: RankingDataset, never: Collection[int]) -> TreeRivals:
-    if not is_file(given):
+def _of_file(path: Any, data: RankingDataset, never: Collection[int]) -> TreeRivals:
+    if not is_file(path):
         raise ParameterError(
-            "rival", f"must be {AUTO}, {NO}, {LIGHTGBM}, or an existing LightGBM file; got {brief(given)}."
+            "rival", f"must be {AUTO}, {NO}, {LIGHTGBM}, or an existing LightGBM file; got {brief(path)}."
         )
-    rival, notes = rival_of_file(given, data, never)
-    refuse_objective(given, rival.settings)
+    rival, notes = rival_of_file(path, data, never)
+    refuse_objective(path, rival.settings)
     return TreeRivals(rival, (), notes)
 
 
-def is_file(given: Any) -> bool:
+def is_file(path: Any) -> bool:
     """True if this is the path of an existing file."""
     try:
-        return isinstance(given, StrPath) and Path(given).is_file()
+        return isinstance(path, StrPath) and Path(path).is_file()
     except (OSError, ValueError):  # not a valid file name
         return False
 
 
-def columns_in(given: Any) -> tuple[str, ...]:
+def columns_in(path: Any) -> tuple[str, ...]:
     """The features that a file names, if this is one."""
-    return read_tree_file(given).named if is_file(given) else ()
+    return read_tree_file(path).named if is_file(path) else ()
 
 
 def default_rival(data: RankingDataset, never: Collection[int] = ()) -> TreeRival:
-    """Trees with our settings, on all columns of the table but those of which no feature may be used."""
+    """Trees with our settings, on all columns of the table except those without a feature that may be used."""
     columns = tuple(columns_of_table(data))
     levels = {name: () for name in columns if name in data.kept_columns}
     settings = replace(trees.LIGHTGBM_SETTINGS, categorical=tuple(levels))
@@ -134,7 +146,7 @@ def default_rival(data: RankingDataset, never: Collection[int] = ()) -> TreeRiva
 
 
 def allowed(columns: Sequence[str], data: RankingDataset, never: Collection[int]) -> np.ndarray:
-    """The numbers of those of these columns of which some feature may be used, or none is made."""
+    """The numbers of the columns with a feature that may be used, or without any feature."""
     sources = data.sources
     may = {source for j, source in enumerate(sources) if j not in never}
     return np.flatnonzero([name in may or name not in sources for name in columns])
@@ -146,8 +158,8 @@ BEYOND = ", which our models do not: if it is a leak, leave it out of the file, 
 def rival_of_file(
     path: StrPath, data: RankingDataset, never: Collection[int] = ()
 ) -> tuple[TreeRival, tuple[str, ...]]:
-    """(trees with the settings in a file, on those columns of the table that the file names, notes on them). If it has
-    no names, they are those that our models may use: not the features in `never`.
+    """(trees with the settings in a file, notes on them). They use the columns of the table that the file names. If it
+    names none, they use those that our models may use, without the features in `never`.
 
     Raises
         DataFormatError   the file contains no settings
@@ -156,10 +168,10 @@ def rival_of_file(
     columns = columns_of_table(data)
     place = places(file.features, columns)
     lacks = tuple(f for f in file.named if f not in place and f not in file.constant)
-    said, features = list(file.said), file.features
+    unused, features = list(file.unused), file.features
     if features and place.keys().isdisjoint(features):
         features = ()
-        said.append("its feature list, because the table has none of these columns, so it uses all of them")
+        unused.append("its feature list, because the table has none of these columns, so it uses all of them")
     # The columns, in the order of the file or else of the table; categories are those that the file names, and text.
     used = [place.get(f, f) for f in features] or columns
     absent = tuple(f for f in features if f not in place)
@@ -172,14 +184,14 @@ def rival_of_file(
     others = dict(file.settings.others)
     for n in [n for n in others if n in BY_FEATURE and len(others[n].split(",")) != len(used)]:
         del others[n]
-        said.append(f"{n}, which does not have a value for each of {len(used)} columns")
+        unused.append(f"{n}, which does not have a value for each of {len(used)} columns")
     groups = others.get(INTERACTIONS)
     beyond = any(int(j) >= len(used) for j in re.findall(r"\d+", groups or ""))
     if groups is not None and (beyond or not GROUPS.fullmatch(groups) or features != file.features):
         del others[INTERACTIONS]
-        said.append(f"{INTERACTIONS}, which are not groups of its columns by number")
+        unused.append(f"{INTERACTIONS}, which are not groups of its columns by number")
     settings = replace(file.settings, others=tuple(others.items()), categorical=categorical)
-    notes = [f"{name} does not use {'; '.join(said)}."] if said else []
+    notes = [f"{name} does not use {'; '.join(unused)}."] if unused else []
     ours = {source for j, source in enumerate(data.sources) if j not in never}
     if beyond_ours := [c for c in used if c not in ours and c not in absent]:
         notes.insert(0, Caution(f"{name} reads {listed(beyond_ours)}{BEYOND}"))
@@ -211,10 +223,10 @@ def scores_of_saved(path: str | os.PathLike, data: RankingDataset) -> np.ndarray
     if len(lists) > len([known for known in rival.table.levels.values() if known]):
         raise DataError(f"{path}: does not say to which columns its categories belong; give its scores instead.")
     for name, known in rival.table.levels.items():
-        held = [value for value in data.column(name).tolist() if value is not None and value == value]
-        if held and set(held).isdisjoint(known):
+        present = [value for value in data.column(name).tolist() if value is not None and value == value]
+        if present and set(present).isdisjoint(known):
             there = brief(str(known[0])) if known else "a number"
             raise DataError(
-                f"{path}: has {there} for {brief(name)} where the data have {brief(str(held[0]))}; convert it."
+                f"{path}: has {there} for {brief(name)} where the data have {brief(str(present[0]))}; convert it."
             )
     return data.to_input_order(saved_booster(path).predict(rival.table.of(data).X))

@@ -38,8 +38,8 @@ class TreesOnFolds:
     data          training queries; trees read the columns of their table, and missing values, where these are known
     judged        queries on which candidates are evaluated; test: test queries, for trees on all training queries
     seconds       time limit of each rival for all its folds
-    teacher       trees that learn on the same folds before, or None
-    required      an error ends the job, because the job is about the trees, which are also trained on all queries
+    teacher       trees that have learned on the same folds before, or None
+    required      whether an error ends the job, because the job is about the trees, which also learn from all queries
     left_out      trees that are not compared, and why
     sources       the column of the table that each feature is made from
     by_gain       {fold: columns of the trees of the rival by total gain}
@@ -93,10 +93,10 @@ class TreesOnFolds:
         rival = self.trees.rival
         if rival is None:
             return []
-        found = self._scored({rival.name: dict.fromkeys(self._folds, rival.columns)}, store, progress)
-        if not found:
+        finished = self._scored({rival.name: dict.fromkeys(self._folds, rival.columns)}, store, progress)
+        if not finished:
             return []
-        of_fold = found[rival.name]
+        of_fold = finished[rival.name]
         self.by_gain = {f: arrays["by_gain"] for f, arrays in of_fold.items()}
         scores = partial(self._scores, of_fold)
         values = self._values(scores(False))
@@ -105,11 +105,12 @@ class TreesOnFolds:
     def on_features(self, features: Mapping[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
         """(n_queries,) metric of the trees of the rival on some features of each fold; None if they do not finish
         within their time, or if the trees do not have all of these features."""
-        used = {self.sources[j] for own in features.values() for j in own.tolist()}
+        used = {self.sources[j] for fold_features in features.values() for j in fold_features.tolist()}
         if self.trees.rival is None or not used.issubset(self.data.names):
             return None
         name = self.trees.rival.name
-        return self.on_lists({name: {f: self.columns_of(own) for f, own in features.items()}}, store, None).get(name)
+        columns = {f: self.columns_of(fold_features) for f, fold_features in features.items()}
+        return self.on_lists({name: columns}, store, None).get(name)
 
     def columns_of(self, features: np.ndarray) -> np.ndarray:
         """The numbers of the columns of trees of which these features are made, in ascending order."""
@@ -120,8 +121,8 @@ class TreesOnFolds:
         self, lists: Mapping[str, Mapping[int, np.ndarray]], store: WorkStore | None, progress: Progress | None
     ) -> dict[str, np.ndarray]:
         """{list: (n_queries,) metric of the trees of the rival on its columns of each fold}, of those that finish."""
-        found = self._scored(lists, store, progress)
-        return {name: self._values(self._scores(of_fold, on_test=False)) for name, of_fold in found.items()}
+        finished = self._scored(lists, store, progress)
+        return {name: self._values(self._scores(of_fold, on_test=False)) for name, of_fold in finished.items()}
 
     # -- training and scoring ----------------------------------------------------------------------------------------
 
@@ -143,31 +144,33 @@ class TreesOnFolds:
         if self.test is not None:
             unseen["test"] = self.test
         # The pieces of work: the same columns on the same fold are one.
-        pieces = {(name, f): self._name(f, own, unseen) for name, of in lists.items() for f, own in of.items()}
+        pieces = {
+            (name, f): self._name(f, used, unseen) for name, of_fold in lists.items() for f, used in of_fold.items()
+        }
         columns = {piece: lists[name][f] for (name, f), piece in pieces.items()}
         n_docs = np.bincount(np.repeat(self.fold, self.data.sizes) - FINAL)  # index 0 is FINAL
         of_final = {n: d.n_docs for n, d in unseen.items()}
         sizes = {p: of_final if f == FINAL else {"scores": int(n_docs[f - FINAL])} for (_, f), p in pieces.items()}
 
-        def held(piece: str, arrays: Arrays) -> Arrays:
-            checked(arrays, by_gain=("iu", (None,)), **{what: ("f", (n,)) for what, n in sizes[piece].items()})
+        def checked_piece(piece: str, arrays: Arrays) -> Arrays:
+            checked(arrays, by_gain=("iu", (None,)), **{key: ("f", (n,)) for key, n in sizes[piece].items()})
             if not np.isin(arrays["by_gain"], columns[piece]).all():
                 raise ValueError("by_gain has a column that the trees do not have")
             return arrays
 
         kinds = {piece: name for (name, _), piece in pieces.items()}
-        keeper = None if store is None else Reader(store, held)
+        keeper = None if store is None else Reader(store, checked_piece)
         work: Work[Arrays] = Work(kinds, keeper=keeper, n_workers=n_workers, progress=progress)
         out = {}
         for name, of_fold in lists.items():
-            own = {pieces[name, f]: f for f in of_fold}
-            share, stopped = self.seconds / math.ceil(len(own) / n_workers), threading.Event()
+            fold_of = {pieces[name, f]: f for f in of_fold}
+            share, stopped = self.seconds / math.ceil(len(fold_of) / n_workers), threading.Event()
             try:
-                each = self._held([columns[piece] for piece in own if piece not in work.done])
+                tree_data = self._tree_data([columns[piece] for piece in fold_of if piece not in work.done])
                 work.run(
-                    partial(self._trained, each, unseen, share, stopped),
-                    {piece: (columns[piece], f) for piece, f in own.items()},
-                    {piece: f"{name} {_what(f)}" for piece, f in own.items()},
+                    partial(self._trained, tree_data, unseen, share, stopped),
+                    {piece: (columns[piece], f) for piece, f in fold_of.items()},
+                    {piece: f"{name} {_fold_label(f)}" for piece, f in fold_of.items()},
                     processes=False,
                 )
             except TooSlow:
@@ -177,29 +180,29 @@ class TreesOnFolds:
                     raise
                 self._leave_out(str(error).rstrip(".") or type(error).__name__)
             else:
-                out[name] = {f: work.results[piece] for piece, f in own.items()}
+                out[name] = {f: work.results[piece] for piece, f in fold_of.items()}
             finally:  # neither the next list nor an interrupt should wait for trees that are no longer needed
                 stopped.set()
         return out
 
-    def _held(self, sets: Sequence[np.ndarray]) -> dict[bytes, TreeData]:
-        """What the trees of the rival learn from, by the columns that they use: that of the teacher, if it has trained
-        the same trees."""
+    def _tree_data(self, sets: Sequence[np.ndarray]) -> dict[bytes, TreeData]:
+        """{columns as bytes: the data that the trees of the rival learn from}. The data of the teacher are used if it
+        has trained the same trees."""
         assert self.trees.rival is not None
         _, n_threads = threads_of_trees(self.data, self.n_threads)
-        more: dict[str, Any] = {"query_weight": self.query_weight, "n_threads": n_threads}
-        taught, out = self.teacher, {}
+        keywords: dict[str, Any] = {"query_weight": self.query_weight, "n_threads": n_threads}
+        teacher, out = self.teacher, {}
         for columns in sets:
-            if taught is not None and taught.are_shared and np.array_equal(columns, taught.rival.columns):
-                out[columns.tobytes()] = taught.held
+            if teacher is not None and teacher.are_shared and np.array_equal(columns, teacher.rival.columns):
+                out[columns.tobytes()] = teacher.tree_data
             elif columns.tobytes() not in out:
                 settings = self.trees.rival.settings
-                out[columns.tobytes()] = TreeData(self.data, columns, settings, self.seed, **more)
+                out[columns.tobytes()] = TreeData(self.data, columns, settings, self.seed, **keywords)
         return out
 
     def _trained(
         self,
-        each: Mapping[bytes, TreeData],
+        tree_data: Mapping[bytes, TreeData],
         unseen: Mapping[str, RankingDataset],
         seconds: float,
         stopped: threading.Event,
@@ -209,16 +212,16 @@ class TreesOnFolds:
         """A piece of work: train trees on some columns without fold f, and score the queries of that fold ('scores').
         If f is FINAL, they are trained on all training queries and score each data set of `unseen`, by name. 'by_gain':
         the columns that the trees use, by total gain. Raise TooSlow after so many seconds, or once `stopped` is set."""
-        end, held = time.perf_counter() + seconds, each[columns.tobytes()]
+        end, training_data = time.perf_counter() + seconds, tree_data[columns.tobytes()]
 
         def in_time() -> bool:
             return time.perf_counter() < end and not stopped.is_set()
 
         if f == FINAL:
-            trees = held.fit(in_time=in_time)
+            trees = training_data.fit(in_time=in_time)
             out = {name: trees.scores(data.X) for name, data in unseen.items()}
         else:
-            trees = held.fit(self.fold != f, self.seed + f, in_time)
+            trees = training_data.fit(self.fold != f, self.seed + f, in_time)
             out = {"scores": trees.scores(self.data.take_queries(np.flatnonzero(self.fold == f)).X)}
         return {**out, "by_gain": trees.by_gain(used=True)}
 
@@ -227,8 +230,8 @@ class TreesOnFolds:
             self.left_out.append(LeftOut(self.trees.rival.name, reason))
 
     def _scores(self, of_fold: Mapping[int, Arrays], on_test: bool) -> np.ndarray:
-        """The scores of all documents on which candidates are evaluated, or of the test, each by trees that have not
-        seen it."""
+        """The scores of all documents on which candidates are evaluated, or of the test documents. Each document is
+        scored by trees that have not seen it."""
         if on_test or not self.folds:
             return of_fold[FINAL]["test" if on_test else "judged"]
         data, judged = self.data, self.judged
@@ -244,7 +247,7 @@ class TreesOnFolds:
         return out
 
     def _values(self, scores: np.ndarray) -> np.ndarray:
-        """(n_queries,) metric of scores of the judged documents, which are in the order of their rows."""
+        """(n_queries,) metric of the judged documents, by scores in the order of their rows."""
         (values,) = per_query_values(scores, self.judged, [self.metric])
         return np.asarray(values)
 
@@ -254,8 +257,8 @@ class TreesOnFolds:
         depends: list[Any] = [rival.settings, columns.tolist(), rival.table.names, rival.table.levels]
         depends += [identity_of_trees(), self.seed]
         depends += [(name, data_hash(data)) for name, data in unseen.items()] if f == FINAL else []
-        return f"rival {_what(f)} {hashlib.sha256(repr(depends).encode()).hexdigest()[:16]}"
+        return f"rival {_fold_label(f)} {hashlib.sha256(repr(depends).encode()).hexdigest()[:16]}"
 
 
-def _what(f: int) -> str:
+def _fold_label(f: int) -> str:
     return "on all" if f == FINAL else f"fold {f + 1}"

@@ -50,15 +50,15 @@ class TreeSettings:
     categorical: tuple[str, ...] = ()
 
     def on(self, columns: Sequence[int]) -> TreeSettings:
-        """The settings for some of the features, by number: parameters that have a value for each feature, or groups of
-        features, have only these."""
+        """The settings for some of the features, by number. Parameters with a value for each feature, or with groups of
+        features, are reduced to these features."""
         place, others = {str(j): str(i) for i, j in enumerate(columns)}, dict(self.others)
         for name in others.keys() & BY_FEATURE:
-            each = others[name].split(",")
-            others[name] = ",".join(each[j] for j in columns)
+            values = others[name].split(",")
+            others[name] = ",".join(values[j] for j in columns)
         groups = [group.split(",") for group in re.findall(r"[\d,]+(?=])", others.get(INTERACTIONS, ""))]
-        own = [",".join(place[j] for j in group if j in place) for group in groups]
-        others |= {INTERACTIONS: ",".join(f"[{group}]" for group in own if group)} if groups else {}
+        groups_left = [",".join(place[j] for j in group if j in place) for group in groups]
+        others |= {INTERACTIONS: ",".join(f"[{group}]" for group in groups_left if group)} if groups else {}
         return replace(self, others=tuple(others.items()))
 
     def seconds(self, n_docs: int) -> float:
@@ -133,7 +133,7 @@ def lightgbm_here() -> Any:
 
 
 def saved_booster(path: StrPath) -> Any:
-    """The trees that LightGBM saved, without its remarks on parameters of other versions, which it prints.
+    """Read trees that LightGBM saved, without printing its remarks about parameters of other versions.
 
     Raises
         DataError                 LightGBM is missing
@@ -193,7 +193,7 @@ class TreeData:
     names: Sequence[str] | None = None
     query_weight: np.ndarray | None = None
     n_threads: int = 1
-    _held: Any = field(init=False, repr=False)
+    _dataset: Any = field(init=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _fitted: dict[tuple[bytes, int], Trees] = field(default_factory=dict, init=False, repr=False)
 
@@ -202,15 +202,15 @@ class TreeData:
 
         data, columns, weight = self.data, self.columns, self.query_weight
         self.settings = self.settings.on(columns.tolist())
-        own = [re.sub(r"\s", "_", self.names[j]) for j in columns] if self.names else []
-        plain = own and all(PLAIN_NAME.fullmatch(name) for name in own)
+        feature_names = [re.sub(r"\s", "_", self.names[j]) for j in columns] if self.names else []
+        plain = feature_names and all(PLAIN_NAME.fullmatch(name) for name in feature_names)
         known, sizes = data.names, data.sizes
-        self._held = lightgbm.Dataset(
+        self._dataset = lightgbm.Dataset(
             columns_dense(data.X, columns),
             data.relevance,
             group=sizes,
             weight=None if weight is None else np.repeat(weight, sizes),
-            feature_name=own if plain and len({*own}) == len(own) else "auto",
+            feature_name=feature_names if plain and len({*feature_names}) == len(feature_names) else "auto",
             categorical_feature=[i for i, j in enumerate(columns) if known[j] in self.settings.categorical],
             params=self._parameters(self.seed),
         )
@@ -241,13 +241,13 @@ class TreeData:
         parameters = self._parameters(seed)
         try:
             with self._lock:  # two threads must not use one LightGBM data set at once
-                held = self._held.construct()
+                dataset = self._dataset.construct()
                 if seen is not None:
                     rows = np.flatnonzero(np.repeat(seen, self.data.sizes))
-                    held = held.subset(rows.tolist(), params=parameters).construct()
+                    dataset = dataset.subset(rows.tolist(), params=parameters).construct()
                 # Categories were decided with the bins; before version 4.6, LightGBM would decide again, and refuse.
-                held.categorical_feature = "auto"
-            booster = lightgbm.train(parameters, held, self.settings.n_trees, callbacks=[after_a_tree])
+                dataset.categorical_feature = "auto"
+            booster = lightgbm.train(parameters, dataset, self.settings.n_trees, callbacks=[after_a_tree])
         except lightgbm.basic.LightGBMError as error:
             why = SOURCE_LINE.sub("", " ".join(str(error).split())).rstrip(" .")
             raise DataError(f"LightGBM cannot be trained with these settings on these data: {why}.") from error

@@ -26,8 +26,12 @@ MISSING = "NULL"  # a missing value, where levels are listed
 
 @dataclass(frozen=True)
 class Derived:
-    """source: a column of the table; level: the feature is 1 where the column has this text, and "" stands for a
-    missing one; None: the column is a number, and the feature is 1 where it is missing."""
+    """A feature of zeros and ones that is made from a column of a table.
+
+    source   the column
+    level    the feature is 1 where the column has this text ("": where the text is missing); None: the column contains
+             numbers, and the feature is 1 where the number is missing
+    """
 
     source: str
     level: str | None
@@ -43,7 +47,7 @@ class Derived:
 
 
 class KnownLevels:
-    """Finds the categories of which no row has a level that is known: those of `derived`."""
+    """Finds the categories among `derived` of which no row has a known level."""
 
     def __init__(self, derived: Mapping[str, Derived]) -> None:
         self._unseen: dict[str, list[str]] = {}  # {column without a known level so far: its levels}
@@ -59,29 +63,29 @@ class KnownLevels:
             if not set(texts.dictionary.to_pylist()).isdisjoint(self._unseen[source]):
                 del self._unseen[source]
 
-    def tell(self, place: str) -> None:
+    def warn(self, place: str) -> None:
         """Warn of each column without a known level."""
         for source, levels in self._unseen.items():
             if source in self._first:
                 shown = listed([brief(level or MISSING) for level in levels], 3)
-                said = (
+                message = (
                     f"{place}: no row of column {brief(source)} has a level that is known from training ({shown}); the "
                     f"first has {brief(self._first[source] or MISSING)}; all count as others."
                 )
-                warnings.warn(said, DataWarning, stacklevel=3)
+                warnings.warn(message, DataWarning, stacklevel=3)
 
 
 def texts_in(column: Any) -> pa.DictionaryArray:
-    """As `texts_of`, of a column of any library."""
+    """`texts_of` for a column of any library."""
     from sparserank.arrow import pa
 
-    held = column.combine_chunks() if hasattr(column, "combine_chunks") else pa.array(column, from_pandas=True)
-    return texts_of(held)
+    array = column.combine_chunks() if hasattr(column, "combine_chunks") else pa.array(column, from_pandas=True)
+    return texts_of(array)
 
 
 def texts_of(column: pa.Array) -> pa.DictionaryArray:
-    """A column as text, of which each distinct one is stored once: "" for null and NaN; whole numbers without a decimal
-    point, even if they are floats.
+    """A column as dictionary-encoded text. Null and NaN become "", and whole numbers have no decimal point, even in a
+    column of floats.
 
     Raises
         ArrowException   a number with a fraction, or a type that is not text, a category, a boolean or a number
@@ -101,26 +105,28 @@ def _written(column: pa.Array) -> pa.Array:
     return pc.fill_null(column.cast(pa.large_string()), "")
 
 
-def holds_numbers(texts: Sequence[str]) -> bool:
+def mostly_numbers(texts: Sequence[str]) -> bool:
     """Whether half or more of some texts are numbers."""
     return len(texts) > 0 and 2 * sum(map(is_written_number, texts)) >= len(texts)
 
 
 def objects_of(texts: pa.DictionaryArray, *, numeric: bool) -> np.ndarray:
-    """(n,) the texts, or the numbers that are written in them; None for a missing one. Equal ones share an object."""
+    """(n,) the texts as objects, None for a missing one; with `numeric`, texts of numbers become floats. Equal texts
+    share an object."""
     values = [float(t) if numeric and is_written_number(t) else t or None for t in texts.dictionary.to_pylist()]
     return np.array(values, dtype=object)[texts.indices.to_numpy(zero_copy_only=False)]
 
 
-def already_called(place: str, made: Derived) -> str:
-    """Message about a column that has the name of a feature that is made from another one."""
+def already_called(place: str, derived: Derived) -> str:
+    """The message for a table with a column that has the name of a derived feature."""
     return (
-        f"{place}: a column is called {brief(made.name)}, like the feature that {brief(made.source)} gets; rename it."
+        f"{place}: a column is called {brief(derived.name)}, like the feature that {brief(derived.source)} gets; "
+        "rename it."
     )
 
 
 def sources_of(derived: Mapping[str, Derived], names: Sequence[str]) -> tuple[str, ...]:
-    """The column of the table that each feature is made from, which is its own name if it is not derived."""
+    """The column of the table that each feature is made from. A feature that is not derived is a column itself."""
     return tuple(derived[name].source if name in derived else name for name in names)
 
 
@@ -131,12 +137,13 @@ def frequent_levels(
     *,
     is_number: bool,
 ) -> list[Derived]:
-    """The features of a category, the most frequent level first; none if it is the same within each query.
+    """The features of a category, the most frequent level first; no features if the category is constant within every
+    query.
 
     Parameters
         coded   texts of all rows, dictionary-encoded
         query   (n,) number of the query of each row
-        is_number   whether the column is numbers, of which none is missing as text
+        is_number   whether the column contains numbers; the feature for missing ones then has the level None
     """
     whole = coded.unify_dictionaries()
     values = whole.chunk(0).dictionary.to_pylist()
@@ -148,6 +155,6 @@ def frequent_levels(
     if len(pairs) == len(np.unique(query)):
         return []
     frequent = (rows >= MIN_SHARE * len(code)) | (in_queries >= MIN_QUERIES)
-    found = np.flatnonzero(frequent).tolist()
-    kept = sorted(found, key=lambda i: (-rows[i], values[i]))[:MAX_LEVELS]
-    return [Derived(source, None if is_number and not values[i] else values[i]) for i in kept]
+    frequent_codes = np.flatnonzero(frequent).tolist()
+    shown_codes = sorted(frequent_codes, key=lambda i: (-rows[i], values[i]))[:MAX_LEVELS]
+    return [Derived(source, None if is_number and not values[i] else values[i]) for i in shown_codes]

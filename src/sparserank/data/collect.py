@@ -10,7 +10,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import missing_cells
 from sparserank.data.matrices import below, stacked, stored_values
-from sparserank.data.missing import holds_missing
+from sparserank.data.missing import any_missing
 from sparserank.data.missing_flags import flagged
 from sparserank.data.query_ids import concatenated_ids, plain_ids, query_codes, run_starts
 from sparserank.data.reading import nothing_left
@@ -18,12 +18,13 @@ from sparserank.data.streams import RowBlock, Stream, judged, one_below_the_othe
 from sparserank.errors import DataWarning
 from sparserank.text import brief
 
-APART: dict[str, Any] = dict.fromkeys(("X", "qid", "where", "line"))  # X and qid are collected apart; nobody needs more
+# Fields that are not collected with the other columns: X and qid are collected apart, positions are not needed.
+APART: dict[str, Any] = dict.fromkeys(("X", "qid", "where", "line"))
 
 
 def collect(stream: Stream) -> RankingDataset:
-    """The rows of a stream as a data set. Unless they are one already, they are collected in one pass, and replacements
-    for missing values are learned from them.
+    """The rows of a stream as a data set. Unless the stream has a data set already, one pass collects the rows, and
+    replacements for missing values are learned from them.
 
     Raises
         DataFormatError   as raised by the stream, or no row is left
@@ -31,26 +32,26 @@ def collect(stream: Stream) -> RankingDataset:
     Warns
         DataWarning       the rows of a query are not contiguous in a text file
     """
-    held = stream.held()
-    if held is not None:
-        return held
+    dataset = stream.as_dataset()
+    if dataset is not None:
+        return dataset
     features = _Features(stream.n_rows)
     queries = _Queries()
-    rest: list[RowBlock] = []
+    blocks: list[RowBlock] = []
     for piece in stream.weighted_pieces():
         features.add(piece.X)
         queries.add(piece)
-        rest.append(piece._replace(**APART))
+        blocks.append(piece._replace(**APART))
     X = features.whole(stream)
     qid = queries.of_rows(stream)
-    rows = judged(one_below_the_other(rest, {})._replace(X=X, qid=qid), stream.unjudged)
+    rows = judged(one_below_the_other(blocks, {})._replace(X=X, qid=qid), stream.unjudged)
     if len(rows.label) == 0:
         raise stream.error(nothing_left(stream.places[0]))
     keeps = stream.policy is not None and stream.policy.keeps
-    lacks = holds_missing(stored_values(rows.X))
-    filling = stream.filling(rows.X) if lacks or not stream.flags else None
+    has_missing = any_missing(stored_values(rows.X))
+    filling = stream.filling(rows.X) if has_missing or not stream.flags else None
     filled = None
-    if filling is not None and not keeps and lacks:
+    if filling is not None and not keeps and has_missing:
         filled = missing_cells(rows.X)
         filling.fill(rows.X, query_codes(rows.qid))
     per_feature: dict[str, Any] = {
@@ -70,8 +71,8 @@ def collect(stream: Stream) -> RankingDataset:
         doc_weight=rows.weight,
         keep_missing=keeps,
         index_base=stream.text_base,
-        table=rows.kept,
-        kept_columns=dict(stream.kept),
+        table=rows.table,
+        kept_columns=dict(stream.kept_columns),
         booleans=stream.booleans,
         **per_feature,
     )

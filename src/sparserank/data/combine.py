@@ -107,20 +107,20 @@ def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:
 
 
 def aligned(data: RankingDataset, like: RankingDataset, place: str) -> RankingDataset:
-    """Return `data` with the features of `like`, in the order of `like`; other features are left out.
+    """`data` with the features of `like`, in the same order; other features are left out.
 
     Raises
         DataError   a feature is missing by name; without names, the number of features differs; stored features are in
                     a different order
     """
-    held = data.names
+    names = data.names
     wanted = like.names
-    if held == wanted:
+    if names == wanted:
         return data
-    nameless = numbered(held, data.index_base), numbered(wanted, like.index_base)
+    nameless = numbered(names, data.index_base), numbered(wanted, like.index_base)
     if all(nameless) and data.index_base == 1 and like.index_base == 0:
         raise DataError(numbered_from_1(f"the features of {place}", "the training data"))
-    at = {name: j for j, name in enumerate(held)}
+    at = {name: j for j, name in enumerate(names)}
     if not all(nameless) and at.keys() >= set(wanted):
         if data.is_stored:
             raise DataError(
@@ -129,8 +129,8 @@ def aligned(data: RankingDataset, like: RankingDataset, place: str) -> RankingDa
             )
         return data.take_features([at[name] for name in wanted])
     if all(nameless) or (any(nameless) and at.keys().isdisjoint(wanted)):  # matched by position
-        if len(held) != len(wanted):
-            raise DataError(f"{place} has {len(held)} features; the training data have {len(wanted)}.")
+        if len(names) != len(wanted):
+            raise DataError(f"{place} has {len(names)} features; the training data have {len(wanted)}.")
         return data.rename_features(wanted)
     missing = next(name for name in wanted if name not in at)
     raise DataError(f"{place} has no feature {brief(missing)}, which the training data have.")

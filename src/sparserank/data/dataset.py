@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sparserank.data.categories import Derived, sources_of
 from sparserank.data.filling import fill_known, missing_cells
 from sparserank.data.matrices import as_csr, columns_dense, with_nan
-from sparserank.data.missing import holds_missing, is_missing
+from sparserank.data.missing import any_missing, is_missing
 from sparserank.data.query_ids import as_query_ids, group_rows, rows_of_queries
 from sparserank.data.store.features import StoredFeatures
 from sparserank.data.tables.frames import names_of, without_qid
@@ -26,10 +26,10 @@ from sparserank.text import brief
 MISSING_REMEDY = (
     "Choose a replacement: missing='median' (or 'zero', 'min', a number) when you read data or create a ranker."
 )
-# What rows may have besides X, relevance and qid, and its value in rows of data that lack it when these are joined with
-# data that have it; None: all joined rows lose it.
+# Optional fields of rows. When a data set that lacks a field is joined with one that has it, its rows get this value;
+# None: the joined data set does not have the field.
 ROWS = {"docid": None, "comment": None, "doc_weight": 1.0, "filled": False, "table": None, "returned": True}
-FEATURES = ("fill_values", "filled")  # what features may have besides X and a name, along the last axis
+FEATURES = ("fill_values", "filled")  # optional fields of features, which are the last axis
 Features = Any  # a float array (n_docs, n_features), a CSR matrix of that shape, or StoredFeatures
 
 
@@ -133,19 +133,19 @@ class RankingDataset:
     def __post_init__(self) -> None:
         check_arguments(RankingDataset, {"keep_missing": self.keep_missing, "index_base": self.index_base})
         fill_values = None if self.fill_values is None else _as_fill_values(self.fill_values)
-        held, ids = without_qid(self.X, self.qid)
-        X = _as_features(held, fill_values, keep_missing=self.keep_missing)
+        features, ids = without_qid(self.X, self.qid)
+        X = _as_features(features, fill_values, keep_missing=self.keep_missing)
         n_docs, n_features = X.shape
         filled = self.filled
         if filled is None and fill_values is not None and not self.keep_missing:
-            filled = missing_cells(held)
+            filled = missing_cells(features)
         elif filled is not None:
             filled = _as_mask("filled", filled, X.shape)
         returned = None if self.returned is None else _as_mask("returned", self.returned, (n_docs,))
         relevance = _as_relevance(self.relevance, n_docs)
         qid = np.zeros(n_docs, dtype=np.int64) if ids is None else as_query_ids(ids, n_docs)
-        given = names_of(held) if self.feature_names is None else self.feature_names
-        names = checked_names(given, n_features, self.index_base)
+        feature_names = names_of(features) if self.feature_names is None else self.feature_names
+        names = checked_names(feature_names, n_features, self.index_base)
         order, query_ptr, query_ids = group_rows(qid)
         columns: dict[str, Any] = {"docid": self.docid, "comment": self.comment}
         for name, column in columns.items():
@@ -229,7 +229,7 @@ class RankingDataset:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """(n_features,) the column of a table that each feature is made from: itself, unless it is derived."""
+        """(n_features,) the column of a table that each feature is made from."""
         return sources_of(self.derived or {}, self.names)
 
     @property
@@ -261,13 +261,13 @@ class RankingDataset:
         return np.asarray(self._per_document(values)[self.row_index])
 
     def _per_document(self, values: np.ndarray) -> np.ndarray:
-        given = np.asarray(values)
-        if given.shape[:1] != (self.n_docs,):
+        array = np.asarray(values)
+        if array.shape[:1] != (self.n_docs,):
             raise ParameterError("values", f"must have one entry per document ({self.n_docs}); got {brief(values)}.")
-        return given
+        return array
 
     def column(self, name: str) -> np.ndarray:
-        """(n_docs,) a column of the table as it is there, or a feature.
+        """(n_docs,) the values of a column of the table, unchanged, or of a feature.
 
         Raises
             DataError   there is no such column
@@ -304,8 +304,8 @@ class RankingDataset:
         return out
 
     def _present(self, names: Iterable[str]) -> list[tuple[str, Any]]:
-        """The names of the fields that these data have, and the fields."""
-        return [(name, held) for name in names if (held := getattr(self, name)) is not None]
+        """(name, value) of those of the fields that are not None."""
+        return [(name, column) for name in names if (column := getattr(self, name)) is not None]
 
     def _with(self, **changed: Any) -> RankingDataset:
         """The same documents with other features; `row_index` still refers to the rows of the original
@@ -343,11 +343,11 @@ class RankingDataset:
         missing = np.zeros(self.n_features, dtype=bool)
         known = np.zeros(self.n_features, dtype=bool)
         for X in getattr(self.X, "parts", (self.X,)):
-            own = extremes(X)
-            low = np.fmin(low, own[0])
-            high = np.fmax(high, own[1])
-            missing = missing | own[2]
-            known = known | ~np.isnan(own[0])
+            part_low, part_high, part_missing = extremes(X)
+            low = np.fmin(low, part_low)
+            high = np.fmax(high, part_high)
+            missing = missing | part_missing
+            known = known | ~np.isnan(part_low)
         return ~((high > low) | (missing & known))
 
     def constant_features(self) -> np.ndarray:
@@ -362,31 +362,33 @@ class RankingDataset:
         return ~varying
 
 
-def _as_weights(given: Any, n_docs: int) -> np.ndarray:
+def _as_weights(doc_weight: Any, n_docs: int) -> np.ndarray:
     """(n_docs,) float64, finite and >= 0."""
-    weights = usable_weights(given, n_docs)
+    weights = usable_weights(doc_weight, n_docs)
     if weights is None:
-        raise DataError(f"doc_weight must contain one finite weight >= 0 per row of X ({n_docs}); got {brief(given)}.")
+        raise DataError(
+            f"doc_weight must contain one finite weight >= 0 per row of X ({n_docs}); got {brief(doc_weight)}."
+        )
     return weights
 
 
-def _as_mask(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
+def _as_mask(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
     """A bool array of this shape."""
-    mask = given if isinstance(given, np.ndarray) else np.asarray(None)
+    mask = values if isinstance(values, np.ndarray) else np.asarray(None)
     if mask.dtype != bool or mask.shape != shape:
-        raise ParameterError(name, f"must be a bool array of shape {shape}, as X; got {brief(given)}.")
+        raise ParameterError(name, f"must be a bool array of shape {shape}, as X; got {brief(values)}.")
     return mask
 
 
-def _as_fill_values(given: Any) -> np.ndarray:
-    """(n_features,) float64, NaN where nothing is known."""
+def _as_fill_values(fill_values: Any) -> np.ndarray:
+    """(n_features,) float64, NaN for a feature without a replacement."""
     try:
-        values = as_floats(given).copy()
+        numbers = as_floats(fill_values).copy()
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"fill_values must contain one number per feature; got {brief(given)}.") from error
-    if values.ndim != 1 or (is_missing(values) & ~np.isnan(values)).any():
-        raise DataError(f"fill_values must contain one finite number per feature, or NaN; got {brief(given)}.")
-    return values
+        raise DataError(f"fill_values must contain one number per feature; got {brief(fill_values)}.") from error
+    if numbers.ndim != 1 or (is_missing(numbers) & ~np.isnan(numbers)).any():
+        raise DataError(f"fill_values must contain one finite number per feature, or NaN; got {brief(fill_values)}.")
+    return numbers
 
 
 def _as_features(X: Features, fill_values: np.ndarray | None = None, *, keep_missing: bool = False) -> Features:
@@ -404,7 +406,7 @@ def _as_features(X: Features, fill_values: np.ndarray | None = None, *, keep_mis
         if not csr.has_canonical_format:
             csr = csr.copy()
             csr.sum_duplicates()
-        if holds_missing(csr.data):
+        if any_missing(csr.data):
             raise DataError(f"X must be finite; it contains NaN, infinity or 1.797e308. {MISSING_REMEDY}")
         frozen = sp.csr_matrix(
             (_frozen(csr.data), _frozen(csr.indices), _frozen(csr.indptr)), shape=csr.shape, copy=False
@@ -423,7 +425,7 @@ def _as_features(X: Features, fill_values: np.ndarray | None = None, *, keep_mis
     if dense.ndim != 2:
         raise DataError(f"X must be two-dimensional (n_docs, n_features); got shape {dense.shape}.")
     dense = np.ascontiguousarray(dense)
-    if holds_missing(dense):
+    if any_missing(dense):
         row, column = (int(v) for v in np.argwhere(is_missing(dense))[0])
         mark = ", which means a missing value" if np.isfinite(dense[row, column]) else ""
         raise DataError(
@@ -439,13 +441,13 @@ def _unmasked(name: str, values: Any) -> Any:
     return values
 
 
-def _as_relevance(given: Any, n_docs: int) -> np.ndarray:
+def _as_relevance(labels: Any, n_docs: int) -> np.ndarray:
     """(n_docs,) float64, finite."""
-    given = _unmasked("relevance", given)
+    labels = _unmasked("relevance", labels)
     try:
-        relevance = np.asarray(given)
+        relevance = np.asarray(labels)
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"relevance must contain one number per row of X ({n_docs}); got {brief(given)}.") from error
+        raise DataError(f"relevance must contain one number per row of X ({n_docs}); got {brief(labels)}.") from error
     if relevance.shape != (n_docs,):
         raise DataError(f"relevance must have one value per row of X ({n_docs}); got shape {relevance.shape}.")
     if relevance.dtype.kind not in "biuf":

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.tables.batches import BATCH_ROWS, Table
+from sparserank.data.tables.batches import BATCH_ROWS, InputTable
 from sparserank.data.text_lines import readable, unzipped
 from sparserank.errors import DataFormatError
 from sparserank.files import StrPath
@@ -52,11 +52,13 @@ LISTED = {  # names may contain what separates the pairs
 IDS = ("id", "_id", "docno", "docid")
 
 
-def log_names(paths: Sequence[StrPath], given: Sequence[str] | None = None, scored: Scored | None = None) -> list[str]:
-    """The given features, or else every feature in the logs in order of first appearance, which reads all files. Of
-    responses, issue a DataWarning with the numbers of documents that cannot move, or were not judged."""
-    if given is not None:
-        return list(given)
+def log_names(
+    paths: Sequence[StrPath], feature_columns: Sequence[str] | None = None, scored: Scored | None = None
+) -> list[str]:
+    """The names of the features: `feature_columns`, or else every feature in the logs in order of first appearance,
+    which reads all files. For responses, also warn about what cannot be learned from them."""
+    if feature_columns is not None:
+        return list(feature_columns)
     names: dict[str, None] = {}
     hits: dict[str, dict[str, int]] = {}
     left_out: set[str] = set()
@@ -75,9 +77,11 @@ def log_names(paths: Sequence[StrPath], given: Sequence[str] | None = None, scor
     return list(names)
 
 
-class LogTable(Table):
-    """A log as a table with the columns qid, label, docid and the named features. Other features are refused, unless
-    `others`."""
+class LogTable(InputTable):
+    """A log as a table with the columns qid, label, docid and the named features.
+
+    others   whether a log may have other features, which are left out
+    """
 
     def __init__(
         self,
@@ -114,8 +118,8 @@ class LogTable(Table):
             yield entry
 
 
-def answers(path: StrPath, scored: Scored) -> Iterator[tuple[str, dict[str, Any], Iterator[Entry]]]:
-    """(place, line, hits, which are read when they are asked for) of each response in a file."""
+def responses_in(path: StrPath, scored: Scored) -> Iterator[tuple[str, dict[str, Any], Iterator[Entry]]]:
+    """(place, response, its hits, which are read on demand) of each response in a file."""
     for number, content in _objects(str(path)):
         if RESPONSE in content:
             place = f"{path}:{number}"
@@ -134,8 +138,8 @@ def _objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _entries(path: str, scored: Scored | None, left_out: set[str]) -> Iterator[tuple[int, Entry]]:
-    """(line, entry); of a response, its hits, each document of a query once. Queries without any judgment go to
-    `left_out`.
+    """(line, entry) of each document. The entries of a response are its hits, each document of a query once. The ids of
+    queries without any judgment are added to `left_out`.
 
     Raises
         DataFormatError   no query is judged, or a line is malformed
@@ -145,9 +149,9 @@ def _entries(path: str, scored: Scored | None, left_out: set[str]) -> Iterator[t
     fields = frozenset[str]()
     for number, content in _objects(path):
         place = f"{path}:{number}"
-        if form not in ("", own := form_of(content)):
-            raise DataFormatError(f"{place}: is {own}, but the lines before are {form}; use one file each.")
-        form = own
+        if form not in ("", form_of_line := form_of(content)):
+            raise DataFormatError(f"{place}: is {form_of_line}, but the lines before are {form}; use one file each.")
+        form = form_of_line
         if RESPONSE not in content:
             yield number, _entry(content, place)
             continue
@@ -199,20 +203,20 @@ def _object_of(line: bytes, place: str) -> dict[str, Any]:
 
 def _entry(entry: dict[str, Any], place: str) -> Entry:
     source = entry.get("_source")
-    held = {**source, **entry} if isinstance(source, dict) else entry
+    fields = {**source, **entry} if isinstance(source, dict) else entry
     for name in ("qid", "label"):
-        if held.get(name) is None or isinstance(held[name], dict | list | bool):
+        if fields.get(name) is None or isinstance(fields[name], dict | list | bool):
             raise DataFormatError(f"{place}: has no {name!r}; every line needs a query and a label.")
     try:
-        label = float(held["label"])
+        label = float(fields["label"])
     except (ValueError, OverflowError) as error:
-        raise DataFormatError(f"{place}: label must be a number; got {brief(held['label'])}.") from error
+        raise DataFormatError(f"{place}: label must be a number; got {brief(fields['label'])}.") from error
     try:
-        str(held["qid"]).encode()
+        str(fields["qid"]).encode()
     except UnicodeEncodeError as error:
-        raise DataFormatError(f"{place}: the query id must be valid UTF-8 text; got {brief(held['qid'])}.") from error
-    docid = next((str(held[name]) for name in IDS if held.get(name) is not None), "")
-    return str(held["qid"]), label, docid, _features(entry, place), 0.0
+        raise DataFormatError(f"{place}: the query id must be valid UTF-8 text; got {brief(fields['qid'])}.") from error
+    docid = next((str(fields[name]) for name in IDS if fields.get(name) is not None), "")
+    return str(fields["qid"]), label, docid, _features(entry, place), 0.0
 
 
 def _name(name: Any) -> str:

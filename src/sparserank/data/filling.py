@@ -20,12 +20,12 @@ from sparserank.data.matrices import (
 )
 from sparserank.data.missing import (
     ERROR,
-    KEPT,
     MEDIAN,
     QUERY_MIN,
+    STAYS,
     ZERO,
     MissingPolicy,
-    holds_missing,
+    any_missing,
     is_missing,
 )
 from sparserank.data.reading import choices
@@ -66,8 +66,8 @@ class Filling:
         refused = np.isnan(self.values[columns]) & ~self.by_query[columns]
         if refused.any() and strict:
             named = [f"f{j + 1}" if self.names is None else self.names[j] for j in columns[refused].tolist()]
-            more = f", and so do {len(named) - 1} others: {brief(', '.join(named[1:]))}" if len(named) > 1 else ""
-            raise DataError(f"feature {brief(named[0])} has a missing or infinite value{more}; {choices()}.")
+            others = f", and so do {len(named) - 1} others: {brief(', '.join(named[1:]))}" if len(named) > 1 else ""
+            raise DataError(f"feature {brief(named[0])} has a missing or infinite value{others}; {choices()}.")
         columns = columns[~refused]
         if sparse:
             self._fill_csr(X, columns, query)
@@ -117,7 +117,8 @@ def learn_filling(
     changed.
 
     A median is taken over the known values, including zeros that a sparse matrix does not store; beyond sample_values,
-    over evenly spaced rows. A feature without a known value gets 0. known: what was learned from other rows, instead.
+    over evenly spaced rows. A feature without a known value gets 0. known: values that were learned from other rows,
+    and are used instead.
     """
     rules = policy.rules(n_features, names, index_base)
     learned = np.zeros(n_features) if known is None else known
@@ -133,7 +134,7 @@ def learn_filling(
         for at, j in enumerate(median.tolist()):
             learned[j] = _median(sample, at)
     # Resolve the rule of each feature to a number; NaN: it has none.
-    fixed = {ERROR: np.nan, QUERY_MIN: np.nan, KEPT: np.nan, ZERO: 0.0}
+    fixed = {ERROR: np.nan, QUERY_MIN: np.nan, STAYS: np.nan, ZERO: 0.0}
     filled = [fixed.get(rule, learned[j]) if isinstance(rule, str) else rule for j, rule in enumerate(rules)]
     values = np.array(filled, dtype=np.float64)
     with np.errstate(over="ignore"):
@@ -159,8 +160,8 @@ def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = N
     if len(columns) == 0:
         return out
     parts = getattr(X, "parts", (X,))
-    held = sum(p.nnz if sp.issparse(p) else p.shape[0] * len(columns) for p in parts)
-    step = max(-(-held // SAMPLE_VALUES), 1)
+    n_values = sum(p.nnz if sp.issparse(p) else p.shape[0] * len(columns) for p in parts)
+    step = max(-(-n_values // SAMPLE_VALUES), 1)
     # Every step-th row, counted across the parts.
     blocks = []
     at = 0
@@ -182,7 +183,7 @@ def _lowest_and_sample(
 ) -> tuple[np.ndarray, Any]:
     """((n_features,) smallest known values, infinite where none is known; the columns in evenly spaced rows)."""
     low = np.full(n_features, np.inf)
-    kept: list[Any] = []
+    sampled: list[Any] = []
     at = 0
     step = 1
     for X in blocks:
@@ -190,13 +191,13 @@ def _lowest_and_sample(
         if n == 0:
             continue
         np.fmin(low, extremes(X)[0], out=low)
-        kept.append(X[-at % step :: step][:, columns])
+        sampled.append(X[-at % step :: step][:, columns])
         at += n
         # If the sample becomes too large, keep every second row of it, and take half as many from now on.
-        while sum(b.shape[0] for b in kept) * max(len(columns), 1) > sample_values:
-            kept = [below(kept)[::2]]
+        while sum(b.shape[0] for b in sampled) * max(len(columns), 1) > sample_values:
+            sampled = [below(sampled)[::2]]
             step = 2 * step
-    sample = below(kept)
+    sample = below(sampled)
     return low, by_columns(sample)
 
 
@@ -222,7 +223,7 @@ def fill_matrix(
     X: Any,
     query: np.ndarray,
     names: Sequence[str] | None,
-    taught: np.ndarray | None = None,
+    is_training: np.ndarray | None = None,
     *,
     index_base: int = 1,
     known: np.ndarray | None = None,
@@ -230,17 +231,17 @@ def fill_matrix(
     """(a filled copy of the training rows X (n_docs, n_features), the filling learned from them).
 
     Parameters
-        query    (n_docs,) number of each row's query
-        taught   (n_docs,) bool: the rows to learn from; None: all
-        known    as in `learn_filling`
+        query         (n_docs,) number of each row's query
+        is_training   (n_docs,) bool: the rows to learn from; None: all
+        known         as in `learn_filling`
     Raises
         DataError   X is not a matrix of numbers, or a value is missing where this is not allowed
     """
     out = with_nan(X)
-    teachers = out if taught is None else out[np.flatnonzero(taught)]
+    training_rows = out if is_training is None else out[np.flatnonzero(is_training)]
     filling = learn_filling(
         policy,
-        [teachers],
+        [training_rows],
         out.shape[1],
         out.dtype,
         names,
@@ -252,14 +253,14 @@ def fill_matrix(
 
 
 def missing_cells(X: Any) -> np.ndarray | None:
-    """(n_docs, n_features) bool: the missing values of dense X; None if there are none, and for sparse or stored X,
-    where they are unknown."""
+    """(n_docs, n_features) bool: which values of dense X are missing. None if no value is missing, and for sparse or
+    stored X, which are not examined."""
     X = without_mask(X)
     if sp.issparse(X) or hasattr(X, "parts"):
         return None
     if getattr(getattr(X, "dtype", None), "kind", "") != "f":
         X = with_nan(X)
-    return is_missing(X) if holds_missing(X) else None
+    return is_missing(X) if any_missing(X) else None
 
 
 def fill_known(X: Any, values: np.ndarray) -> Any:
@@ -271,7 +272,7 @@ def fill_known(X: Any, values: np.ndarray) -> Any:
     """
     X = without_mask(X)
     plain = sp.issparse(X) or getattr(getattr(X, "dtype", None), "kind", "") == "f"
-    if plain and not holds_missing(stored_values(X)) and X.shape[1:] == values.shape:
+    if plain and not any_missing(stored_values(X)) and X.shape[1:] == values.shape:
         return X
     out = with_nan(X)
     if out.shape[1:] != values.shape:

@@ -98,8 +98,9 @@ def csr_or_array(X: Any) -> Any:
     return as_csr(X) if sp.issparse(X) else as_array(without_mask(X))
 
 
-def each_value(X: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """X with a function of each value, which is 0 at 0; values that a sparse X does not store stay so."""
+def apply_to_values(X: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """X with a function applied to each value. The function must be 0 at 0, because zeros that a sparse X does not
+    store stay zeros."""
     if not sp.issparse(X):
         return function(X)
     out = X.copy()
@@ -109,7 +110,7 @@ def each_value(X: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
 
 def divided_columns(X: Any, divisors: np.ndarray) -> Any:
     """X with every column divided by its divisor (n_features,)."""
-    return each_value(X, lambda values: values / (divisors[X.indices] if sp.issparse(X) else divisors))
+    return apply_to_values(X, lambda values: values / (divisors[X.indices] if sp.issparse(X) else divisors))
 
 
 def times(a: Any, b: Any) -> Any:
@@ -127,9 +128,9 @@ def row_sums(X: Any, columns: Sequence[int]) -> np.ndarray:
 
 
 def without_entries(row: sp.csr_array, gone: np.ndarray) -> sp.csr_array:
-    """A row (1, n_columns) without some of the entries that it stores."""
-    kept = ~gone
-    return sp.csr_array((row.data[kept], row.indices[kept], [0, int(kept.sum())]), shape=row.shape)
+    """A row (1, n_columns) without the stored entries that `gone` marks."""
+    remaining = ~gone
+    return sp.csr_array((row.data[remaining], row.indices[remaining], [0, int(remaining.sum())]), shape=row.shape)
 
 
 def column_products(X: Any, Y: Any) -> np.ndarray:
@@ -143,7 +144,7 @@ def within_queries(
     Y: Any,
     ptr: np.ndarray,
 ) -> np.ndarray:
-    """A bilinear product of the deviations of X and Y from the means of their queries; sparse rows stay sparse."""
+    """`product` (bilinear) of the deviations of X and Y from the means of their queries; sparse X and Y stay sparse."""
     sizes = np.diff(ptr)
     n = X.shape[0]
     of_query = sp.csr_array((np.ones(n), np.arange(n), ptr), shape=(len(sizes), n))
@@ -159,12 +160,12 @@ def within_queries(
 def float_type(dtype: Any) -> np.dtype:
     """The dtype; raises DataError for any dtype other than float64 and float32."""
     try:
-        found = np.dtype(dtype)
+        float_dtype = np.dtype(dtype)
     except (TypeError, ValueError):
-        found = None
-    if found not in (np.float64, np.float32):
+        float_dtype = None
+    if float_dtype not in (np.float64, np.float32):
         raise DataError(f"dtype must be float64 or float32; got {brief(dtype)}.")
-    return found
+    return float_dtype
 
 
 def columns_dense(X: Any, columns: np.ndarray) -> np.ndarray:
@@ -194,7 +195,7 @@ def by_columns(X: Any) -> Any:
 
 
 def stored_of_column(X: Any, j: int) -> np.ndarray:
-    """The values of column j of X `by_columns` that it stores."""
+    """The stored values of column j of X, which is in the format of `by_columns`."""
     if not sp.issparse(X):
         return np.asarray(X[:, j])
     first, last = X.indptr[j : j + 2]
@@ -245,14 +246,14 @@ def joined_rows(parts: Sequence[Any], sizes: Sequence[int], absent: Any = None) 
         sizes    number of rows of each part
         absent   value of the rows of an absent part; None: the result is None too
     """
-    held = [part for part in parts if part is not None]
-    if not held or (absent is None and len(held) < len(parts)):
+    present = [part for part in parts if part is not None]
+    if not present or (absent is None and len(present) < len(parts)):
         return None
     kind = object if isinstance(absent, str) else type(absent)
-    given = [
-        np.full((n, *held[0].shape[1:]), absent, kind) if p is None else p for p, n in zip(parts, sizes, strict=True)
+    completed = [
+        np.full((n, *present[0].shape[1:]), absent, kind) if p is None else p for p, n in zip(parts, sizes, strict=True)
     ]
-    return below(given)
+    return below(completed)
 
 
 def widened(X: Any, n_features: int, *, sparse: bool) -> Any:

@@ -19,7 +19,7 @@ MEDIAN = "median"
 QUERY_MIN = "query-min"
 WORDS = (ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN)
 LEARNED = (MINIMUM, MEDIAN)
-KEPT = "keep"  # used only by KEEP; not an option for users
+STAYS = "keep"  # a missing value stays missing; used only by KEEP, not an option for users
 # magnitudes from here on mean "no value": Istella writes the largest float64, rounded up, which some parsers read as
 # infinity
 HUGE = 1.79e308
@@ -36,7 +36,7 @@ def is_missing(values: np.ndarray | float) -> np.ndarray:
     return np.asarray(~(np.abs(values) < np.float64(HUGE)))  # compared in float64, like HUGE; false for NaN
 
 
-def holds_missing(values: np.ndarray) -> bool:
+def any_missing(values: np.ndarray) -> bool:
     """Whether `is_missing` is true for any of the numbers; allocates no temporary array of their size."""
     low, high = (float(extreme(values, initial=0.0)) for extreme in (np.min, np.max))
     return not (low > -HUGE and high < HUGE)
@@ -101,7 +101,7 @@ class MissingPolicy:
     @property
     def keeps(self) -> bool:
         """Whether missing values are kept, for models that contain replacements."""
-        return self.default == KEPT
+        return self.default == STAYS
 
     def rules(self, n_features: int, names: Sequence[str] | None = None, index_base: int = 1) -> list[str | float]:
         """The replacement of each feature; index_base is the number of the first, and names default to f1, f2, ...
@@ -114,16 +114,16 @@ class MissingPolicy:
         rules: dict[int, str | float] = {}
         for feature, rule in self.by_feature.items():
             j = at.get(str(feature), feature - index_base if isinstance(feature, int) else -1)
-            found = f"the missing policy contains feature {brief(feature)}"
+            subject = f"the missing policy contains feature {brief(feature)}"
             if j in rules:
-                raise DataError(f"{found} twice, by its name and by its number.")
+                raise DataError(f"{subject} twice, by its name and by its number.")
             if not 0 <= j < n_features:
-                raise DataError(f"{found}, which is not one of the {n_features} features.")
+                raise DataError(f"{subject}, which is not one of the {n_features} features.")
             rules[j] = rule
         return [rules.get(j, self.default) for j in range(n_features)]
 
 
-KEEP = MissingPolicy(KEPT, {})
+KEEP = MissingPolicy(STAYS, {})
 
 
 def _key(feature: Any) -> int | str:

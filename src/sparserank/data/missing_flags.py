@@ -25,8 +25,8 @@ def flagged(
     filling: Filling | None,
     filled: np.ndarray | None,
 ) -> dict[str, Any]:
-    """The features of a data set, with replacements only for those that have missing values, and with a flag for each
-    that is missing in more than MIN_MISSING of the rows; warn of missing values."""
+    """Fields of a data set: replacements only for features with missing values, and a flag for each feature that is
+    missing in more than MIN_MISSING of the rows. Warns of missing values."""
     names = checked_names(stream.feature_names, X.shape[1], stream.text_base)
     filled = np.zeros(X.shape, dtype=bool) if filled is None else filled
     fill_values = np.nan if filling is None else filling.values
@@ -39,10 +39,12 @@ def flagged(
         raise DataError(already_called(stream.places[0], twice))
     some = listed([names[j] for j in np.flatnonzero(share).tolist()])
     values = "0, as the engine does" if stream.policy is not None and stream.policy.default == ZERO else "medians"
-    flagged = f"; features say where {listed([f.source for f in flags])} {'is' if len(flags) == 1 else 'are'} missing"
+    where_flagged = (
+        f"; features say where {listed([f.source for f in flags])} {'is' if len(flags) == 1 else 'are'} missing"
+    )
     if share.any():
         warnings.warn(
-            f"{stream.places[0]}: missing values of {some} become {values}{flagged if flags else ''} "
+            f"{stream.places[0]}: missing values of {some} become {values}{where_flagged if flags else ''} "
             f"({option('missing')} overrides).",
             DataWarning,
             stacklevel=6,

@@ -43,8 +43,8 @@ def query_codes(qid: np.ndarray) -> np.ndarray:
 
 
 def _coded(qid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """((n_runs + 1,) offsets of runs of rows with the same id; (n_runs,) number of the query of each, in order of first
-    appearance; ids of the queries). Raises as `group_rows`."""
+    """((n_runs + 1,) offsets of the runs of rows with the same id; (n_runs,) query number of each run, in order of
+    first appearance; the ids of the queries). Raises as `group_rows`."""
     _refuse_missing(qid)
     if len(qid) == 0:
         return np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), qid
@@ -63,7 +63,7 @@ def run_starts(qid: np.ndarray) -> np.ndarray:
 
 
 def rows_of_queries(query_ptr: np.ndarray, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(rows of these queries, in their order; (len(queries) + 1,) their query_ptr)."""
+    """(rows of these queries, in the order of `queries`; (len(queries) + 1,) query_ptr of these rows)."""
     sizes = query_ptr[queries + 1] - query_ptr[queries]
     ptr = np.concatenate([[0], np.cumsum(sizes)])
     shifts = query_ptr[queries] - ptr[:-1]
@@ -102,9 +102,9 @@ def as_query_ids(qid: Any, n_docs: int) -> np.ndarray:
     if mask is not None and mask.any():
         raise _missing_id(int(np.argmax(mask)), "a masked value")
     if ids.dtype.kind == "U" and not isinstance(qid, np.ndarray):
-        given = np.asarray(qid, dtype=object)
-        _refuse_missing(given)
-        for row, value in enumerate(given):
+        objects = np.asarray(qid, dtype=object)
+        _refuse_missing(objects)
+        for row, value in enumerate(objects):
             if not isinstance(value, str):
                 raise DataError(f"qid must contain numbers or strings, not both; row {row} has {brief(value)}.")
     _refuse_ambiguous(qid, ids)
@@ -119,8 +119,8 @@ def _refuse_ambiguous(qid: Any, ids: np.ndarray) -> None:
             f"qid of row {row} is too large to be represented exactly as a float; pass 64-bit integers or strings."
         )
     if ids.dtype.kind in "US" or ids.dtype == object:
-        given = qid.tolist() if isinstance(qid, np.ndarray) else list(qid)
-        for row, value in enumerate(given):
+        values = qid.tolist() if isinstance(qid, np.ndarray) else list(qid)
+        for row, value in enumerate(values):
             if isinstance(value, str | bytes) and value[-1:] in ("\0", b"\0"):
                 raise DataError(f"qid of row {row} ends in a NUL character; remove it.")
 
@@ -148,8 +148,10 @@ def _is_missing(value: Any) -> bool:
         return True
 
 
-def _missing_id(row: int, found: str) -> DataError:
-    return DataError(f"qid must contain a query id for every row; row {row} has {found}. Add the id, or drop the row.")
+def _missing_id(row: int, shown_value: str) -> DataError:
+    return DataError(
+        f"qid must contain a query id for every row; row {row} has {shown_value}. Add the id, or drop the row."
+    )
 
 
 def qid_from_sizes(group: Any, n_docs: int) -> np.ndarray:
@@ -163,13 +165,14 @@ def qid_from_sizes(group: Any, n_docs: int) -> np.ndarray:
     except (TypeError, ValueError):
         sizes = np.empty(0)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any() or sizes.sum() != n_docs:
-        found = f"a sum of {sizes.sum()}" if sizes.dtype.kind in "iuf" else brief(type(group).__name__)
-        raise DataError(f"group must contain query sizes >= 1 whose sum is the number of rows, {n_docs}; got {found}.")
+        shown = f"a sum of {sizes.sum()}" if sizes.dtype.kind in "iuf" else brief(type(group).__name__)
+        raise DataError(f"group must contain query sizes >= 1 whose sum is the number of rows, {n_docs}; got {shown}.")
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
 def ids_of_rows(qid: Any, group: Any, n_docs: int) -> Any:
-    """The query ids of rows: qid, which the data set checks, or ids for sizes of consecutive queries; None: one query.
+    """The query ids of rows: qid, which the data set checks, or ids that are made from the sizes of consecutive
+    queries; None if there is neither, so that all rows are one query.
 
     Raises
         DataError   both are given, or the sizes are wrong

@@ -15,14 +15,14 @@ from sparserank.data.collect import collect
 from sparserank.data.combine import aligned, refuse_other_filling
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import fill_matrix, missing_cells
-from sparserank.data.letor.side_files import WEIGHTS, beside
+from sparserank.data.letor.side_files import WEIGHTS, side_paths
 from sparserank.data.matrices import with_nan
 from sparserank.data.query_ids import as_query_ids, query_codes
 from sparserank.data.read_files import is_dask, kind_of, open_stream
 from sparserank.data.reading import UNJUDGED, Reading, policy_of, with_options
 from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.data.store.opening import open_store
-from sparserank.data.store.temporary import HeldRows, in_temporary_store
+from sparserank.data.store.temporary import DatasetRows, in_temporary_store
 from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import document_texts, is_frame, table_of
 from sparserank.data.tables.frames import names_of, without_qid
@@ -35,8 +35,8 @@ from sparserank.options.kinds import CheckedLater
 from sparserank.options.reading import ReadOptions
 from sparserank.text import brief
 
-COLUMNS = ("label", "qid", "docid", "doc_weight")  # options that are passed separately from a Reading
-FORMS = (
+COLUMNS = ("label", "qid", "docid", "doc_weight")  # options that may be columns, or values for the rows of an array
+ACCEPTED = (
     "a path, a list of paths, a RankingDataset, a data frame, a triple (X, y, qid), or (only the first data set) X "
     "with arrays as label= and qid="
 )
@@ -182,15 +182,14 @@ def as_datasets(
                   an array or as a file with one per line
         reading   a Reading or some of its fields, for files and frames; its field missing also applies to arrays
         to_store  names of sources that a cluster will read: files go to a temporary store, block by block
-        query_weights   receives the query weights in files beside the data, by source name; None: they become document
-                  weights
+        query_weights   receives the query weights in side files, by source name; None: they become document weights
     Raises
         DataError   a source of another kind, an unknown column, features that differ between the sources
     """
     names = {"label": label, "qid": qid, "docid": docid, "doc_weight": doc_weight}
     out: dict[str, RankingDataset | None] = {}
     first: RankingDataset | None = None
-    named = {name: given for name, given in names.items() if isinstance(given, str)}
+    named = {name: value for name, value in names.items() if isinstance(value, str)}
     if os.path.exists(named.get("doc_weight", "")):  # a file of weights
         del named["doc_weight"]
     options = reading if isinstance(reading, Reading) else with_options(Reading(), reading or {})
@@ -202,11 +201,12 @@ def as_datasets(
             out[name] = None
             continue
         if source is None or (isinstance(source, str) and not source):
-            raise DataError(f"{name} must be {FORMS}; got {brief(source)}.")
+            raise DataError(f"{name} must be {ACCEPTED}; got {brief(source)}.")
         in_memory = first is None and doc_weight is not None and "doc_weight" not in named
         in_blocks = name in to_store and not in_memory and is_path(source)
-        own = replace(options, derived={}, flags=False) if in_blocks else options  # a store does not know of them
-        stream = _as_stream(name, source, own, names, first)
+        # A store contains no features that are made from categories, and no flags.
+        source_options = replace(options, derived={}, flags=False) if in_blocks else options
+        stream = _as_stream(name, source, source_options, names, first)
         present = in_temporary_store(stream) if in_blocks else collect(stream)
         if query_weights is not None and not in_blocks and present.doc_weight is not None and stream.weighs_queries:
             query_weights[name] = present.doc_weight[present.query_ptr[:-1]]
@@ -225,16 +225,16 @@ def as_datasets(
 def read_weighted_sources(
     sources: Mapping[str, Any], options: Mapping[str, Any], *, to_store: Sequence[str] = (), **fields: Any
 ) -> tuple[dict[str, RankingDataset | None], dict[str, np.ndarray]]:
-    """(the data sets, {source name: (n_queries,) query weights in the file beside the data}); as `read_sources`."""
+    """(the data sets, {source name: (n_queries,) query weights in its side file}); as `read_sources`."""
     query_weights: dict[str, np.ndarray] = {}
-    found = as_datasets(sources, **_arguments(options, fields), to_store=to_store, query_weights=query_weights)
-    return found, query_weights
+    datasets = as_datasets(sources, **_arguments(options, fields), to_store=to_store, query_weights=query_weights)
+    return datasets, query_weights
 
 
 def read_sources(
     sources: Mapping[str, Any], options: Mapping[str, Any], **fields: Any
 ) -> dict[str, RankingDataset | None]:
-    """Call `as_datasets` with the options of a job that does not use weight files beside the data; warn of these.
+    """Call `as_datasets` with the options of a job that does not use side files of weights; warn if there are some.
     fields: of Reading, in place of those among the options."""
     parts = as_datasets(sources, **_arguments(options, fields))
     for name, source in sources.items():
@@ -255,8 +255,8 @@ def _arguments(options: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[st
 
 
 def weight_files(source: Any) -> list[Path]:
-    """The weight files beside the data files of a source."""
-    return [file for path in paths_of(source) if is_path(path) for file in beside(path, WEIGHTS)]
+    """The side files of weights of a source's data files."""
+    return [file for path in paths_of(source) if is_path(path) for file in side_paths(path, WEIGHTS)]
 
 
 def _of_arrays(
@@ -267,7 +267,7 @@ def _of_arrays(
     options: Reading,
     like: RankingDataset | None,
     docid: Any = None,
-) -> HeldRows:
+) -> DatasetRows:
     """The rows of arrays; X may be a frame, whose column qid is not a feature."""
     policy, known = policy_of(options, like)
     docid = None if docid is None else document_texts(docid)
@@ -285,7 +285,7 @@ def _of_arrays(
         raise DataError(
             f"{name} contains {unjudged} labels of -1, which mean unjudged; drop these rows, or label them 0."
         )
-    return HeldRows(data)
+    return DatasetRows(data)
 
 
 def is_path(source: Any) -> bool:
@@ -326,7 +326,7 @@ def _as_stream(
     if is_path(source):
         return open_stream(paths_of(source), options, natural=True, like=first)
     if isinstance(source, RankingDataset):
-        return HeldRows(source)
+        return DatasetRows(source)
     if isinstance(source, tuple) and len(source) == 3:
         return _of_arrays(name, *source, options, first)
     if first is None and not isinstance(label, str | None):
@@ -340,12 +340,12 @@ def _as_stream(
             names["docid"],
         )
     if not is_frame(source):
-        raise DataError(f"{name} must be {FORMS}; got {brief(type(source).__name__)}.")
+        raise DataError(f"{name} must be {ACCEPTED}; got {brief(type(source).__name__)}.")
     if is_dask(source):
         raise DataError(f"{name} is a Dask data frame; write it with to_parquet and give the folder.")
     table = table_of(name, source)
-    given = {parameter: names[parameter] for parameter in ("label", "qid", "docid")}
-    odd = next((p for p, value in given.items() if not isinstance(value, str | None)), None)
+    columns = {parameter: names[parameter] for parameter in ("label", "qid", "docid")}
+    odd = next((p for p, value in columns.items() if not isinstance(value, str | None)), None)
     if odd is not None:
         raise ParameterError(odd, "must name a column of the data frame.")
     weight = names["doc_weight"]

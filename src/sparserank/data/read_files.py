@@ -168,7 +168,7 @@ def open_stream(
     else:
         stream = TableRows([open_table(p, kind) for p in paths], reading, like=like)
     weighted = reading.labelled and not reading.featureless and reading.doc_weight is None
-    stream.beside = [side_weights(path) for path in paths] if weighted else ()
+    stream.side_weights = [side_weights(path) for path in paths] if weighted else ()
     for path in paths if weighted else ():
         warn_of_others(path)
     return stream

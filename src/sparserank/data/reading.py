@@ -77,10 +77,10 @@ class Reading:
     clauses : mapping, optional
         Search responses only: the scored clauses, as in `responses.Scored`.
     kept : sequence of str, optional
-        Tables only: columns that are kept as they are beside the features, if the table has them, for a ranker that
-        reads them by these names (blanks may be underscores). Categories are kept in any case.
+        Tables only: columns that a ranker reads by these names (blanks may be underscores). They are kept as they are,
+        in addition to the features, if the table has them. Categories are always kept.
     also : sequence of Derived, optional
-        Features that are made in any case, if the table has their columns: those of the model in use.
+        Features that are always made if the table has their columns: those of the model in use.
     """
 
     n_features: int | None = None
@@ -114,12 +114,12 @@ class Reading:
         lists = ("feature_columns", "ignore_columns", "categories")  # may also be sets
         check_arguments(Reading, {name: value for name, value in vars(self).items() if name not in lists})
         for name in lists:
-            given = getattr(self, name)
-            named = given is None or (isinstance(given, Iterable) and getattr(given, "ndim", 1) == 1)
-            if isinstance(given, str) or not named:
+            names = getattr(self, name)
+            named = names is None or (isinstance(names, Iterable) and getattr(names, "ndim", 1) == 1)
+            if isinstance(names, str) or not named:
                 raise ParameterError(name, f"must be a list of names; got {brief(getattr(self, name))}.")
             if name != lists[0]:  # conversions are identified by the repr
-                object.__setattr__(self, name, () if given is None else tuple(given))
+                object.__setattr__(self, name, () if names is None else tuple(names))
 
     @property
     def policy(self) -> MissingPolicy | None:
@@ -129,8 +129,8 @@ class Reading:
     @property
     def names(self) -> tuple[str, ...] | None:
         """The user's feature names, read from a file if necessary."""
-        given = self.feature_names
-        names = read_names(given) if isinstance(given, StrPath) else given
+        names_or_file = self.feature_names
+        names = read_names(names_or_file) if isinstance(names_or_file, StrPath) else names_or_file
         return None if names is None else tuple(names)
 
 
@@ -147,8 +147,8 @@ def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:
 
 
 def policy_of(reading: Reading, like: RankingDataset | None) -> tuple[MissingPolicy | None, np.ndarray | None]:
-    """(the replacement for missing values; (n_features,) those that were learned from the training data `like`, NaN
-    where there is none, or None). Nothing is learned from later data.
+    """(the policy for missing values; (n_features,) the replacements that were learned from the training data `like`,
+    NaN for a feature without one, or None). Nothing is learned from later data.
 
     Raises
         DataError   the training data were read without learning what is needed
@@ -190,8 +190,8 @@ def unjudged_label(place: str) -> str:
     return f"{place}: label -1 means unjudged; choose {option('unjudged', 'drop')} or {option('unjudged', 'zero')}."
 
 
-def missing_value(place: str, what: Any) -> str:
-    return f"{place}: missing or infinite feature value ({what}); {choices()}."
+def missing_value(place: str, value: Any) -> str:
+    return f"{place}: missing or infinite feature value ({value}); {choices()}."
 
 
 def too_large(place: str, value: Any, dtype: Any) -> str:

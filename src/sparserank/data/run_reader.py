@@ -23,7 +23,7 @@ import numpy as np
 from sparserank.data import usual_names
 from sparserank.data.read_files import NESTED, RATED, RATINGS, existing, first_line, head_of
 from sparserank.data.runs import ROUNDING, Qrels, Run
-from sparserank.data.tables.batches import Table, document_texts, is_frame, open_table, table_of
+from sparserank.data.tables.batches import InputTable, document_texts, is_frame, open_table, table_of
 from sparserank.data.tables.roles import may_be_category
 from sparserank.data.text_lines import number_in, unzipped
 from sparserank.data.trec import QRELS, RUN, finite_number, judgment_entries, kind_of_line, run_entries
@@ -49,7 +49,8 @@ TABLE = "table"
 
 
 class Asked(NamedTuple):
-    """Columns that users name; None: the one with a usual name. Names are of judgments; a run may have others."""
+    """Columns that users name; None: the column with a usual name. The names are those of judgments, and a run may have
+    other columns."""
 
     label: str | None = None
     qid: str | None = None
@@ -60,16 +61,17 @@ USUAL = Asked()
 
 
 def asked_in(options: Mapping[str, Any]) -> Asked:
-    """The columns that options name; the values of rows in place of a name are none."""
-    given = map(options.get, Asked._fields)
-    return Asked(*(name if isinstance(name, str) else None for name in given))
+    """The columns that options name. An option may also contain values for the rows; it then names no column."""
+    columns = map(options.get, Asked._fields)
+    return Asked(*(name if isinstance(name, str) else None for name in columns))
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The words for runs or for judgments in messages and in files.
+    """The words for runs, or for judgments, in messages and in files.
 
-    verb      noun and verb, 'a run must be'; needs: 'a run needs'; values: the word for its numbers
+    verb      the beginning of a message, such as 'a run must be'; needs: another, such as 'a run needs'
+    values    the word for the numbers: scores or grades
     numbers   usual names of the column of numbers in a table, the most telling first
     """
 
@@ -223,7 +225,7 @@ def run_of(source: Any, name: str, asked: Asked = USUAL) -> Run:
     entries = read_entries(source, name, replace(OF_RUNS, asked=asked), AnyIds(), Ids(), ranks=False)
     run = Run(entries.values())
     query, _, _, score, rank = entries.columns()
-    if rank.any():  # keep those of equal scores: a dictionary of all would be as large as the run
+    if rank.any():  # keep only the ranks of equal scores: a dictionary of all ranks would be as large as the run
         order = np.lexsort((score, query))
         rises = np.diff(score[order])
         equal = (np.diff(query[order]) == 0) & (rises <= ROUNDING * np.abs(score[order[1:]]))
@@ -285,15 +287,15 @@ def read_qrels(
 def judgments_of(source: Any, asked: Asked, name: str = "the judgments") -> Qrels:
     """Like `read_qrels`; `name` stands in messages for a source that is not a file."""
     entries = read_entries(source, name, replace(OF_QRELS, asked=asked), AnyIds(), Ids())
-    found = Qrels(entries.values())
-    if entries.n_ungraded and found:
-        said = f"{entries.place}: left out, because they have no grade: {entries.n_ungraded:,} documents."
-        warnings.warn(said, DataWarning, stacklevel=3)
-    if not found:
+    judgments = Qrels(entries.values())
+    if entries.n_ungraded and judgments:
+        message = f"{entries.place}: left out, because they have no grade: {entries.n_ungraded:,} documents."
+        warnings.warn(message, DataWarning, stacklevel=3)
+    if not judgments:
         if entries.unit == "line":
             raise DataFormatError(f"{entries.place}: contains no judgments; expected lines '{QRELS}'.")
         raise DataError(f"{entries.place}: contains no judgments.")
-    return found
+    return judgments
 
 
 def read_entries(
@@ -348,7 +350,7 @@ def is_mapping(source: Any) -> bool:
     )
 
 
-def holds(path: StrPath) -> str:
+def kind_of_content(path: StrPath) -> str:
     """'run', JUDGMENTS, EITHER or TABLE (which may be a run), by the content of a file; '' for other text."""
     head = head_of(Path(path)) or b""
     if NESTED.match(head):
@@ -487,7 +489,7 @@ def _rated(content: Any) -> Iterator[Mapping]:
 
 
 def _of_table(
-    table: Table,
+    table: InputTable,
     layout: Layout,
     queries: Mapping[str, int],
     documents: Ids,
@@ -519,11 +521,11 @@ def _of_table(
 
 
 def _column(
-    table: Table,
+    table: InputTable,
     layout: Layout,
     usual: Sequence[str],
     parameter: str,
-    given: str | None,
+    named: str | None,
 ) -> str:
     """The column that is named, or else the one with the most telling of the usual names.
 
@@ -531,17 +533,19 @@ def _column(
         DataError   there is none
     """
     names = table.schema.names
-    found = called(names, usual) if given is None else given
-    if found in names:
-        return str(found)
-    held = brief(", ".join(map(str, names)))
-    if given is not None:
-        raise DataError(f"{table.place} has no column {brief(given)}; it has {held}.")
-    by_option = not (layout.of_runs and parameter == "label")
-    what = f"the column with {option(parameter)}" if by_option else "the column of scores (larger is better) 'score'"
+    column = called(names, usual) if named is None else named
+    if column in names:
+        return str(column)
+    shown_names = brief(", ".join(map(str, names)))
+    if named is not None:
+        raise DataError(f"{table.place} has no column {brief(named)}; it has {shown_names}.")
+
+    remedy = f"name the column with {option(parameter)}"
+    if layout.of_runs and parameter == "label":
+        remedy = "name the column of scores (larger is better) 'score'"
     raise DataError(
         f"{table.place}: {layout.needs} the columns qid, docno and {layout.numbers[0]}; {usual[0]} is not among "
-        f"{held}, nor another usual name; name {what}."
+        f"{shown_names}, nor another usual name; {remedy}."
     )
 
 
@@ -554,15 +558,17 @@ def _numbers(
     """(n,) the numbers of a column; NaN where a grade is missing."""
     from sparserank.arrow import pa
 
-    held = batch.column(column)
-    texts = document_texts(held)
-    is_text = may_be_category(held.type)
+    arrow_column = batch.column(column)
+    texts = document_texts(arrow_column)
+    is_text = may_be_category(arrow_column.type)
     try:
-        values = np.array(list(map(number_in, texts))) if is_text else held.cast(pa.float64()).to_numpy(False)
+        values = np.array(list(map(number_in, texts))) if is_text else arrow_column.cast(pa.float64()).to_numpy(False)
     except pa.ArrowException as error:
         raise DataFormatError(f"{entries.place}: column {column} must contain numbers.") from error
     odd = np.flatnonzero(~np.isfinite(values) & (entries.layout.of_runs | (texts != "")))
     if len(odd):
-        found = brief(texts[odd[0]]) if is_text else f"{values[odd[0]]:g}"
-        raise DataFormatError(f"{entries.place}:{row + odd[0] + 1}: expected a finite number as {column}; got {found}.")
+        shown_value = brief(texts[odd[0]]) if is_text else f"{values[odd[0]]:g}"
+        raise DataFormatError(
+            f"{entries.place}:{row + odd[0] + 1}: expected a finite number as {column}; got {shown_value}."
+        )
     return np.asarray(values, dtype=np.float64)

@@ -46,10 +46,10 @@ class Run(dict[tuple[str, str], float]):
         return scores, retrieved
 
     def known(self, data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
-        """Like `of`, also if the run has a score for none of the documents."""
-        found = [self.get(pair) for pair in pairs_of(data)]
-        retrieved = np.array([score is not None for score in found], dtype=bool)
-        return np.array([0.0 if score is None else score for score in found]), retrieved
+        """Like `of`, but the run may lack a score for every document."""
+        scores = [self.get(pair) for pair in pairs_of(data)]
+        retrieved = np.array([score is not None for score in scores], dtype=bool)
+        return np.array([0.0 if score is None else score for score in scores]), retrieved
 
 
 class Qrels(dict[tuple[str, str], float]):
@@ -70,8 +70,11 @@ class Qrels(dict[tuple[str, str], float]):
 
 
 def graded(grades: Mapping[tuple[str, str], float], names: Sequence[str] = ("f1",), **fields: Any) -> RankingDataset:
-    """The documents {(query, document): grade}, at least one, whose features of these names are 0; fields: others of
-    the data set."""
+    """A data set of the documents {(query, document): grade}, at least one, whose features are all 0.
+
+    names    names of the features
+    fields   other fields of the data set
+    """
     qid, docid = (np.array(ids, dtype=object) for ids in zip(*grades, strict=True))
     relevance = np.array([*grades.values()])
     return RankingDataset(np.zeros((len(grades), len(names))), relevance, qid, docid, names, **fields)
@@ -79,8 +82,8 @@ def graded(grades: Mapping[tuple[str, str], float], names: Sequence[str] = ("f1"
 
 def document_ids(data: RankingDataset) -> np.ndarray:
     """(n_docs,) the document ids, or 'd' + row number from 1 for documents without one."""
-    given = data.docid if data.docid is not None else np.full(data.n_docs, "", dtype=object)
-    return np.array([d or f"d{i + 1}" for d, i in zip(given, data.row_index, strict=True)], dtype=object)
+    docid = data.docid if data.docid is not None else np.full(data.n_docs, "", dtype=object)
+    return np.array([d or f"d{i + 1}" for d, i in zip(docid, data.row_index, strict=True)], dtype=object)
 
 
 def pairs_of(data: RankingDataset) -> list[tuple[str, str]]:
@@ -93,10 +96,10 @@ def _checked_ids(data: RankingDataset) -> np.ndarray:
     """The document ids; raises DataError for ids that TREC files cannot contain: with blanks, or twice in a query."""
     ids = document_ids(data)
     for q, (lo, hi) in enumerate(pairwise(data.query_ptr)):
-        own = [str(d) for d in ids[lo:hi]]
-        _refuse_unwritable(str(data.query_ids[q]), own)
-        if len(set(own)) < len(own):
-            twice = next(name for name in own if own.count(name) > 1)
+        ids_of_query = [str(d) for d in ids[lo:hi]]
+        _refuse_unwritable(str(data.query_ids[q]), ids_of_query)
+        if len(set(ids_of_query)) < len(ids_of_query):
+            twice = next(name for name in ids_of_query if ids_of_query.count(name) > 1)
             raise DataError(
                 f"query {brief(str(data.query_ids[q]))} has document {brief(twice)} twice; TREC files list each "
                 "document once."

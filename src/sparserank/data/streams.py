@@ -19,7 +19,7 @@ from sparserank.data.reading import UNJUDGED, no_rows, nothing_left
 from sparserank.errors import DataFormatError, SparserankError
 
 
-class Position(NamedTuple):
+class StreamPosition(NamedTuple):
     """A row of an input: file, block of the file, row of the block."""
 
     file: int
@@ -27,13 +27,13 @@ class Position(NamedTuple):
     row: int
 
 
-BEGIN = Position(0, 0, 0)
+BEGIN = StreamPosition(0, 0, 0)
 
 
 class RowBlock(NamedTuple):
     """Consecutive rows: X (n, d) dense or CSR, NaN where a value is missing; label (n,); qid (n,) int64 or text; docid
     (n,) or None; weight (n,) or None; where (n, 3) the position of each row; for text that is kept in memory also
-    comment (n,) and line (n,) of the file, from 1; kept (n, m) as `RankingDataset.table`, or None."""
+    comment (n,) and line (n,) of the file, from 1; table (n, m) as `RankingDataset.table`, or None."""
 
     X: Any
     label: np.ndarray
@@ -43,19 +43,19 @@ class RowBlock(NamedTuple):
     where: np.ndarray
     comment: np.ndarray | None = None
     line: np.ndarray | None = None
-    kept: np.ndarray | None = None
+    table: np.ndarray | None = None
 
     def take(self, rows: Any) -> RowBlock:
         """Some of the rows, by a slice or their numbers."""
-        held: Iterable[Any] = self
-        return RowBlock._make(None if v is None else v[rows] for v in held)
+        fields: Iterable[Any] = self
+        return RowBlock._make(None if v is None else v[rows] for v in fields)
 
 
-ABSENT: Mapping[str, Any] = {"docid": "", "weight": 1.0}  # what rows of a block without document ids or weights have
+ABSENT: Mapping[str, Any] = {"docid": "", "weight": 1.0}  # values of rows in blocks without document ids or weights
 
 
 def one_below_the_other(blocks: Sequence[RowBlock], absent: Mapping[str, Any] = ABSENT) -> RowBlock:
-    """Concatenate blocks; what a block lacks, and `absent` does not contain, is left out."""
+    """Concatenate blocks; a field that some block lacks is left out, unless `absent` has a value for it."""
     if len(blocks) == 1:
         return blocks[0]
     sizes = [len(b.label) for b in blocks]
@@ -96,26 +96,29 @@ class Stream:
     sparse: bool
     feature_names: tuple[str, ...] | None
     n_rows: int | None = None
-    index_base = 1  # number of the first feature, where users number them
+    index_base = 1  # number of the first feature in options that number features
     text_base: int | None = None  # number of the first feature in the text that rows come from; None: not from text
     policy: MissingPolicy | None = None  # replacement for missing values; None: they are refused
-    known: np.ndarray | None = None  # the replacements that were learned from other data, as in `policy_of`
+    known: np.ndarray | None = None  # replacements that were learned from the training data, as in `policy_of`
     derived: Mapping[str, Derived] = MappingProxyType({})  # the features that are made from columns of tables
-    kept: Mapping[str, bool] = MappingProxyType({})  # the columns of `RowBlock.kept`, and whether they are numbers
+    kept_columns: Mapping[str, bool] = MappingProxyType(
+        {}
+    )  # the columns of `RowBlock.table`, and whether they are numbers
     booleans: Sequence[str] = ()  # the features that are boolean columns of tables
-    also: Sequence[Derived] = ()  # flags that are made in any case
-    flags = False  # whether only features with missing values have a replacement, and often missing ones a flag
+    also: Sequence[Derived] = ()  # features that are made in any case
+    # whether features with missing values, and no others, have a replacement, and often missing ones a flag
+    flags = False
     unjudged = "error"  # treatment of a label of -1 in `blocks`: 'zero', 'drop', otherwise unchanged
     places: Sequence[str] = ("the data",)
     error: type[SparserankError] = DataFormatError
-    beside: Sequence[SideWeights | None] = ()  # the weights beside each file, for rows without weights
-    _spread = False  # whether the rows of each of these weights are known
+    side_weights: Sequence[SideWeights | None] = ()  # the side file of weights of each file
+    _spread = False  # whether the row of each of these weights is known
 
     def look(self) -> None:
         """Determine the attributes of all blocks; reads as much as necessary, and nothing if they are known. Text is
         read once to find the number of its features and whether they are kept sparse, unless both are given."""
 
-    def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+    def pieces(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
         """All rows, including unjudged ones, starting at the block of a position. The X of text is a CSR matrix; until
         `look` has determined the width, it is only as wide as its rows require.
 
@@ -124,59 +127,61 @@ class Stream:
         """
         raise NotImplementedError
 
-    def held(self) -> RankingDataset | None:
-        """The rows as a data set, where they are one already."""
+    def as_dataset(self) -> RankingDataset | None:
+        """The data set that the rows come from, if no reading is necessary; otherwise None."""
         return None
 
     def _spread_weights(self) -> None:
-        """Determine the rows of the weights beside the files; if there are any, reads all rows to count them and their
-        queries.
+        """Determine the row of each weight in the side files. If there are side files, this reads all rows, to count
+        them and their queries.
 
         Raises
             DataFormatError   as `pieces`, or the number of weights is neither that of the rows nor of the queries
         """
-        if self._spread or not any(self.beside):
+        if self._spread or not any(self.side_weights):
             return
-        numbers: list[dict[Any, int]] = [{} for _ in self.beside]  # query numbers, per file
-        codes: list[dict[int, np.ndarray]] = [{} for _ in self.beside]  # {block: query of each row}, per file
+        numbers: list[dict[Any, int]] = [{} for _ in self.side_weights]  # query numbers, per file
+        codes: list[dict[int, np.ndarray]] = [{} for _ in self.side_weights]  # {block: query of each row}, per file
         for piece in self.pieces():
             f, b = (int(v) for v in piece.where[0, :2])
             starts = run_starts(piece.qid)
             runs = [numbers[f].setdefault(q, len(numbers[f])) for q in piece.qid[starts].tolist()]
             codes[f][b] = np.repeat(runs, np.diff(np.append(starts, len(piece.qid))))
-        for weights, query, place in zip(self.beside, codes, self.places, strict=True):
+        for weights, query, place in zip(self.side_weights, codes, self.places, strict=True):
             if weights is not None:
                 weights.spread(query, place)
         self._spread = True
 
     @property
     def weighs_queries(self) -> bool:
-        """Whether every file beside the data contains the weights of queries."""
+        """Whether there are side files of weights, and all of them contain weights of queries."""
         self._spread_weights()
-        return any(self.beside) and all(weights.of_queries for weights in self.beside if weights is not None)
+        return any(self.side_weights) and all(
+            weights.of_queries for weights in self.side_weights if weights is not None
+        )
 
-    def weighted_pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
-        """`pieces`, with the weights beside files."""
+    def weighted_pieces(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
+        """`pieces`, with the weights of the side files."""
         self._spread_weights()
         for piece in self.pieces(start):
-            if any(self.beside) and piece.weight is None:
+            if any(self.side_weights) and piece.weight is None:
                 f, b = (int(v) for v in piece.where[0, :2])
-                found = self.beside[f]
-                piece = piece._replace(weight=np.ones(len(piece.label)) if found is None else found.rows[b])
+                weights = self.side_weights[f]
+                piece = piece._replace(weight=np.ones(len(piece.label)) if weights is None else weights.rows[b])
             yield piece
 
-    def blocks(self, start: Position = BEGIN) -> Iterator[RowBlock]:
-        """The rows that `unjudged` leaves, starting at a position.
+    def blocks(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
+        """The rows from a position on, with unjudged ones dropped or graded 0 as `unjudged` says.
 
         Raises
             DataFormatError   as `pieces`, or there is no row
         """
         self.look()
-        n_read = n_given = 0
+        n_read = n_left = 0
         for piece in self.weighted_pieces(start):
             n_read += len(piece.label)
             block = judged(piece, self.unjudged)
-            n_given += len(block.label)
+            n_left += len(block.label)
             if len(block.label) == 0:
                 continue
             first = 0
@@ -185,14 +190,14 @@ class Stream:
             if first < len(block.label):
                 block = block.take(slice(first, None)) if first else block
                 yield block._replace(
-                    X=widened(block.X, self.n_features, sparse=self.sparse), comment=None, line=None, kept=None
+                    X=widened(block.X, self.n_features, sparse=self.sparse), comment=None, line=None, table=None
                 )
-        if start == BEGIN and n_given == 0:
+        if start == BEGIN and n_left == 0:
             raise self.error(nothing_left(self.places[0]) if n_read else no_rows(self.places[0]))
 
     def filling(self, X: Any = None) -> Filling | None:
-        """Replacements for missing values, learned from the features X of all rows; None: from a sample of the rows,
-        for which everything is read once more. Call `look` first."""
+        """Replacements for missing values, learned from the features X of all rows. Without X, they are learned from a
+        sample of the rows, for which everything is read once more. Call `look` first."""
         if self.policy is None:
             return None
         blocks, most = ([X], np.inf) if X is not None else ((block.X for block in self.blocks()), SAMPLE_VALUES)

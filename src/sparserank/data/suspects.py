@@ -19,7 +19,8 @@ from sparserank.options import option
 from sparserank.text import brief
 
 PERFECT = 0.99  # a feature is reported if it alone orders this share of preferred pairs correctly (ties count half)
-# with pairs, plus one for each doubling of the features: one data set in a million has a report by chance
+# Queries with pairs that `_perfect` needs, plus one for each doubling of the features: then one data set in a million
+# has a report by chance.
 MIN_QUERIES = 20
 MIN_ROWS = 50  # with fewer, nothing is reported: by chance, counts may all differ, and a flag may equal the labels
 # limits of the sample
@@ -27,7 +28,8 @@ MAX_QUERIES = 200
 MAX_PAIRS = 10_000
 PAIRS_OF_QUERY = 50
 MAX_VALUES = 1 << 23  # limit of the values in the sampled rows; 2 ** 24 for the sampled pairs
-MIN_OTHERS = 10  # rows with other than the most common value that agree with a label: fewer may agree by chance
+# Rows without the most common value that must agree with the label: fewer may agree by chance.
+MIN_OTHERS = 10
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # words of a name, split at capitals and at non-letters
 DIGIT = re.compile(r"\d")
 OF_A_LIST = ("rank", "position", "pos", "slot")  # words for the place of a document in a list that was shown
@@ -49,11 +51,11 @@ LIKE_AN_OUTCOME = f"is named like something that users do after documents are ra
 
 
 def warn_of_suspects(data: RankingDataset, excused: Iterable[str] = (), *, stacklevel: int = 4) -> dict[str, str]:
-    """Issue a DataWarning for each suspect (see `suspected`) at the caller of a job; return the messages."""
-    told = suspected(data, excused)
-    for sentence in told.values():
+    """Issue a DataWarning for each message of `suspected`, which points to the caller of a job; return the messages."""
+    messages = suspected(data, excused)
+    for sentence in messages.values():
         warnings.warn(sentence, DataWarning, stacklevel=stacklevel)
-    return told
+    return messages
 
 
 def names_in(*options: Any) -> list[str]:
@@ -78,20 +80,20 @@ def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str 
     """
     names = data.names
     sample = _sample(data)
-    told: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     if sample is not None:
-        for name_them in (_functions_of_label, _ids, _perfect):
-            for j, reason in name_them(data, sample):
-                told.setdefault(j, reason)
+        for detect in (_functions_of_label, _ids, _perfect):
+            for j, reason in detect(data, sample):
+                reasons.setdefault(j, reason)
     derived = data.derived or {}
     columns = data.sources
-    found = dict.fromkeys(excused, "")
-    for j in sorted(told):  # what values show is said rather than what a name suggests
-        found.setdefault(columns[j], suspect(columns[j], told[j], remedy, made=derived.get(names[j])))
+    messages = dict.fromkeys(excused, "")
+    for j in sorted(reasons):  # a reason in the values goes before a reason in the name
+        messages.setdefault(columns[j], suspect(columns[j], reasons[j], remedy, derived=derived.get(names[j])))
     for name in columns:
-        if reason := told_by(name):
-            found.setdefault(name, suspect(name, reason, remedy))
-    return {column: found[column] for column in dict.fromkeys(columns) if found.get(column)}
+        if reason := reason_in_name(name):
+            messages.setdefault(name, suspect(name, reason, remedy))
+    return {column: messages[column] for column in dict.fromkeys(columns) if messages.get(column)}
 
 
 def suspect(
@@ -99,17 +101,24 @@ def suspect(
     reason: str,
     remedy: str = "drop",
     *,
-    made: Derived | None = None,
+    derived: Derived | None = None,
 ) -> str:
     """The message about a column of a table; `reason` has a placeholder {remedy}. made: the feature of the column that
-    is suspicious, if it is not the column itself."""
-    part = "" if made is None else f" (the level {brief(made.level)})" if made.level else " (whether it is missing)"
+    is suspect, if it is not the column itself."""
+    part = (
+        ""
+        if derived is None
+        else f" (the level {brief(derived.level)})"
+        if derived.level
+        else " (whether it is missing)"
+    )
     return f"feature {brief(column)}{part} {reason.format(remedy=option(remedy, [column]))}"
 
 
-def told_by(name: str) -> str:
-    """What the name of a column says: that it is a position in a list (not PageRank and the like), or what users do
-    with a document (not with a word or number that makes it a statistic of earlier lists); "" if nothing."""
+def reason_in_name(name: str) -> str:
+    """The reason to suspect a column because of its name, or "". A suspect name means a position in a list (but not
+    PageRank and the like), or something that users do with a document (unless a word or number in the name makes it a
+    statistic of earlier lists)."""
     words = [word.lower() for word in WORD.findall(name)]
     if any(w in OF_A_LIST and before not in OF_A_SITE for before, w in zip(["", *words], words, strict=False)):
         return LIKE_A_POSITION
@@ -135,8 +144,8 @@ def _sample(data: RankingDataset) -> RankingDataset | None:
 
 
 def _where(X: Any, accepts: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Columns of X that `accepts` selects; of a sparse X, only columns that store all rows but at most one
-    are examined."""
+    """Columns of X that `accepts` selects. Of a sparse X, only columns that store at least all rows but one are
+    examined."""
     if not sp.issparse(X):
         return np.flatnonzero(accepts(X))
     full = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= X.shape[0] - 1)
@@ -148,17 +157,17 @@ def _functions_of_label(data: RankingDataset, sample: RankingDataset) -> Iterato
     X = sample.X
     columns = np.arange(sample.n_features)
     if sp.issparse(X):  # for each label, a column must store a value in all rows or none
-        held = X.data != 0
+        is_nonzero = X.data != 0
         label_of = np.repeat(of_row, np.diff(X.indptr))
-        at = label_of[held] * X.shape[1] + X.indices[held]
+        at = label_of[is_nonzero] * X.shape[1] + X.indices[is_nonzero]
         stored = np.bincount(at, minlength=len(labels) * X.shape[1]).reshape(len(labels), X.shape[1])
         all_or_none = (stored == 0) | (stored == np.bincount(of_row)[:, None])
         columns = np.flatnonzero(all_or_none.all(axis=0) & (stored > 0).any(axis=0))
         X = X[:, columns].toarray()
-    for j in columns[_one_value_each(X, of_row)].tolist():
+    for j in columns[_one_value_per_label(X, of_row)].tolist():
         values = column(data.X, j)
         y = np.asarray(data.relevance)
-        if not _one_value_each(values[:, None], np.unique(y, return_inverse=True)[1])[0]:
+        if not _one_value_per_label(values[:, None], np.unique(y, return_inverse=True)[1])[0]:
             continue
         same = bool((values == y.astype(data.X.dtype)).all())
         _, of_value, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -167,15 +176,15 @@ def _functions_of_label(data: RankingDataset, sample: RankingDataset) -> Iterato
         n_agree = len(others) - (0 if same else len(np.unique(others)) - 1)
         if n_agree < MIN_OTHERS:
             continue
-        what = "equals the label" if same else "has one value for each label"
+        relation = "equals the label" if same else "has one value for each label"
         yield (
             j,
-            f"{what} in all {data.n_docs} rows, so a model would learn only to copy the label; leave it out "
+            f"{relation} in all {data.n_docs} rows, so a model would learn only to copy the label; leave it out "
             "({remedy}).",
         )
 
 
-def _one_value_each(X: np.ndarray, of_row: np.ndarray) -> np.ndarray:
+def _one_value_per_label(X: np.ndarray, of_row: np.ndarray) -> np.ndarray:
     """(n_features,) bool: whether a column has a single value per label, but not the same value for all labels."""
     order = np.argsort(of_row, kind="stable")
     starts = np.searchsorted(of_row[order], np.arange(of_row.max() + 1))
@@ -221,21 +230,21 @@ def _pairs(sample: RankingDataset, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows (better, worse) of preferred pairs, the same number from each query where possible,
     drawn with a fixed seed."""
     rng = np.random.default_rng(0)
-    each = max(min(PAIRS_OF_QUERY, most // sample.n_queries), 1)
-    found: list[np.ndarray] = []
+    n_per_query = max(min(PAIRS_OF_QUERY, most // sample.n_queries), 1)
+    pairs_of_queries: list[np.ndarray] = []
     y = np.asarray(sample.relevance)
     for lo, hi in zip(sample.query_ptr[:-1].tolist(), sample.query_ptr[1:].tolist(), strict=True):
         n = hi - lo
-        if n * n <= 100 * each * each:
-            own = y[lo:hi]
-            preferred = np.argwhere(own[:, None] > own)
-            drawn = rng.permutation(preferred)[:each]
+        if n * n <= 100 * n_per_query * n_per_query:
+            labels = y[lo:hi]
+            preferred = np.argwhere(labels[:, None] > labels)
+            drawn = rng.permutation(preferred)[:n_per_query]
         else:
-            drawn = rng.integers(0, n, (100 * each, 2))
+            drawn = rng.integers(0, n, (100 * n_per_query, 2))
             a, b = y[lo + drawn].T
-            drawn = drawn[a > b][:each]
-        found.append(lo + drawn)
-    pairs = np.concatenate(found)
+            drawn = drawn[a > b][:n_per_query]
+        pairs_of_queries.append(lo + drawn)
+    pairs = np.concatenate(pairs_of_queries)
     return pairs[:, 0], pairs[:, 1]
 
 

@@ -128,20 +128,20 @@ def number_in(text: str) -> float:
 
 def read_numbers(
     path: StrPath,
-    what: str,
+    quantity: str,
     wanted: str,
     accepts: Callable[[float], bool],
 ) -> list[float]:
-    """One finite number per line; `what` and `wanted` ('score', 'a finite number') are for messages.
+    """One finite number per line; `quantity` and `wanted` ('score', 'a finite number') are for messages.
 
     Raises
         DataFormatError   as `read_entries`, or an entry is not such a number; the message names its line
     """
     numbers = []
-    for number, text in enumerate(read_entries(path, f"one {what} per line"), start=1):
+    for number, text in enumerate(read_entries(path, f"one {quantity} per line"), start=1):
         value = number_in(text)
         if not (math.isfinite(value) and accepts(value)):
-            raise DataFormatError(f"{path}:{number}: a {what} must be {wanted}; got {brief(text)}.")
+            raise DataFormatError(f"{path}:{number}: a {quantity} must be {wanted}; got {brief(text)}.")
         numbers.append(value)
     return numbers
 

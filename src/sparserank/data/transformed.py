@@ -70,7 +70,7 @@ def transformed(data: RankingDataset, transform: Transform | None) -> RankingDat
     if transform is None or transform.is_identity:
         return data
     if data.is_stored:
-        from sparserank.data.store.temporary import HeldRows, in_temporary_store
+        from sparserank.data.store.temporary import DatasetRows, in_temporary_store
 
-        return data.replace_features(in_temporary_store(HeldRows(data, transform)).X)
+        return data.replace_features(in_temporary_store(DatasetRows(data, transform)).X)
     return data.replace_features(transform(data.X))

@@ -57,12 +57,12 @@ def finite_number(
     path: StrPath,
     line: int,
     text: str,
-    what: str = "",
+    role: str = "",
 ) -> float:
-    """The number in a field; `what`, such as ' as score', completes the message of a DataFormatError."""
+    """The number in a field; `role`, such as ' as score', completes the message of a DataFormatError."""
     value = number_in(text)
     if not math.isfinite(value):
-        raise DataFormatError(f"{path}:{line}: expected a finite number{what}; got {brief(text)}.")
+        raise DataFormatError(f"{path}:{line}: expected a finite number{role}; got {brief(text)}.")
     return value
 
 
@@ -79,7 +79,7 @@ def kind_of_line(line: bytes) -> str:
     return "judgments" if names or math.isfinite(number_in(fields[-1])) else ""
 
 
-def what_else(line: bytes) -> str:
+def foreign_format_hint(line: bytes) -> str:
     """A sentence about a line of a run or of judgments, for the reader of ranking text; otherwise ''."""
     return {
         "run": f"This looks like a run ('{RUN}'), which has no features; evaluate and fuse read runs.",
@@ -103,7 +103,7 @@ def _fields(text: str) -> list[str]:
     fields = [field.strip() for field in text.split("\t", most)[:most]]
     if len(fields) >= 3 and all(_FIELD.fullmatch(field) for field in fields[1:5]):
         return fields
-    return [found.group() for found in islice(_FIELD.finditer(text), most)]
+    return [match.group() for match in islice(_FIELD.finditer(text), most)]
 
 
 def _is_head(fields: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 _words = str.split
-# The most telling first, as `plain` writes them.
+# Names in the form of `plain`, the most telling first.
 QUERIES = _words(
     "qid queryid query querytext searchid srchid sessionid topicid topic requestid groupid group querystring keywords"
 )
@@ -27,4 +27,4 @@ def plain(name: object) -> str:
 def called(names: Iterable[str], usual: Sequence[str]) -> str | None:
     """The name that comes first in the list of usual ones; None if none is usual."""
     known = {plain(name): name for name in reversed(list(names))}
-    return next((known[own] for own in usual if own in known), None)
+    return next((known[word] for word in usual if word in known), None)

@@ -18,10 +18,10 @@ from sparserank.data.run_reader import (
     JUDGMENTS,
     Asked,
     asked_in,
-    holds,
     is_mapping,
     judgments_of,
     kind_of_columns,
+    kind_of_content,
     run_of,
     tabled,
 )
@@ -255,7 +255,7 @@ def _as_judgments(data: Any, for_run: bool, asked: Asked) -> Any:
         return data
     kind, data = "", tabled(data)
     if for_run and isinstance(data, StrPath):
-        kind = holds(data)
+        kind = kind_of_content(data)
     elif for_run and is_frame(data):
         kind = kind_of_columns(column_names(collected(data)))
     return judgments_of(data, asked) if kind in (JUDGMENTS, EITHER) or is_mapping(data) else data

@@ -133,7 +133,7 @@ class FusionFormula:
             return fused
         return Run({(q, d): score for q, entries in ranked(fused).items() for d, score in entries[: self.longest]})
 
-    def added(self, runs: Any) -> list[Added]:
+    def added(self, runs: Any) -> list[TermContribution]:
         """The contribution of each term to the scores of documents, in the order of the terms; runs as in `apply`."""
         named = named_runs(runs, least=1)
         missing = next((name for name in self.retrievers if name not in named), None)
@@ -158,12 +158,12 @@ class FusionFormula:
             values = term.weight * self.norm(run, self.depth, rules)
             of_query = np.repeat(run.query, run.depths).tolist()
             keys = [(query_ids[q], names[d]) for q, d in zip(of_query, run.document.tolist(), strict=True)]
-            out.append(Added(keys, run.rank.tolist(), values.tolist()))
+            out.append(TermContribution(keys, run.rank.tolist(), values.tolist()))
         return out
 
 
 @dataclass(frozen=True)
-class Added:
+class TermContribution:
     """The contribution of one term to the scores of the documents that its retriever returned up to the depth.
 
     keys     (query id, document id) of each; ranks: from 1 in the list of the retriever

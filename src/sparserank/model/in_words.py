@@ -19,7 +19,7 @@ MAX_LEVELS = 4  # largest number of levels of a category that a sentence names a
 EDGE = 0.05  # share of a part's change that is cut off at each of its ends
 
 
-class Part(NamedTuple):
+class Stretch(NamedTuple):
     """A part of a step function that rises or falls, from x = low to x = high."""
 
     rises: bool
@@ -121,7 +121,7 @@ def _known_range(model: RankingModel, feature: Feature) -> tuple[float, float]:
     return (points[0], points[-1]) if points else (-np.inf, np.inf)
 
 
-def parts_of(at: np.ndarray, heights: np.ndarray) -> list[Part]:
+def parts_of(at: np.ndarray, heights: np.ndarray) -> list[Stretch]:
     """The rising and falling parts of a step function. Ups and downs of less than SMALL of its range are ignored. A
     part begins once EDGE of its change has happened and ends when only EDGE of it is left.
 
@@ -132,7 +132,7 @@ def parts_of(at: np.ndarray, heights: np.ndarray) -> list[Part]:
         done = (heights[a : b + 1] - heights[a]) / (heights[b] - heights[a])
         first = a + int(np.argmax(done > EDGE))
         last = a + int(np.argmax(done >= 1.0 - EDGE))
-        out.append(Part(bool(heights[b] > heights[a]), float(at[first]), float(at[last])))
+        out.append(Stretch(bool(heights[b] > heights[a]), float(at[first]), float(at[last])))
     return out
 
 

@@ -16,7 +16,7 @@ from sparserank.bins import Bins, StepFunction
 from sparserank.data.categories import Derived, KnownLevels, sources_of, texts_in
 from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
 from sparserank.data.matrices import NO_MATRIX, as_array, as_dense, csr_or_array
-from sparserank.data.missing import ERROR, holds_missing, is_missing
+from sparserank.data.missing import ERROR, any_missing, is_missing
 from sparserank.data.query_ids import as_query_ids, group_rows
 from sparserank.data.store.features import StoredFeatures
 from sparserank.data.tables.frames import (
@@ -464,7 +464,7 @@ class RankingModel:
         ignored."""
         known = KnownLevels(self.derived)
         columns = [self._column(frame, f, known) for f in self.features]
-        known.tell("X")
+        known.warn("X")
         return self._shaping.filled(np.column_stack(columns) if columns else np.zeros((len(frame), 0)))
 
     def _column(self, frame: Any, feature: Feature, known: KnownLevels) -> np.ndarray:
@@ -490,7 +490,7 @@ class RankingModel:
     ) -> np.ndarray:
         """Scores of the selected columns. `row_index` (n_docs,) is the number of each row in messages, by default its
         position."""
-        if holds_missing(columns):
+        if any_missing(columns):
             row, k = (int(i) for i in np.argwhere(is_missing(columns))[0])
             feature = self.features[k]
             remedy = ""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from sparserank.data.dataset import RankingDataset, numbers
 from sparserank.data.filling import fill_known, fill_matrix, missing_cells
 from sparserank.data.matrices import as_dense, sparse_as_csr, stored_values, with_holes, without_mask
-from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
+from sparserank.data.missing import MissingPolicy, any_missing, is_missing
 from sparserank.data.query_ids import MANY_GRADED_ROWS, MANY_ROWS, as_query_ids, ids_of_rows, query_codes
 from sparserank.data.read_files import is_dask
 from sparserank.data.tables.frames import names_of, without_qid
@@ -113,7 +113,7 @@ def features_to_score(ranker: Any, X: Any, fill_values: np.ndarray | None) -> An
     with np.errstate(invalid="ignore"), _naming_missing(ranker, filled):
         X = validate_data(ranker, X, reset=False, ensure_all_finite=fill_values is None, **FORMS)
     X = X if fill_values is None else fill_known(X, fill_values)
-    if holds_missing(stored_values(X)):
+    if any_missing(stored_values(X)):
         row, j = (int(v) for v in np.argwhere(is_missing(as_dense(X)))[0])
         name = feature_names(ranker, X.shape[1])[j]
         remedy = "missing= does not cover it" if hasattr(ranker, "missing") else "must be filled in beforehand"

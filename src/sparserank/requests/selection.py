@@ -13,7 +13,7 @@ import numpy as np
 from sparserank.crossval.current_model import LABEL, InUse, run_in
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.feature_logs import answers
+from sparserank.data.feature_logs import responses_in
 from sparserank.data.matrices import columns_dense
 from sparserank.data.read import is_path, paths_of
 from sparserank.data.read_files import kind_of
@@ -144,7 +144,7 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: Al
     judged = {q for q, _ in collected.judged}
     scored = Scored(None, None if request is None else request.listed)
     files = ((name, file) for name, source in sources.items() if source is not None for file in paths_of(source))
-    for name, (place, line, hits) in ((name, answer) for name, file in files for answer in answers(file, scored)):
+    for name, (place, line, hits) in ((name, answer) for name, file in files for answer in responses_in(file, scored)):
         if REQUEST in line:
             expected = line[REQUEST] if expected is None else expected
             if where := difference(expected, line[REQUEST]):

@@ -19,7 +19,7 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
 from sparserank.options.arguments import check_arguments
 from sparserank.selection.claims import FIRST, JUDGED, Claim, claims, counted, queries
-from sparserank.selection.queries import Added, QueryDifference
+from sparserank.selection.queries import FeatureContribution, QueryDifference
 from sparserank.selection.result import FORMAT, FORMAT_VERSION, ModelResult, SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.text import relative, shortened
@@ -373,7 +373,7 @@ def _of_retrievers(q: QueryDifference, named: Callable[[str], str]) -> QueryDiff
     norms, its value under the norm of the chosen formula is shown."""
     if q.pair is None:
         return q
-    merged: dict[str, Added] = {}
+    merged: dict[str, FeatureContribution] = {}
     for row in q.pair.features:
         first = merged.get(named(row.feature))
         if first is None:

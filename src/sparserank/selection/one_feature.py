@@ -74,7 +74,7 @@ def nearly_best_alone(
         f"feature has more than {max(next_best, 0.0):.0%}; leave it out if it is not known when documents are ranked "
         "({remedy})."
     )
-    return {columns[top]: suspect(columns[top], why, made=derived.get(names[top]))}
+    return {columns[top]: suspect(columns[top], why, derived=derived.get(names[top]))}
 
 
 def _mean(scores: np.ndarray, data: RankingDataset, metric: Metric) -> float:

@@ -32,7 +32,7 @@ PARSED = (Penalty, SizedMaker, Metric)  # what `select` parses from their names
 
 
 @dataclass(frozen=True)
-class Part:
+class DataPart:
     """One part of the data as it was used: its name, files (empty: it came from memory), numbers of documents and
     queries, and a hash of its content."""
 
@@ -50,7 +50,7 @@ class Origin:
 
     date: str
     command: str | None
-    data: tuple[Part, ...]
+    data: tuple[DataPart, ...]
     versions: Mapping[str, str]
     options: Mapping[str, Any] = field(default_factory=dict)
     start: str = ""
@@ -67,7 +67,7 @@ def origin_of(
     sources   {name: what the data set of that name in `data` was read from}; options: all of `select`
     """
     parts = tuple(
-        Part(name, files_of(sources[name]), own.n_docs, own.n_queries, data_hash(own))
+        DataPart(name, files_of(sources[name]), own.n_docs, own.n_queries, data_hash(own))
         for name, own in data.items()
         if own is not None
     )

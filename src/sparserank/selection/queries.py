@@ -34,7 +34,7 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Added:
+class FeatureContribution:
     """A feature: its values in the better and in the worse document, and its contribution to the difference of their
     scores (better minus worse) by both models; None: the model does not use it."""
 
@@ -60,7 +60,7 @@ class Pair:
     worse: Placed
     chosen: float
     rival: float | None
-    features: tuple[Added, ...]
+    features: tuple[FeatureContribution, ...]
     others: tuple[int, float]
 
 
@@ -211,7 +211,7 @@ def _pair(
 
 def _added(
     own: RankingDataset, chosen: RankingModel, rival: InUse, better: int, worse: int
-) -> tuple[tuple[Added, ...], tuple[int, float]]:
+) -> tuple[tuple[FeatureContribution, ...], tuple[int, float]]:
     values: dict[str, tuple[float | str, float | str]] = {}
     added: list[dict[str, float]] = []
     for model in (chosen, rival.model):
@@ -224,5 +224,5 @@ def _added(
     others = [name for name in of_rival if name not in added[0]]
     names = [*own_first, *others[:MAX_OTHERS]]
     rest = others[MAX_OTHERS:]
-    rows = tuple(Added(name, *values[name], added[0].get(name), added[1].get(name)) for name in names)
+    rows = tuple(FeatureContribution(name, *values[name], added[0].get(name), added[1].get(name)) for name in names)
     return rows, (len(rest), float(sum(added[1][name] for name in rest)))

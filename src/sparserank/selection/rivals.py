@@ -91,7 +91,7 @@ def compared(rivals: Rivals, r: Rival, choice: Choice) -> ComparedRival:
     """The chosen candidate, and that of each size, compared with a rival."""
 
     def against(c: Candidate) -> RivalDifference:
-        b = rivals.beside(c, r)
+        b = rivals.compare(c, r)
         return b if math.isfinite(b.high - b.low) else RivalDifference(b.difference, -math.inf, math.inf)
 
     b, *sizes = map(against, (choice.chosen, *choice.by_size))

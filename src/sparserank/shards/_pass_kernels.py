@@ -26,7 +26,7 @@ APART = 1 << 14  # largest gradient summed in thread memory; in longer ones, sha
 row_scores = row_transposed = sweep = hessian_sweep = dual_sweep = None  # placeholders of the templates, see bind
 
 
-class ListFacts(NamedTuple):
+class GradedLists(NamedTuple):
     """The lists, as the kernels need them: query_ptr (n_queries + 1,), levels (n_docs,), n_levels (n_queries,), table
     (K, K) as in RelevanceLevels, doc_weight (n_docs,) of a pair's preferred document or None.
 
@@ -77,12 +77,12 @@ def _copy(source, out):
             out[i, j] = 0.0 if source is None else source[i, j]
 
 
-def full_pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, sums):
+def full_pass(rows, W, lists, scales, blocks, start, step, orders, stored_scores, gradients, sums):
     """One thread's share of a pass at the m rows of W: the blocks start, start + step, ...
 
     scales (m, n_queries): 0 leaves a query out. Per block b and row k: sums[b, k] = (scaled loss, scaled sum of
     phi'^2 / 4), gradients[b, k] = X^T g, which is 0 on entry. orders (m, n_docs) are corrected where the scale is not
-    0, and scores are stored there if kept is (m, n_docs) and not (0, 0).
+    0, and scores are stored there if stored_scores is (m, n_docs) and not (0, 0).
     Small sums accumulate in memory of the thread, because adjacent blocks share cache lines (false sharing).
     """
     query_ptr, levels, n_levels, table, doc_weight = lists
@@ -135,9 +135,9 @@ def full_pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradien
                 totals[k, 1] += scale * squares
                 for i in range(hi - lo):
                     g[i] *= scale
-                if len(kept) > 0:
+                if len(stored_scores) > 0:
                     for i in range(hi - lo):
-                        kept[k, lo + i] = s[i]
+                        stored_scores[k, lo + i] = s[i]
             row_transposed(rows, lo, hi, G, which, gradient)
         _copy(totals, sums[b])
         if apart:
@@ -201,9 +201,9 @@ def dual_pass(s, scores, lists, scale, queries, order):
         lo = query_ptr[q]
         hi = query_ptr[q + 1]
         dw = rows_of(doc_weight, lo, hi)
-        own = scores[lo:hi]
+        of_query = scores[lo:hi]
         dual = dual_sweep(
-            own,
+            of_query,
             levels[lo:hi],
             n_levels[q],
             table,
@@ -233,11 +233,11 @@ def weighted_columns(scores, Z, lists, scale, queries, order, out):
     for q in queries:
         lo = query_ptr[q]
         hi = query_ptr[q + 1]
-        own = out[at : at + hi - lo]
+        product = out[at : at + hi - lo]
         if scale[q] == 0.0 or n_levels[q] < 2:
             for i in range(hi - lo):
-                for f in range(own.shape[1]):
-                    own[i, f] = 0.0
+                for f in range(product.shape[1]):
+                    product[i, f] = 0.0
         else:
             dw = rows_of(doc_weight, lo, hi)
             s = scores[at : at + hi - lo]
@@ -250,9 +250,9 @@ def weighted_columns(scores, Z, lists, scale, queries, order, out):
                 dw,
                 order[lo:hi],
                 Zq,
-                own,
+                product,
             )
             for i in range(hi - lo):
-                for f in range(own.shape[1]):
-                    own[i, f] *= scale[q]
+                for f in range(product.shape[1]):
+                    product[i, f] *= scale[q]
         at += hi - lo

@@ -161,11 +161,11 @@ def _pairs_with(a, n, S, E, gain, weight, discount, near, slope, curvature):
     loop has no branch and no sum, so that it runs on vectors."""
     score = S[a]
     e = E[a]
-    own = gain[a]
+    gain_of_a = gain[a]
     w = weight[a]
     d = discount[a]
     for b in range(np.uint64(a + 1), np.uint64(n)):
-        ahead = own - gain[b]
+        ahead = gain_of_a - gain[b]
         both = e + E[b]
         apart = near + (score - S[b])
         inverse = 1.0 / (both * apart)
@@ -216,17 +216,17 @@ def pair_gradients(s, gains, order, discount, ideal, cutoff, doc_weight, g, h, w
             slope,
             curvature,
         )
-        own_slope = 0.0
-        own_curvature = 0.0
+        slope_of_a = 0.0
+        curvature_of_a = 0.0
         for b in range(np.uint64(a + 1), np.uint64(n)):
             G[b] += slope[b]
             H[b] += curvature[b]
         for b in range(np.uint64(a + 1), np.uint64(n)):
-            own_slope += slope[b]
-            own_curvature += curvature[b]
+            slope_of_a += slope[b]
+            curvature_of_a += curvature[b]
             total += abs(slope[b])
-        G[a] -= own_slope
-        H[a] += own_curvature
+        G[a] -= slope_of_a
+        H[a] += curvature_of_a
     total *= 2.0 / (ideal * unit) if total > 0.0 else 1.0
     factor = math.log1p(total) / math.log(2.0) / total / (ideal * unit) if total > 0.0 else 0.0
     for a in range(n):

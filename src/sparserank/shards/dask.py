@@ -20,7 +20,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.store.arrays import map_shard
-from sparserank.data.store.features import Source, StoredFeatures, StoredTexts
+from sparserank.data.store.features import StoredFeatures, StoredTexts, StoreShard
 from sparserank.data.store.manifest import MANIFEST, read_manifest
 from sparserank.errors import DataError, DataFormatError
 from sparserank.execution import BlockExecutor
@@ -43,9 +43,9 @@ def placed(client: Any, data: RankingDataset) -> RankingDataset:
     """
     usable_client(client)
     if not _in_stores(data.X):
-        from sparserank.data.store.temporary import HeldRows, in_temporary_store
+        from sparserank.data.store.temporary import DatasetRows, in_temporary_store
 
-        data = replace(data, X=in_temporary_store(HeldRows(data)).X)
+        data = replace(data, X=in_temporary_store(DatasetRows(data)).X)
     folders = sorted({source.folder for source in data.X.sources})
     for worker, seen in client.run(_sees, folders, on_error="ignore").items():  # lost workers are ignored
         if not seen:
@@ -66,12 +66,16 @@ def usable_client(client: Any) -> None:
         raise DataError(f"client must be a dask.distributed Client; got {brief(type(client).__name__)}.")
     if getattr(client, "status", "running") != "running":
         raise DataError("the dask.distributed Client is closed; open it again.")
-    own = version("sparserank")
+    version_here = version("sparserank")
     # uses only the standard library: functions of another sparserank version may differ
-    for worker, found in client.run(version, "sparserank", on_error="return").items():
-        if isinstance(found, PackageNotFoundError) or (isinstance(found, str) and found != own):
-            has = f"sparserank {found}" if isinstance(found, str) else "no sparserank"
-            raise DataError(f"worker {worker} has {has}; install sparserank {own}, the version on this machine.")
+    for worker, version_there in client.run(version, "sparserank", on_error="return").items():
+        if isinstance(version_there, PackageNotFoundError) or (
+            isinstance(version_there, str) and version_there != version_here
+        ):
+            has = f"sparserank {version_there}" if isinstance(version_there, str) else "no sparserank"
+            raise DataError(
+                f"worker {worker} has {has}; install sparserank {version_here}, the version on this machine."
+            )
 
 
 def _sees(folders: list[str]) -> bool:
@@ -98,9 +102,9 @@ def shards_on(
     X = data.X
     manifests = {folder: read_manifest(Path(folder)) for folder in {s.folder for s in X.sources}}
     entries = [manifests[s.folder]["shards"][s.number] for s in X.sources]
-    held = [map_shard(Path(s.folder), entry, X.shape[1]) for s, entry in zip(X.sources, entries, strict=True)]
-    labels = np.concatenate([np.asarray(h["label"], dtype=np.float64) for h in held])
-    weights = np.concatenate([np.asarray(h.get("weight", np.ones(len(h["label"])))) for h in held])
+    shards = [map_shard(Path(s.folder), entry, X.shape[1]) for s, entry in zip(X.sources, entries, strict=True)]
+    labels = np.concatenate([np.asarray(h["label"], dtype=np.float64) for h in shards])
+    weights = np.concatenate([np.asarray(h.get("weight", np.ones(len(h["label"])))) for h in shards])
     if not np.array_equal(weights, np.ones(data.n_docs) if data.doc_weight is None else data.doc_weight):
         raise DataError(
             "on a cluster, document weights must be those of the store; convert the data again with their column."
@@ -137,12 +141,12 @@ class LoadedShard:
 
     def __init__(
         self,
-        source: Source,
+        source: StoreShard,
         loss: PairwiseLoss,
         shape: Any,
         relevance: np.ndarray | None,
     ) -> None:
-        self._made_of = (source, loss, shape, relevance)
+        self._arguments = (source, loss, shape, relevance)
         folder, number, identity = source
         manifest = read_manifest(Path(folder))
         if manifest["identity"] != identity:
@@ -159,10 +163,10 @@ class LoadedShard:
             BlockExecutor(_threads()),
             StoredTexts([arrays["docid"]]) if "docid" in arrays else None,
         )
-        self.told: set[str] = set()  # keys of the weightings that it has received
+        self.received: set[str] = set()  # keys of the weightings that it has received
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LoadedShard, self._made_of
+        return LoadedShard, self._arguments
 
 
 def _threads() -> int | None:
@@ -175,7 +179,7 @@ def _threads() -> int | None:
 
 
 CONNECT_S = 10  # seconds to wait for a scheduler
-UNTOLD = "untold"  # returned instead of a result by a shard that was recreated and lost the weighting
+LACKS_WEIGHTING = "lacks weighting"  # the result of a shard that was recreated and lost the weighting
 
 
 def _on_worker(
@@ -183,30 +187,30 @@ def _on_worker(
     forgotten: list[str],
     method: str,
     small: tuple[Any, ...],
-    own: list[tuple[Any, ...]],
+    query_parts: list[tuple[Any, ...]],
     key: str | None,
-    telling: list[Any] | None,
+    weightings: list[Any] | None,
 ) -> list[Any]:
     """Run one call on the shards of a group, where they are."""
     results = []
     small = unpacked(small)
-    telling = unpacked(telling)
-    for i, (loaded, more) in enumerate(zip(shards, own, strict=True)):
+    weightings = unpacked(weightings)
+    for i, (loaded, query_part) in enumerate(zip(shards, query_parts, strict=True)):
         for old in forgotten:
             loaded.shard.forget(old)
-            loaded.told.discard(old)
-        if key is not None and key not in loaded.told and telling is not None:
-            loaded.shard.set_weights(key, *telling[i])
-            loaded.told.add(key)
-        if key is not None and key not in loaded.told:
-            results.append(UNTOLD)
+            loaded.received.discard(old)
+        if key is not None and key not in loaded.received and weightings is not None:
+            loaded.shard.set_weights(key, *weightings[i])
+            loaded.received.add(key)
+        if key is not None and key not in loaded.received:
+            results.append(LACKS_WEIGHTING)
         else:
-            results.append(packed(getattr(loaded.shard, method)(*small, *more)))
+            results.append(packed(getattr(loaded.shard, method)(*small, *query_part)))
     return results
 
 
 class _Call(NamedTuple):
-    """The arguments of a call for every shard; key: that of the weighting in use, or None."""
+    """The arguments of a call for every shard; key: the key of the weighting in use, or None."""
 
     method: str
     small: tuple[Any, ...]
@@ -214,8 +218,8 @@ class _Call(NamedTuple):
     key: str | None
 
 
-def _untold(results: list[Any]) -> bool:
-    return any(isinstance(r, str) and r == UNTOLD for r in results)
+def _lacks_weighting(results: list[Any]) -> bool:
+    return any(isinstance(r, str) and r == LACKS_WEIGHTING for r in results)
 
 
 class DaskShards:
@@ -280,36 +284,36 @@ class DaskShards:
             self._known.discard(small[0])
             self._forgotten.append(small[0])
             return []
-        asked = _Call(method, small, per_query, self._key(small))
-        results = self._round(range(len(self._groups)), asked, tell=asked.key not in self._known)
-        if asked.key is not None:
-            self._known.add(asked.key)
-        again = [g for g, found in results.items() if _untold(found)]
+        request = _Call(method, small, per_query, self._key(small))
+        results = self._round(range(len(self._groups)), request, send_weights=request.key not in self._known)
+        if request.key is not None:
+            self._known.add(request.key)
+        again = [g for g, answers in results.items() if _lacks_weighting(answers)]
         if again:
-            results |= self._round(again, asked, tell=True)
+            results |= self._round(again, request, send_weights=True)
         return [r for g in range(len(self._groups)) for r in results[g]]
 
     def in_order(self, method: str, *small: Any) -> Iterator[Any]:
         """The results in shard order, regardless of arrival, with the results of one group in memory at a time."""
-        asked = _Call(method, small, None, self._key(small))
-        tasks = self._submit(range(len(self._groups)), asked, tell=asked.key not in self._known)
+        request = _Call(method, small, None, self._key(small))
+        tasks = self._submit(range(len(self._groups)), request, send_weights=request.key not in self._known)
         for g in range(len(self._groups)):
-            found = self._gather([tasks.pop(g)])[0]
-            if _untold(found):
-                found = self._round([g], asked, tell=True)[g]
-            yield from found
+            answers = self._gather([tasks.pop(g)])[0]
+            if _lacks_weighting(answers):
+                answers = self._round([g], request, send_weights=True)[g]
+            yield from answers
 
     def _key(self, small: tuple[Any, ...]) -> str | None:
         """The weighting that a call names."""
         return next((a for a in small if isinstance(a, str) and a in self._weights), None)
 
-    def _round(self, groups: Any, asked: _Call, *, tell: bool) -> dict[int, list[Any]]:
-        tasks = self._submit(groups, asked, tell=tell)
+    def _round(self, groups: Any, request: _Call, *, send_weights: bool) -> dict[int, list[Any]]:
+        tasks = self._submit(groups, request, send_weights=send_weights)
         return dict(zip(tasks, self._gather(list(tasks.values())), strict=True))
 
     def _gather(self, tasks: list[Any]) -> list[Any]:
         try:
-            return [unpacked(found) for found in self.client.gather(tasks)]
+            return [unpacked(answer) for answer in self.client.gather(tasks)]
         except Exception as error:
             if type(error).__module__.partition(".")[0] not in ("distributed", "asyncio", "concurrent"):
                 raise
@@ -318,29 +322,29 @@ class DaskShards:
                 "the memory limit of workers. Run again; finished work is kept."
             ) from error
 
-    def _submit(self, groups: Any, asked: _Call, *, tell: bool) -> dict[int, Any]:
-        """Submit a task per group; with `tell`, the weighting that the call names, if any, is sent too."""
+    def _submit(self, groups: Any, request: _Call, *, send_weights: bool) -> dict[int, Any]:
+        """Submit a task per group; with `send_weights`, also send the weighting that the call names, if any."""
         tasks = {}
-        method, small, per_query, key = asked
+        method, small, per_query, key = request
         small = packed(small)
         forgotten = self._forgotten
         self._forgotten = []
         for g in groups:
             members = self._groups[g]
-            own = [() if per_query is None else (self._of(per_query, k),) for k in members]
-            telling = None
-            if tell and key is not None:
+            query_parts = [() if per_query is None else (self._of(per_query, k),) for k in members]
+            weightings = None
+            if send_weights and key is not None:
                 inverse, scale = self._weights[key]
-                telling = packed([(inverse, self._of(scale, k)) for k in members])
+                weightings = packed([(inverse, self._of(scale, k)) for k in members])
             tasks[g] = self.client.submit(
                 _on_worker,
                 [self._futures[k] for k in members],
                 forgotten,
                 method,
                 small,
-                own,
+                query_parts,
                 key,
-                telling,
+                weightings,
                 workers=[self._homes[g]],
                 allow_other_workers=True,
                 pure=False,

@@ -21,7 +21,7 @@ from sparserank.shards.shard import Shard
 
 class Shards(Protocol):
     """Shards of whole queries, in any place. The results of a call are small: nothing per document, and per query only
-    the facts, which are requested once, and metrics of models."""
+    the summary, which is requested once, and metrics of models."""
 
     n_docs: int
     n_queries: int
@@ -33,7 +33,7 @@ class Shards(Protocol):
         """Call `method(*small)` of every shard. The results are in shard order, so that sums of them do not depend on
         where shards are.
 
-        per_query (..., n_queries): each shard gets the part of its queries as an additional argument.
+        per_query (..., n_queries): each shard gets the part for its queries as an additional argument.
         """
         ...
 
@@ -60,8 +60,8 @@ class LocalShards:
         at = 0
         for shard in self.shards:
             n = len(shard.query_ptr) - 1
-            own = () if per_query is None else (per_query[..., at : at + n],)
-            results.append(getattr(shard, method)(*small, *own))
+            query_part = () if per_query is None else (per_query[..., at : at + n],)
+            results.append(getattr(shard, method)(*small, *query_part))
             at += n
         return results
 
@@ -79,18 +79,18 @@ def make_shards(
     docid: np.ndarray | None = None,
     returned: np.ndarray | None = None,
 ) -> LocalShards:
-    """Cut rows and lists into shards at places that depend only on the data. Nothing is copied.
-    Several rows are stacked one below the other."""
+    """Cut rows and lists into shards at places that depend only on the data. Nothing is copied. A sequence of rows is
+    treated as if they were stacked."""
     executor = BlockExecutor(n_threads)
     shards = []
-    for own, a, b in in_parts(rows, query_ptr) if isinstance(rows, Sequence) else _cut(rows, query_ptr):
+    for shard_rows, a, b in in_parts(rows, query_ptr) if isinstance(rows, Sequence) else _cut(rows, query_ptr):
         lo = int(query_ptr[a])
         hi = int(query_ptr[b])
         weight = None if doc_weight is None else doc_weight[lo:hi]
         ids, hits = (None if values is None else values[lo:hi] for values in (docid, returned))
         shards.append(
             Shard(
-                own,
+                shard_rows,
                 relevance[lo:hi],
                 query_ptr[a : b + 1] - lo,
                 loss,

@@ -1,4 +1,5 @@
-"""Ranking metrics of many models, from scores chunk by chunk, never of all documents. Grades by given scores."""
+"""Ranking metrics of many models, with the scores of only a few documents in memory, and grades that are made from
+scores."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ def measure(
         g, queries, place = chunks[c]
         documents = documents_of(query_ptr, queries)
         ptr = np.concatenate([[0], np.cumsum(query_ptr[queries + 1] - query_ptr[queries])])
-        ids, found = (None if values is None else values[documents] for values in (docid, returned))
+        ids, is_returned = (None if values is None else values[documents] for values in (docid, returned))
         judged = relevance[documents]
         scores = np.asfortranarray(_scores(rows, models[g], documents, of_clauses))
         known: dict[Convention, dict[Any, np.ndarray]] = {}
@@ -83,15 +84,15 @@ def measure(
             ranked: dict[Convention, RankedLists] = {}
             for m, metric in enumerate(metrics):
                 if metric.convention not in ranked:
-                    kept = known.setdefault(metric.convention, {})
+                    cache = known.setdefault(metric.convention, {})
                     ranked[metric.convention] = rank_lists(
                         scores[:, i],
                         judged,
                         ptr,
                         metric.convention,
                         ids,
-                        kept,
-                        returned=found,
+                        cache,
+                        returned=is_returned,
                     )
                 out[g][m, i, place] = metric.compute(ranked[metric.convention])
 

@@ -29,10 +29,10 @@ def coarse_unit(factor: np.ndarray) -> np.ndarray:
 
 def alike(rows: np.ndarray) -> list[np.ndarray]:
     """The indices of equal rows, for each distinct row."""
-    found: dict[bytes, list[int]] = {}
+    indices: dict[bytes, list[int]] = {}
     for k, row in enumerate(rows):
-        found.setdefault(row.tobytes(), []).append(k)
-    return [np.array(ks) for ks in found.values()]
+        indices.setdefault(row.tobytes(), []).append(k)
+    return [np.array(ks) for ks in indices.values()]
 
 
 class Moments(NamedTuple):
@@ -181,10 +181,10 @@ def _sparse_parts(
     """The same for CSR, without dense rows. Cancellation leaves errors up to the square root of rounding."""
     X = rows.query_block(0, rows.n_docs)
     for first, last in pairwise(query_pieces(X, query_ptr)):
-        own = X[query_ptr[first] : query_ptr[last]]
-        own = sp.csr_matrix((own.data * unit[own.indices], own.indices, own.indptr), shape=own.shape)
-        own_ptr = query_ptr[first : last + 1] - query_ptr[first]
-        yield _of_piece(own, own_ptr, used[:, first:last])
+        piece = X[query_ptr[first] : query_ptr[last]]
+        piece = sp.csr_matrix((piece.data * unit[piece.indices], piece.indices, piece.indptr), shape=piece.shape)
+        piece_ptr = query_ptr[first : last + 1] - query_ptr[first]
+        yield _of_piece(piece, piece_ptr, used[:, first:last])
 
 
 def _of_piece(X: sp.csr_matrix, query_ptr: np.ndarray, used: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.matrices import as_dense, times
-from sparserank.shards._pass_kernels import ListFacts
+from sparserank.shards._pass_kernels import GradedLists
 from sparserank.shards._statistics_kernels import dense_sums, sums_before
 from sparserank.shards.rows import query_pieces
 
@@ -30,19 +30,19 @@ class _Deviations(NamedTuple):
     offset: Any
 
 
-def lists_between(lists: ListFacts, first: int, last: int) -> ListFacts:
+def lists_between(lists: GradedLists, first: int, last: int) -> GradedLists:
     """The part of `lists` for the queries first .. last - 1."""
     lo = lists.query_ptr[first]
     hi = lists.query_ptr[last]
     weight = None if lists.doc_weight is None else lists.doc_weight[lo:hi]
-    return ListFacts(
+    return GradedLists(
         lists.query_ptr[first : last + 1] - lo, lists.levels[lo:hi], lists.n_levels[first:last], lists.table, weight
     )
 
 
 def pair_norms(
     X: Any,
-    lists: ListFacts,
+    lists: GradedLists,
     scales: np.ndarray,
     unit: np.ndarray,
 ) -> np.ndarray:
@@ -68,7 +68,7 @@ def pair_norms(
 
 def _add_norms(
     X: Any,
-    lists: ListFacts,
+    lists: GradedLists,
     scales: np.ndarray,
     unit: np.ndarray,
     out: np.ndarray,
@@ -175,7 +175,7 @@ class _Groups(NamedTuple):
     cross: Callable[[Any], Any]
 
 
-def _by_table(lists: ListFacts, weight: np.ndarray) -> _Groups:
+def _by_table(lists: GradedLists, weight: np.ndarray) -> _Groups:
     """Sums for few levels, with a table of weights for pairs of levels."""
     query_ptr, levels, n_levels, table, doc_weight = lists
     n_queries = len(n_levels)
@@ -209,7 +209,7 @@ def _by_table(lists: ListFacts, weight: np.ndarray) -> _Groups:
     return _Groups(of_document, cross)
 
 
-def _by_rank(lists: ListFacts, weight: np.ndarray) -> _Groups:
+def _by_rank(lists: GradedLists, weight: np.ndarray) -> _Groups:
     """Sums for any number of levels without a table: pairs have weight 1, times the document weight of their upper
     document. Running sums over the levels of a query replace the loop over pairs of levels."""
     query_ptr, levels, n_levels, _, doc_weight = lists

@@ -46,13 +46,13 @@ def run_passes(
 
     def work_off() -> None:
         nonlocal n_bytes
-        executor.share([(each.share, each.n_blocks) for _, each in begun])
-        for own, each in begun:
-            own.append(each.finish()[0])
+        executor.share([(begun_pass.share, begun_pass.n_blocks) for _, begun_pass in begun])
+        for sums, begun_pass in begun:
+            sums.append(begun_pass.finish()[0])
         begun.clear()
         n_bytes = 0
 
-    for shard, own in zip(shards, parts, strict=True):
+    for shard, sums in zip(shards, parts, strict=True):
         of_one = max(shard.bytes_of_a_pass(key), 1)
         at_once = max(PASS_BYTES // of_one, 1)
         for i in range(0, len(ks), at_once):
@@ -60,10 +60,10 @@ def run_passes(
             size = len(ks[rows]) * of_one
             if begun and n_bytes + size > PASS_BYTES:
                 work_off()
-            begun.append((own, shard.begin(W[rows], key, ks[rows])))
+            begun.append((sums, shard.begin(W[rows], key, ks[rows])))
             n_bytes += size
     work_off()
-    return [own[0] if len(own) == 1 else _one_below_the_other(own) for own in parts]
+    return [sums[0] if len(sums) == 1 else _one_below_the_other(sums) for sums in parts]
 
 
 def _one_below_the_other(parts: Sequence[Sums]) -> Sums:

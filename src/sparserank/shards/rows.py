@@ -83,12 +83,12 @@ ALONE = np.zeros(1, dtype=np.int64)  # `which` for a single row; writable, or ke
 
 def scores_of(rows: Rows | Sequence[Rows], w: np.ndarray) -> np.ndarray:
     """(n_docs,) X w, with w (n_columns,), for rows stacked one below the other."""
-    found = []
+    scores = []
     for part in [rows] if isinstance(rows, Rows) else rows:
         out = np.zeros((1, part.n_docs))
         part.scores(part.arrays, 0, part.n_docs, w[None], ALONE, out)
-        found.append(out[0])
-    return np.concatenate(found)
+        scores.append(out[0])
+    return np.concatenate(scores)
 
 
 def transposed_times(rows: Rows | Sequence[Rows], g: np.ndarray) -> np.ndarray:
@@ -123,8 +123,8 @@ def documents_of(query_ptr: np.ndarray, queries: np.ndarray) -> np.ndarray:
 
 
 def query_pieces(X: Any, query_ptr: np.ndarray) -> list[int]:
-    """Boundaries of the pieces of queries that are processed at once, because
-    statistics of sparse rows take a dozen times the bytes of their values."""
+    """Boundaries of the pieces of queries that are processed at once. Sparse rows are cut into pieces, because their
+    statistics take a dozen times the bytes of their values."""
     last = len(query_ptr) - 1
     if not sp.issparse(X):
         return [0, last]

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.matrices import as_dense, divided_columns, each_value
+from sparserank.data.matrices import apply_to_values, as_dense, divided_columns
 from sparserank.errors import DataError, ParameterError
 from sparserank.options import Choice, option
 from sparserank.options.arguments import check_arguments
@@ -173,29 +173,29 @@ def _fit_spread(
     multiplied by a power of two, which changes no digit, so that their squares do not overflow."""
     sizes = data.sizes
     d = data.n_features
-    found = feature_moments(sums_of, sizes, used, d)
-    size = found.size
+    moments = feature_moments(sums_of, sizes, used, d)
+    size = moments.size
     extreme = (size > 0) & ~((size > 1e-100) & (size < 1e100))
     exponent = np.clip(np.frexp(size)[1], -1021, 1022)
     unit = np.where(extreme, np.ldexp(1.0, -exponent), 1.0)
     if extreme.any():
-        found = feature_moments(sums_of, sizes, used, d, unit=unit)
+        moments = feature_moments(sums_of, sizes, used, d, unit=unit)
     if method == "within-query-std":
         center = np.zeros_like(size)
-        spread = np.sqrt(found.within / np.maximum(found.n_docs, 1)[:, None])
+        spread = np.sqrt(moments.within / np.maximum(moments.n_docs, 1)[:, None])
     elif method == "min-max":
-        center = found.low
-        spread = found.high - found.low
+        center = moments.low
+        spread = moments.high - moments.low
     else:
-        found = feature_moments(sums_of, sizes, used, d, unit=unit, around=None if data.is_sparse else found.mean)
-        center = found.mean
-        spread = np.sqrt((found.within + found.between) / np.maximum(found.n_docs, 1)[:, None])
+        moments = feature_moments(sums_of, sizes, used, d, unit=unit, around=None if data.is_sparse else moments.mean)
+        center = moments.mean
+        spread = np.sqrt((moments.within + moments.between) / np.maximum(moments.n_docs, 1)[:, None])
     with np.errstate(over="ignore"):
         return center / unit, spread / unit, size
 
 
 def _signed_log(X: Any) -> Any:
-    return each_value(X, lambda x: np.sign(x) * np.log1p(np.abs(x)))
+    return apply_to_values(X, lambda x: np.sign(x) * np.log1p(np.abs(x)))
 
 
 def _query_min_max(X: Any, query_ptr: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from sparserank.losses import PairwiseLoss
 from sparserank.losses.levels import pair_totals, relevance_levels
 from sparserank.metrics import Metric
 from sparserank.shards import _pass_kernels as kernels
-from sparserank.shards._pass_kernels import ListFacts
+from sparserank.shards._pass_kernels import GradedLists
 from sparserank.shards.measuring import Columns, measure
 from sparserank.shards.moments import alike, coarse_unit, moment_sums
 from sparserank.shards.pair_norms import lists_between, pair_norms
@@ -27,12 +27,13 @@ HESSIAN_BLOCK_BYTES = 2 << 20
 MIN_HESSIAN_BLOCK_BYTES = 1 << 17  # smaller blocks cost more in overhead than in arithmetic
 
 
-class ShardFacts(NamedTuple):
-    """Facts about the lists, which the objective requests once.
+class ShardSummary(NamedTuple):
+    """Sizes and weights of the queries of a shard, which the objective requests once.
 
-    n_docs (n_queries,) sizes; pair_weight (n_queries,) total weight of the pairs (grade pairs and documents weighted);
-    n_pairs (n_queries,) pairs whose preferred document has positive weight, counted; shares_reads: True if a
-    second row in a pass costs much less than the pass, its dual included.
+    n_docs        (n_queries,) number of documents
+    pair_weight   (n_queries,) total weight of the pairs, with the weights of grade pairs and of documents
+    n_pairs       (n_queries,) number of pairs whose preferred document has a positive weight
+    shares_reads  whether a second row in a pass, including its dual, costs much less than the pass
     """
 
     n_docs: np.ndarray
@@ -43,17 +44,20 @@ class ShardFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class _Weighting:
-    """scale (K, n_queries) of each pair of a query, 0: the query is left out; inverse (K, n_columns): the factors of
-    the columns, to which coefficients refer, or None; useful: for each k, the queries that have pairs and a
-    scale > 0."""
+    """K ways to weight the queries, and to scale the columns.
+
+    scale     (K, n_queries) weight of each pair of a query; 0 leaves the query out
+    inverse   (K, n_columns) factors of the columns: coefficients refer to columns that are multiplied by them; or None
+    useful    for each k, the queries that have pairs and a scale > 0
+    """
 
     scale: np.ndarray
     inverse: np.ndarray | None
     useful: tuple[np.ndarray, ...]
 
     def times(self, W: np.ndarray, ks: Sequence[int]) -> np.ndarray:
-        """W (m, n_columns) times the factors, row i under weighting ks[i]: of coefficients, the weights of columns; of
-        gradients by columns, those by coefficients."""
+        """W (m, n_columns) times the factors, row i under weighting ks[i]. This turns coefficients into weights of
+        columns, and gradients by weights of columns into gradients by coefficients."""
         return W if self.inverse is None else W * self.inverse[list(ks)]
 
     def on(self, k: int, columns: np.ndarray) -> np.ndarray | None:
@@ -104,14 +108,16 @@ class Shard:
         lv = loss.levels(relevance, self.query_ptr)
         self._sweep, self._hessian_sweep = loss.sweeps(lv)
         weight = None if doc_weight is None else read_only(doc_weight)
-        self._lists = ListFacts(
+        self._lists = GradedLists(
             self.query_ptr, read_only(lv.levels), read_only(lv.n_levels), read_only(lv.table), weight
         )
         useful = None if weight is None else (weight > 0).astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):  # totals that overflow are refused where they are summed
             totals = pair_totals(lv, self.query_ptr, weight)
         plain = pair_totals(relevance_levels(relevance, self.query_ptr), self.query_ptr, useful)
-        self._facts = ShardFacts(np.diff(self.query_ptr), totals, plain, rows.shares_reads and loss.dual_sweep is None)
+        self._summary = ShardSummary(
+            np.diff(self.query_ptr), totals, plain, rows.shares_reads and loss.dual_sweep is None
+        )
         self._blocks = self._split()
         self.executor = executor
         self._weightings: dict[str, _Weighting] = {}
@@ -119,7 +125,7 @@ class Shard:
         self._orders: dict[tuple[str, int], list[np.ndarray]] = {}  # one order, or none while it is lent
         self._asks_for_scores: set[str] = set()
         self._directions: dict[tuple[str, int], tuple[np.ndarray, np.ndarray]] = {}
-        in_rows = [np.arange(n, dtype=np.int32) for n in self._facts.n_docs]
+        in_rows = [np.arange(n, dtype=np.int32) for n in self._summary.n_docs]
         self._first_order = np.concatenate(in_rows or [np.empty(0, dtype=np.int32)])
 
     def _split(self, finer: float = 1.0) -> np.ndarray:
@@ -127,12 +133,12 @@ class Shard:
         least = 16.0 * 8 * self.rows.n_columns
         return split_queries(self.query_ptr, finer * row_bytes(self.rows), minimum_bytes=least)
 
-    def facts(self) -> ShardFacts:
-        return self._facts
+    def summary(self) -> ShardSummary:
+        return self._summary
 
     def set_weights(self, key: str, maps: np.ndarray | None, scale: np.ndarray) -> None:
-        """Set column factors (K, n_columns), or None, and scale (K, n_queries) under a key of the caller's."""
-        counts = (self._facts.pair_weight > 0) & (self._lists.n_levels > 1)
+        """Store column factors (K, n_columns), or None, and scale (K, n_queries) under a key of the caller's choice."""
+        counts = (self._summary.pair_weight > 0) & (self._lists.n_levels > 1)
         useful = tuple(np.flatnonzero((row > 0) & counts) for row in scale)
         inverse = None if maps is None else read_only(maps)
         self._weightings[key] = _Weighting(read_only(np.where(counts, scale, 0.0)), inverse, useful)
@@ -140,9 +146,9 @@ class Shard:
 
     def forget(self, key: str) -> None:
         """Drop everything stored under a key that will not be requested again."""
-        for kept in (self._last, self._orders, self._directions):
-            for held in [held for held in list(kept) if held[0] == key]:
-                kept.pop(held, None)
+        for stored in (self._last, self._orders, self._directions):
+            for place in [place for place in list(stored) if place[0] == key]:
+                stored.pop(place, None)
         self._asks_for_scores.discard(key)
         self._weightings.pop(key, None)
 
@@ -159,7 +165,8 @@ class Shard:
         return run_passes([self], self.executor, W, key, ks)[0]
 
     def bytes_of_a_pass(self, key: str) -> int:
-        """Bytes of the partial sums, an order and, if kept, scores of a pass; the last two briefly exist twice."""
+        """Bytes of the partial sums, the order and, if they are stored, the scores of a pass; the order and the scores
+        exist twice for a short time."""
         per_document = 24 if self.loss.dual_sweep is not None or key in self._asks_for_scores else 8
         return 8 * (len(self._blocks) - 1) * self.rows.n_columns + per_document * self.rows.n_docs
 
@@ -208,8 +215,8 @@ class Shard:
                 self._give_back(key, k, lent[k])
             scored = []
             if keep:  # copies if there are several: a view would keep the array of all alive
-                own = scores if m == 1 else [row.copy() for row in scores]
-                scored = [_Scored(w.copy(), s) for w, s in zip(W, own, strict=True)]
+                row_scores = scores if m == 1 else [row.copy() for row in scores]
+                scored = [_Scored(w.copy(), s) for w, s in zip(W, row_scores, strict=True)]
                 self._last.update(((key, k), here) for k, here in zip(ks, scored, strict=True))
             return (totals[:, 0], totals[:, 1], weighting.times(gradient, ks)), scored
 
@@ -224,9 +231,9 @@ class Shard:
             return self._first_order.copy()
 
     def _give_back(self, key: str, k: int, order: np.ndarray) -> None:
-        kept = self._orders.get((key, k))
-        if kept is not None:  # the weighting is not forgotten
-            kept[:] = [order]
+        orders = self._orders.get((key, k))
+        if orders is not None:  # the weighting is not forgotten
+            orders[:] = [order]
 
     def _raw(self, w: np.ndarray, key: str, k: int) -> np.ndarray:
         """w for the raw columns, (1, n_columns)."""
@@ -305,13 +312,13 @@ class Shard:
         columns = np.array(columns)
         c = len(columns)
         scale = weighting.scale[k]
-        share = float((scale * self._facts.pair_weight)[queries].sum())
+        share = float((scale * self._summary.pair_weight)[queries].sum())
         if c == 0 or len(queries) == 0:
             return np.zeros((c, c)), share
         inverse = weighting.on(k, columns)
         block_bytes = min(HESSIAN_BLOCK_BYTES, max(self.rows.nbytes / 16, MIN_HESSIAN_BLOCK_BYTES))
         per_block = max(int(block_bytes // (8 * c)), 1)
-        block_of = np.cumsum(self._facts.n_docs[queries]) // per_block
+        block_of = np.cumsum(self._summary.n_docs[queries]) // per_block
         starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(queries)]])
         run = kernels.bind(kernels.weighted_columns, hessian_sweep=self._hessian_sweep)
         point = self._raw(w, key, k)
@@ -401,7 +408,7 @@ class Shard:
         run = kernels.bind(kernels.line_pass, sweep=self._sweep, hessian_sweep=self._hessian_sweep)
         scale = weighting.scale[k]
         queries = weighting.useful[k]
-        found = np.array(
+        values = np.array(
             [
                 run(
                     here.scores,
@@ -416,7 +423,7 @@ class Shard:
             ]
         )
         self._give_back(key, k, order)
-        return found
+        return values
 
     def dual_sums(
         self,
@@ -475,7 +482,7 @@ class Shard:
         """
         assert isinstance(self.rows, StepRows)
         scales = self._weightings[key].scale
-        scales = scales * self._facts.pair_weight if by_query else scales
+        scales = scales * self._summary.pair_weight if by_query else scales
         asked = [(w, features, scales[k], cutoff) for w, features, k, cutoff in asks]
         return self.rows.bin_sums(asked, seeds, self.relevance, self._lists, self.executor)
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from sparserank.execution import BlockExecutor
 from sparserank.shards import _step_kernels as kernels
-from sparserank.shards._pass_kernels import ListFacts
+from sparserank.shards._pass_kernels import GradedLists
 from sparserank.shards.rows import Rows, documents_of, read_only
 
-# of a boosting round: small blocks cost more in overhead than in arithmetic
+# Blocks of a boosting round: small blocks cost more in overhead than in arithmetic.
 DOCS_OF_BLOCK = 4_000
 MAX_BLOCKS = 8
 
@@ -20,7 +20,8 @@ MAX_BLOCKS = 8
 class StepRows(Rows):
     """bins (n_docs, n_features) uint8, from 0. Each feature has m columns: column b is 1 beyond bin b.
 
-    until   `bytes_until` of the features themselves: steps are cut into shards where these are, in memory or in a store
+    until   `bytes_until` of the features, so that steps are cut into shards where the features are cut, in memory or in
+            a store
     """
 
     scores: ClassVar[Callable] = staticmethod(kernels.scores)
@@ -53,8 +54,8 @@ class StepRows(Rows):
 
     def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
         out = np.empty((len(models), len(rows)))
-        for w, own in zip(models, out, strict=True):
-            kernels.model_scores(self.bins, rows, w, own)
+        for w, row in zip(models, out, strict=True):
+            kernels.model_scores(self.bins, rows, w, row)
         return out.T
 
     def columns(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -66,7 +67,7 @@ class StepRows(Rows):
         asks: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, int]],
         seeds: np.ndarray,
         relevance: np.ndarray,
-        lists: ListFacts,
+        lists: GradedLists,
         executor: BlockExecutor,
     ) -> list[np.ndarray]:
         """`Shard.bin_sums` for each (w, features, scale of each query, cutoff)."""
@@ -97,10 +98,11 @@ class StepRows(Rows):
 
         parts = executor.map(block, len(asks) * n_blocks)
         of_asks = [parts[i : i + n_blocks] for i in range(0, len(parts), n_blocks)]
-        return [sum(own[1:], start=own[0]) for own in of_asks]
+        return [sum(blocks[1:], start=blocks[0]) for blocks in of_asks]
 
     def _gains(self, relevance: np.ndarray, ptr: np.ndarray, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
-        """(n_docs,) gains and (n_queries,) ideal DCG at the cut-off (`write_gains`); those of the last one are kept."""
+        """(n_docs,) gains and (n_queries,) ideal DCG at the cut-off (`write_gains`). The result for the last cut-off is
+        stored."""
         last = self._last_gains
         if last is None or last[0] != cutoff:
             gains = np.empty(self.n_docs)

@@ -10,7 +10,7 @@ from sparserank.solvers.problem import Penalised
 from sparserank.solvers.quadratic import TIGHT, minimise_model, slightly_lifted
 from sparserank.solvers.solution import Iterate, Stop
 from sparserank.solvers.working_set import working_set
-from sparserank.weighting import Evaluation
+from sparserank.weighting import LossEvaluation
 
 MAX_LOOKS = 3  # looks ahead per problem: if its solve takes more steps, the next solution is not near
 
@@ -47,7 +47,7 @@ class Ahead:
         w[columns] = minimise_model(slightly_lifted(H), slope, base.w[columns], part, TIGHT * self._stop.threshold)
         return None if self.best is not None and np.array_equal(w, base.w) else w
 
-    def learn(self, w: np.ndarray, at: Evaluation) -> None:
+    def learn(self, w: np.ndarray, at: LossEvaluation) -> None:
         """Record that the guess was evaluated."""
         there = self._problem.iterate(w, at)
         if there.value < (np.inf if self.best is None else self.best.value):

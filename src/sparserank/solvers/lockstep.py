@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Evaluate:
-    """Request the Evaluation of an objective at w (n_features,), or the m Evaluations at the rows of w (m, n_features).
+    """Request the LossEvaluation of an objective at w (n_features,), or one for each of the rows of w (m, n_features).
     The objective caches the last one."""
 
     objective: PairwiseObjective

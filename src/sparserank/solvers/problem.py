@@ -13,7 +13,7 @@ from sparserank.penalties.base import Penalty
 from sparserank.solvers.certificates import duality_gap, kkt_violation
 from sparserank.solvers.lockstep import Evaluate, Steps
 from sparserank.solvers.solution import Iterate
-from sparserank.weighting import Evaluation
+from sparserank.weighting import LossEvaluation
 
 
 class Problem(Protocol):
@@ -64,10 +64,10 @@ class Penalised:
         return np.where((w == 0) | usable, w, 0.0)
 
     def evaluate(self, w: np.ndarray) -> Steps[Iterate]:
-        at: Evaluation = yield Evaluate(self.objective, w)
+        at: LossEvaluation = yield Evaluate(self.objective, w)
         return self.iterate(w, at)
 
-    def iterate(self, w: np.ndarray, at: Evaluation) -> Iterate:
+    def iterate(self, w: np.ndarray, at: LossEvaluation) -> Iterate:
         """The iterate at w from an existing evaluation."""
         return Iterate(w, at, at.value + self.penalty.value(w))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparserank.options import Count
 from sparserank.options.arguments import check_arguments
-from sparserank.weighting import Evaluation
+from sparserank.weighting import LossEvaluation
 
 
 class Status(Enum):
@@ -93,7 +93,7 @@ class Iterate:
     """A point, its loss (with the gradient and data for the dual), and loss + penalty."""
 
     w: np.ndarray
-    at: Evaluation
+    at: LossEvaluation
     value: float
 
     @property

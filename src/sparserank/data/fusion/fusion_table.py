@@ -24,11 +24,11 @@ MAX_DENSE = 10_000_000  # largest dense matrix, in values including zeros; dense
 class FusionTable:
     """Documents of judged queries, with features named 'retriever:norm', all >= 0, as CSR if large.
 
-    judged    the documents that were returned, and the relevant ones that no retriever returned, as rows of zeros. A
-              query without either has one judged document. The relevance of unjudged documents is 0
-    learned   the rows on which formulas are trained: the same queries, without relevant documents that no retriever
-              returned; if there are too many rows, only relevant documents and those up to rank `learned_to` of a run
-    learned_to  None: no limit
+    judged    the returned documents, and the relevant documents that no retriever returned, which are rows of zeros. A
+              query with neither has one row, a judged document. The relevance of unjudged documents is 0
+    learned   the rows on which formulas are trained: the returned documents of the same queries. If these are too many,
+              the relevant ones, and those that some run has at rank `learned_to` or better
+    learned_to  None: all returned documents
     """
 
     judged: RankingDataset
@@ -81,8 +81,8 @@ def fusion_table(
     if X.shape[0] * X.shape[1] <= MAX_DENSE:
         X = X.toarray()
     relevance = np.zeros(len(rows))
-    at, kept = _places(rows, judged)
-    relevance[at] = np.maximum(grades[kept], 0.0)
+    at, is_row = _places(rows, judged)
+    relevance[at] = np.maximum(grades[is_row], 0.0)
     query, document = np.divmod(rows, n)
     ids = np.array([names[d] for d in by_name[document].tolist()], dtype=object)
     qids = np.array(query_ids, dtype=object)[query]
@@ -97,11 +97,11 @@ def fusion_table(
     learned[np.flatnonzero(~np.isin(query, query[learned]))] = True  # queries for which nothing was returned
     if learned.all():
         return FusionTable(whole, whole)
-    own = X[learned]
-    if sp.issparse(own) and own.shape[0] * own.shape[1] <= 2 * MAX_DENSE:
-        own = own.toarray()
-    found = RankingDataset(own, relevance[learned], qids[learned], ids[learned], columns)
-    return FusionTable(whole, found, learned_to)
+    X_learned = X[learned]
+    if sp.issparse(X_learned) and X_learned.shape[0] * X_learned.shape[1] <= 2 * MAX_DENSE:
+        X_learned = X_learned.toarray()
+    learned_data = RankingDataset(X_learned, relevance[learned], qids[learned], ids[learned], columns)
+    return FusionTable(whole, learned_data, learned_to)
 
 
 def _keys(run: RetrieverLists, place: np.ndarray) -> np.ndarray:
@@ -114,8 +114,8 @@ def _best_ranks(runs: Sequence[RetrieverLists], place: np.ndarray, rows: np.ndar
     """(len(rows),) the best rank that any run gives to a row; infinite if none returned it."""
     best = np.full(len(rows), np.inf)
     for run in runs:
-        at, kept = _places(rows, _keys(run, place))
-        best[at] = np.minimum(best[at], run.rank[kept])  # a run returns a document at most once per query
+        at, is_row = _places(rows, _keys(run, place))
+        best[at] = np.minimum(best[at], run.rank[is_row])  # a run returns a document at most once per query
     return best
 
 
@@ -140,11 +140,11 @@ def _features(
     columns = np.empty(indptr[-1], dtype=np.int32)
     free = indptr[:-1].copy()  # the next free entry of each row
     for r, run in enumerate(runs):
-        at, kept = _places(rows, _keys(run, place))
+        at, is_row = _places(rows, _keys(run, place))
         if not len(at):
             continue
         for f, norm in enumerate(norms):
-            values[free[at] + f] = norm(run, depth, rules)[kept]
+            values[free[at] + f] = norm(run, depth, rules)[is_row]
             columns[free[at] + f] = r * len(norms) + f
         free[at] += len(norms)
     return sp.csr_matrix((values, columns, indptr), shape=(len(rows), len(runs) * len(norms)))
@@ -155,5 +155,5 @@ def _places(rows: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     if not len(rows):
         return np.zeros(0, dtype=np.int64), np.zeros(len(keys), dtype=bool)
     at = np.minimum(np.searchsorted(rows, keys), len(rows) - 1)
-    kept = rows[at] == keys
-    return at[kept], kept
+    is_row = rows[at] == keys
+    return at[is_row], is_row

@@ -25,9 +25,16 @@ MAX_RANK = 1e9  # ranks count documents
 
 @dataclass(frozen=True, eq=False)
 class JudgedRuns:
-    """lists: one per retriever; query_ids: ids of the judged queries, by number; documents: numbers of all documents;
-    depth: larger ranks are not used; is_table: from a table of judged documents; of_ranks: it has ranks, not scores;
-    usual_depths: {retriever: median depth of its lists before they were cut}; empty for a table."""
+    """The lists of several retrievers, cut at one depth, with judgments.
+
+    lists          one per retriever
+    query_ids      ids of the judged queries, by number
+    documents      numbers of all documents
+    depth          documents of larger ranks are left out
+    is_table       whether the lists are columns of a table of judged documents
+    of_ranks       whether these columns contain ranks instead of scores
+    usual_depths   {retriever: median depth of its lists before they were cut}; empty for a table
+    """
 
     lists: tuple[RetrieverLists, ...]
     query_ids: tuple[str, ...]
@@ -48,7 +55,7 @@ class JudgedRuns:
         return () if self.of_ranks else tuple(run.name for run in self.lists if (run.score < 0).any())
 
     def returned(self, rules: EdgeRules) -> JudgedRuns:
-        """The same runs, with the documents that are returned by the rules of an engine."""
+        """The same runs, without the documents that an engine with these rules does not return."""
         return self if rules.zeros else replace(self, lists=tuple(run.without_zeros() for run in self.lists))
 
     def only(self, queries: Iterable[str]) -> JudgedRuns:
@@ -110,13 +117,13 @@ def default_depth(medians: Sequence[float], cutoff: int | None) -> int:
 
 def _only(run: RetrieverLists, new: np.ndarray) -> RetrieverLists:
     """The lists of some queries; new[q] is the new number of query q, or -1 to leave it out."""
-    kept = np.flatnonzero(new[run.query] >= 0)
-    kept = kept[np.argsort(new[run.query[kept]], kind="stable")]
-    at, list_ptr = rows_of_queries(run.list_ptr, kept)
+    lists = np.flatnonzero(new[run.query] >= 0)
+    lists = lists[np.argsort(new[run.query[lists]], kind="stable")]
+    at, list_ptr = rows_of_queries(run.list_ptr, lists)
     document = run.document[at]
     score = run.score[at]
     rank = run.rank[at]
-    return replace(run, query=new[run.query[kept]], list_ptr=list_ptr, document=document, score=score, rank=rank)
+    return replace(run, query=new[run.query[lists]], list_ptr=list_ptr, document=document, score=score, rank=rank)
 
 
 def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> JudgedRuns:

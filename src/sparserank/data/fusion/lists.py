@@ -32,13 +32,13 @@ def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
     if isinstance(runs, Mapping) and not any(isinstance(key, tuple) for key in runs):
         named = {str(name): source for name, source in runs.items()}
     elif isinstance(runs, Sequence) and not isinstance(runs, str) and all(isinstance(path, StrPath) for path in runs):
-        given = [_named_file(str(path)) for path in runs]
-        for text, (name, file) in zip(runs, given, strict=True):
+        named_files = [_named_file(str(path)) for path in runs]
+        for text, (name, file) in zip(runs, named_files, strict=True):
             if not file or name == "":
                 raise DataError(f"{brief(str(text))}: names no {'retriever' if file else 'file'}; write NAME=FILE.")
-        files = [file for _, file in given]
-        stems = iter(names_of_runs([file for name, file in given if name is None]))
-        names = _distinct([name or next(stems) for name, _ in given], files)
+        files = [file for _, file in named_files]
+        stems = iter(names_of_runs([file for name, file in named_files if name is None]))
+        names = _distinct([name or next(stems) for name, _ in named_files], files)
         named = dict(zip(names, files, strict=True))
     else:
         raise ParameterError("runs", f"must be files, or {{name: run}}; got {brief(runs)}.")
@@ -85,8 +85,8 @@ def _distinct(names: list[str], files: Sequence[StrPath]) -> list[str]:
     if twice is not None:
         first, second, *_ = (str(file) for name, file in zip(names, files, strict=True) if name == twice)
         if os.path.realpath(first) == os.path.realpath(second):
-            said = f"{first}: is given twice" if first == second else f"{first} and {second}: are the same run"
-            raise DataError(f"{said}; leave one out.")
+            problem = f"{first}: is given twice" if first == second else f"{first} and {second}: are the same run"
+            raise DataError(f"{problem}; leave one out.")
         raise DataError(
             f"{first} and {second}: both runs are called {brief(twice)}. Name each of them: NAME=FILE, or a mapping "
             "in Python."
@@ -124,13 +124,13 @@ class RetrieverLists:
 
     @property
     def _differ(self) -> np.ndarray:
-        """The entries whose score is not that of the one before in their list."""
+        """The entries whose score differs from that of the entry before in the same list."""
         after = np.delete(np.arange(len(self.score)), self.list_ptr[:-1])  # entries with a predecessor in their list
         return after[self.score[after] != self.score[after - 1]]
 
     @property
     def unordered(self) -> bool:
-        """Whether nothing but document ids orders any list."""
+        """Whether no list has an order except that of document ids, because all its scores are equal."""
         return not self.has_ranks and not len(self._differ) and len(self.score) > len(self.query)
 
     @property
@@ -149,16 +149,16 @@ class RetrieverLists:
         """The documents whose score is above 0; all documents if any score is below 0."""
         return self if (self.score < 0).any() else self._only(self.score > 0)
 
-    def _only(self, kept: np.ndarray) -> RetrieverLists:
-        """Some of the entries, (n_entries,)."""
+    def _only(self, mask: np.ndarray) -> RetrieverLists:
+        """The entries that `mask` (n_entries,) selects; lists without any are left out."""
         if not len(self.query):
             return self
-        counts = np.add.reduceat(kept.astype(np.int64), self.list_ptr[:-1])
+        counts = np.add.reduceat(mask.astype(np.int64), self.list_ptr[:-1])
         some = counts > 0
         list_ptr = np.concatenate([[0], np.cumsum(counts[some])])
-        document = self.document[kept]
-        score = self.score[kept]
-        rank = self.rank[kept]
+        document = self.document[mask]
+        score = self.score[mask]
+        rank = self.rank[mask]
         return replace(self, query=self.query[some], list_ptr=list_ptr, document=document, score=score, rank=rank)
 
 
@@ -211,7 +211,8 @@ def _ties(
     document: np.ndarray,
     documents: Ids,
 ) -> np.ndarray:
-    """(n_entries,) order by document id among entries with equal scores and ranks; 0 for other entries."""
+    """(n_entries,) position in the order of document ids, for entries with the same score and rank as another entry of
+    their list; 0 for other entries."""
     order = np.lexsort((rank, score, query))
     equal = np.ones(max(len(order) - 1, 0), dtype=bool)
     for values in (query, score, rank):

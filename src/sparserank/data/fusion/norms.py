@@ -144,8 +144,8 @@ def _min_max(lists: RetrieverLists, rules: EdgeRules) -> np.ndarray:
 
 
 def _powers(widths: np.ndarray, lists: RetrieverLists) -> np.ndarray:
-    """(n_entries,) exponents of powers of two near `widths`, one per list. Dividing scores by these powers loses no
-    bits, and their squares do not underflow."""
+    """(n_entries,) exponents of powers of two near `widths`, one width per list. Scores that are divided by these
+    powers lose no bits, and their squares do not underflow."""
     return _per_list(np.frexp(widths)[1], lists)
 
 

@@ -20,21 +20,21 @@ from sparserank.data.letor.writer import docid_in
 from sparserank.data.missing import HUGE
 from sparserank.data.streams import RowBlock
 from sparserank.data.text_lines import LINE_ENDS, LONE_RETURN, line_blocks, readable
-from sparserank.data.trec import what_else
+from sparserank.data.trec import foreign_format_hint
 from sparserank.errors import DataFormatError, TooManyFeaturesError
 from sparserank.options import option
 from sparserank.text import LONGEST, brief
 
 LAYOUT = "Lines must be 'label qid:ID index:value ... # comment'."
-BASE_SAID = re.compile(rb"(?:#.*\n)*?# Column indices are (zero|one)-based")  # of scikit-learn's dump_svmlight_file
+STATED_BASE = re.compile(rb"(?:#.*\n)*?# Column indices are (zero|one)-based")  # of scikit-learn's dump_svmlight_file
 BASES = {b"zero": 0, b"one": 1}
 CHUNK_BYTES = 8 << 20  # large enough to hide Python's overhead, small enough that two threads share a 20 MB file
 
 
 @dataclass
 class Chunk:
-    """One chunk of a file and its rows, whose X is as wide as they require; they have no positions. Lines are numbered
-    from 0 in the chunk, which starts at line `first_line` of the file, numbered from 1."""
+    """One chunk of a file and its rows, without positions, whose X is only as wide as these rows require. Lines of the
+    chunk are numbered from 0; it starts at line `first_line` of the file, which is numbered from 1."""
 
     path: str
     rows: RowBlock
@@ -109,10 +109,10 @@ def _with_ids(path: Path, queries: SideQueries | None, index_base: int) -> Itera
     """
     blocks = _line_blocks(path)
     first = next(blocks, b"")
-    said = BASE_SAID.match(first)
-    if said is not None and BASES[said[1]] != index_base:
-        remedy = option("index_base", BASES[said[1]])
-        raise DataFormatError(f"{path}: says that its column indices are {said[1].decode()}-based; use {remedy}.")
+    stated = STATED_BASE.match(first)
+    if stated is not None and BASES[stated[1]] != index_base:
+        remedy = option("index_base", BASES[stated[1]])
+        raise DataFormatError(f"{path}: says that its column indices are {stated[1].decode()}-based; use {remedy}.")
     line = next((ln for ln in first.split(b"\n") if ln.strip() and not ln.lstrip().startswith(b"#")), b"")
     whole = chain([first], blocks)
     if queries is None:
@@ -205,7 +205,7 @@ def _parse(
     lengths = np.diff(np.append(runs[:, 0], n_rows))
     qid = np.repeat([qid.decode("utf-8", "replace") for qid in ids], lengths)
     comment, docid = _comments(text, comments[:n_rows])
-    found = RowBlock(
+    block = RowBlock(
         X,
         labels[:n_rows],
         qid,
@@ -218,7 +218,7 @@ def _parse(
     n_lines = int(info[kernels.N_LINES])
     return Chunk(
         path,
-        found,
+        block,
         row_lines[:n_rows],
         max_line,
         n_lines,
@@ -270,26 +270,26 @@ def _problem(
     a = int(info[kernels.SPAN_START])
     b = int(info[kernels.SPAN_STOP])
     if status == kernels.INDEX_ABOVE_LIMIT:
-        what = str(a)
+        token = str(a)
     else:
-        what = brief(text[a : min(b, a + 4 * LONGEST)].decode("utf-8", "backslashreplace"))
+        token = brief(text[a : min(b, a + 4 * LONGEST)].decode("utf-8", "backslashreplace"))
     start = text.rfind(b"\n", 0, min(a, len(text))) + 1
     line = text[start : start + 4 * LONGEST].partition(b"\n")[0]
-    foreign = what_else(line)
+    foreign_format = foreign_format_hint(line)
     from_1 = (a, index_base) == (n_features, 0)
     begins_at_1 = f"if the numbers begin at 1, use {option('index_base', 1)}; else " if from_1 else ""
     sentence = {
-        kernels.BAD_LABEL: f"label must be a number; got {what}. {foreign or LAYOUT}",
-        kernels.MISSING_QID: f"expected 'qid:ID' after the label; got {what}. "
-        f"{foreign or 'Add the query id to every line, or the sizes of the queries to a file DATA.query.'}",
+        kernels.BAD_LABEL: f"label must be a number; got {token}. {foreign_format or LAYOUT}",
+        kernels.MISSING_QID: f"expected 'qid:ID' after the label; got {token}. "
+        f"{foreign_format or 'Add the query id to every line, or the sizes of the queries to a file DATA.query.'}",
         kernels.EMPTY_QID: "query id is empty after 'qid:'; give every line the id of its query.",
-        kernels.BAD_TOKEN: f"expected 'index:value'; got {what}. "
+        kernels.BAD_TOKEN: f"expected 'index:value'; got {token}. "
         f"{_token_remedy(text[a : min(b, a + LONGEST)], index_base)}",
-        kernels.BAD_INDEX: f"feature index is too large: {what}.",
-        kernels.INDEX_BELOW_BASE: f"feature indices start at {index_base}; got {what}. "
+        kernels.BAD_INDEX: f"feature index is too large: {token}.",
+        kernels.INDEX_BELOW_BASE: f"feature indices start at {index_base}; got {token}. "
         f"Use {option('index_base', 0)} for files whose feature indices start at 0.",
-        kernels.BAD_VALUE: f"feature value must be a number; got {what}.",
-        kernels.INDEX_ABOVE_LIMIT: f"has feature {what}, but {n_features} features are expected; {begins_at_1}"
+        kernels.BAD_VALUE: f"feature value must be a number; got {token}.",
+        kernels.INDEX_ABOVE_LIMIT: f"has feature {token}, but {n_features} features are expected; {begins_at_1}"
         f"read every file with {option('n_features', a + 1 - index_base)}, or remove the feature.",
     }[status]
     width = a + 1 - index_base if status == kernels.INDEX_ABOVE_LIMIT else None

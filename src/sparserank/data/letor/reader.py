@@ -14,7 +14,7 @@ from sparserank.data.letor.side_files import side_files
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, policy_of, too_large, unjudged_label
-from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
+from sparserank.data.streams import BEGIN, RowBlock, Stream, StreamPosition, positions
 from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError
 from sparserank.execution import available_cores
 from sparserank.files import StrPath
@@ -49,8 +49,8 @@ class TextRows(Stream):
         self.feature_names = names = reading.names
         if names is None and reading.index_base == 1 and like is not None and like.index_base == 0:
             raise DataError(numbered_from_1(f"the features of {self.places[0]}", "the training data"))
-        given = reading.feature_names
-        self._named_by = str(given) if isinstance(given, StrPath) else "feature_names"
+        names_or_file = reading.feature_names
+        self._named_by = str(names_or_file) if isinstance(names_or_file, StrPath) else "feature_names"
         if names is not None and self._most not in (None, len(names)):
             raise DataError(
                 f"{self._named_by} contains {len(names)} names for {self._most} features; give one name per feature."
@@ -69,7 +69,7 @@ class TextRows(Stream):
             for _ in self.pieces():
                 pass
 
-    def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+    def pieces(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
         seen = _Seen()
         for f, path in enumerate(self._paths):
             if f < start.file:
@@ -135,7 +135,7 @@ class TextRows(Stream):
 
 
 class _Seen:
-    """Totals over chunks: rows, values, the largest 0-based feature index and its place."""
+    """Totals over the chunks so far: rows, values, and the largest 0-based feature index with its place."""
 
     def __init__(self) -> None:
         self.n_rows = self.n_values = 0
@@ -159,8 +159,8 @@ def check_values(
 ) -> None:
     """Refuse values that the options do not allow; the message names file and line."""
     if chunk.missing is not None and policy is None:
-        line, what = chunk.missing
-        raise DataFormatError(missing_value(chunk.place(line), what))
+        line, text = chunk.missing
+        raise DataFormatError(missing_value(chunk.place(line), text))
     label = chunk.rows.label
     X = chunk.rows.X
     if dtype == np.float32:

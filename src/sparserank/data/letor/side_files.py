@@ -28,7 +28,8 @@ LABEL_AND_REST = re.compile(rb"\s*([^\s#]+)(.*)", re.DOTALL)
 
 
 class SideQueries:
-    """The queries of a data file without query ids: numbers `first`, `first` + 1, ... for consecutive blocks of rows.
+    """The queries of a data file without query ids: numbers `first`, `first` + 1, ... for consecutive blocks of rows,
+    of the sizes in a side file.
 
     Raises
         DataFormatError   an entry is not a size; the message names file and line
@@ -65,30 +66,30 @@ class SideQueries:
 
 def side_files(paths: Sequence[StrPath]) -> list[SideQueries | None]:
     """The side file of each data file, if any; query numbers continue from one file to the next."""
-    found = [side_file(path) for path in paths]
-    continue_numbers(found)
-    return found
+    queries_of_files = [side_file(path) for path in paths]
+    continue_numbers(queries_of_files)
+    return queries_of_files
 
 
-def continue_numbers(found: Iterable[SideQueries | None]) -> None:
+def continue_numbers(queries_of_files: Iterable[SideQueries | None]) -> None:
     """Number the queries of side files one after the other."""
     first = 0
-    for queries in found:
+    for queries in queries_of_files:
         if queries is not None:
             queries.first, first = first, first + len(queries.ends)
 
 
 def side_file(path: StrPath) -> SideQueries | None:
-    """The sizes of the queries beside a data file; None if there is no such file."""
-    return _agreeing(beside(path, SIZES), SideQueries)
+    """The side file of query sizes of a data file; None if there is no such file."""
+    return _agreeing(side_paths(path, SIZES), SideQueries)
 
 
 def side_weights(path: StrPath) -> SideWeights | None:
-    """The weights beside a data file; None if there is no such file."""
-    return _agreeing(beside(path, WEIGHTS), SideWeights)
+    """The side file of weights of a data file; None if there is no such file."""
+    return _agreeing(side_paths(path, WEIGHTS), SideWeights)
 
 
-def beside(path: StrPath, suffixes: Sequence[str] = (*SIZES, *WEIGHTS)) -> list[Path]:
+def side_paths(path: StrPath, suffixes: Sequence[str] = (*SIZES, *WEIGHTS)) -> list[Path]:
     """The side files of a data file that exist: named like it, for `x.txt.gz` also like `x.txt`, with a suffix."""
     name = os.fspath(path)
     names = [name, name.removesuffix(".gz")] if name.endswith(".gz") else [name]
@@ -96,27 +97,28 @@ def beside(path: StrPath, suffixes: Sequence[str] = (*SIZES, *WEIGHTS)) -> list[
 
 
 def _agreeing(paths: Sequence[Path], read: Callable[[Path], S]) -> S | None:
-    """The first of the files, which must be equal; None if there are no files.
+    """The content of the first file; all files must have the same. None if there are no files.
 
     Raises
         DataFormatError   two files disagree; the message names both and the line
     """
-    found = [read(path) for path in paths]
-    for path, other in zip(paths[1:], found[1:], strict=True):
-        a = found[0].values
+    contents = [read(path) for path in paths]
+    for path, other in zip(paths[1:], contents[1:], strict=True):
+        a = contents[0].values
         b = other.values
         n = min(len(a), len(b))
         differ = np.flatnonzero(a[:n] != b[:n])
         if len(differ) or len(a) != len(b):
             line = 1 + (int(differ[0]) if len(differ) else n)
             raise DataFormatError(f"{paths[0]} and {path}: differ from line {line} on; remove the wrong one.")
-    return found[0] if found else None
+    return contents[0] if contents else None
 
 
 class SideWeights:
-    """The weights beside a data file, of its rows or of its queries in order of first appearance.
+    """A side file of weights: of the rows of a data file, or of its queries in order of first appearance.
 
-    of_queries   whether they are of queries; rows: {block: (n_rows,) weights of its rows}; both known after `spread`
+    of_queries   whether the weights are those of queries
+    rows         {block: (n_rows,) weights of its rows}; both are known after `spread`
 
     Raises
         DataFormatError   an entry is not a weight; the message names file and line
@@ -157,7 +159,7 @@ class SideWeights:
 def warn_of_others(path: StrPath) -> None:
     """Warn of each side file that is not used."""
     for suffix, why in UNUSED.items():
-        for file in beside(path, (suffix,)):
+        for file in side_paths(path, (suffix,)):
             warnings.warn(f"{file}: is not used; {why}.", DataWarning, stacklevel=2)
 
 

@@ -71,7 +71,7 @@ def letor_lines(
     comment: Any,
     index_base: int,
 ) -> Iterator[str]:
-    """A line per row; docid and comment may be None.
+    """One line of ranking text per row; docid and comment may be None.
 
     Raises
         DataError   an id or a comment that would be read back differently
@@ -96,14 +96,14 @@ def letor_lines(
 
 def docid_in(comment: str) -> str:
     """The X of `docid = X` (any spacing) in a comment; "" if there is none."""
-    found = _DOCID.search(comment.strip(_BLANKS))
-    return "" if found is None else found[1]
+    match = _DOCID.search(comment.strip(_BLANKS))
+    return "" if match is None else match[1]
 
 
-def _unwritable(what: str, text: str, held: str) -> DataError:
+def _unwritable(part: str, text: str, forbidden: str) -> DataError:
     return DataError(
-        f"{what} {brief(text)} is empty or contains {held}, which ranking text does not allow; change it, or write "
-        "Parquet or a store."
+        f"{part} {brief(text)} is empty or contains {forbidden}, which ranking text does not allow; change it, or "
+        "write Parquet or a store."
     )
 
 

@@ -27,17 +27,17 @@ def check_file(path: Path, n_bytes: int) -> None:
         DataFormatError   it is not
     """
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except FileNotFoundError as error:
         raise unusable(path, "is missing from the store") from error
     except OSError as error:
         raise _unreadable(path, error) from error
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise DataFormatError(linked(path))
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise unusable(path, "is not a regular file")
-    if found.st_size != n_bytes:
-        raise unusable(path, f"has {found.st_size} bytes, but the manifest states {n_bytes}")
+    if status.st_size != n_bytes:
+        raise unusable(path, f"has {status.st_size} bytes, but the manifest states {n_bytes}")
 
 
 def _unreadable(path: Path, error: OSError) -> DataFormatError:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sparserank.data.letor.side_files import beside
+from sparserank.data.letor.side_files import side_paths
 from sparserank.data.read_files import open_stream
 from sparserank.data.reading import Reading, with_options
 from sparserank.data.store.manifest import MANIFEST, PROGRESS, VERSION, files_of, read_manifest
@@ -121,8 +121,8 @@ def convert(
 def _plan(paths: Sequence[StrPath], reading: Reading, shard_bytes: int) -> dict[str, Any]:
     """Everything that a conversion depends on, as plain JSON values."""
     files: list[list[Any]] = []
-    given = reading.feature_names
-    named = [Path(given)] if isinstance(given, StrPath) else []
+    names_or_file = reading.feature_names
+    named = [Path(names_or_file)] if isinstance(names_or_file, StrPath) else []
     reading = replace(reading, n_threads=None)  # has no effect on the result
     for path in paths:
         place = Path(path)
@@ -130,12 +130,12 @@ def _plan(paths: Sequence[StrPath], reading: Reading, shard_bytes: int) -> dict[
             files.append([os.path.abspath(place), read_manifest(place)["identity"]])
             continue
         inside = sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]
-        for file in [*inside, *beside(place), *named]:
+        for file in [*inside, *side_paths(place), *named]:
             try:
-                found = os.stat(file)
+                status = os.stat(file)
             except OSError as error:
                 raise no_such_file(file) from error
-            files.append([os.path.abspath(file), found.st_size, found.st_mtime_ns])
+            files.append([os.path.abspath(file), status.st_size, status.st_mtime_ns])
     # Earlier versions did not have docid; their conversions can resume, because it is named only if it is used.
     described = repr(reading) + ("" if reading.docid is None else f" docid={reading.docid!r}")
     return {"version": VERSION, "files": files, "reading": described, "shard_bytes": shard_bytes}

@@ -16,7 +16,7 @@ from sparserank.errors import DataError, DataFormatError
 Stamp = tuple[int, int, int, int]  # of a file: device, inode, size, time of change
 
 
-class Source(NamedTuple):
+class StoreShard(NamedTuple):
     """A shard of a store: its folder, its number there, and the identity of the store's content."""
 
     folder: str
@@ -40,7 +40,7 @@ class StoredFeatures:
         self,
         parts: Sequence[Any],
         identity: str,
-        sources: Sequence[Source | None] | None = None,
+        sources: Sequence[StoreShard | None] | None = None,
         stamps: Mapping[str, Stamp] | None = None,
     ) -> None:
         self.parts = tuple(parts)
@@ -66,28 +66,29 @@ class StoredFeatures:
             taken = [p[:, columns] if columns is not None else p for p in self.parts]
             return sp.vstack(taken, format="csr") if self.is_sparse else np.concatenate(taken)
         rows = np.arange(self.shape[0])[rows]  # slices, masks and negative numbers become rows
-        held = _by_part(self.starts, rows)
-        if len(held) <= 1:
-            part, _, own = held[0] if held else (0, None, slice(0))
-            out = self.parts[part][own]
+        by_part = _by_part(self.starts, rows)
+        if len(by_part) <= 1:
+            part, _, rows_of_part = by_part[0] if by_part else (0, None, slice(0))
+            out = self.parts[part][rows_of_part]
         elif self.is_sparse:
-            below = sp.vstack([self.parts[p][own] for p, _, own in held], format="csr")
-            out = below[np.argsort(np.concatenate([at for _, at, _ in held]))]
+            below = sp.vstack([self.parts[p][rows_of_part] for p, _, rows_of_part in by_part], format="csr")
+            out = below[np.argsort(np.concatenate([at for _, at, _ in by_part]))]
         else:
             out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
-            for p, at, own in held:
-                out[at] = self.parts[p][own]
+            for p, at, rows_of_part in by_part:
+                out[at] = self.parts[p][rows_of_part]
         return out if columns is None else out[:, columns]
 
 
 def _by_part(starts: np.ndarray, rows: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """(part, positions among `rows` of the rows in it, their rows in the part) for each part that has some."""
+    """(part, positions in `rows` of the rows of this part, their numbers within the part) for each part with such
+    rows."""
     part = np.searchsorted(starts, rows, side="right") - 1
-    found = []
+    by_part = []
     for p in np.unique(part).tolist():
         at = np.flatnonzero(part == p)
-        found.append((p, at, rows[at] - starts[p]))
-    return found
+        by_part.append((p, at, rows[at] - starts[p]))
+    return by_part
 
 
 class StoredTexts:
@@ -115,8 +116,8 @@ class StoredTexts:
             return self[np.array([rows])][0]
         rows = np.asarray(rows)
         out = np.empty(len(rows), dtype=object)
-        for p, at, own in _by_part(self.starts, rows):
-            out[at] = [t.decode() for t in self.parts[p][own].tolist()]
+        for p, at, rows_of_part in _by_part(self.starts, rows):
+            out[at] = [t.decode() for t in self.parts[p][rows_of_part].tolist()]
         return out
 
     def __iter__(self) -> Iterator[str]:
@@ -149,8 +150,8 @@ def joined(features: Sequence[Any]) -> StoredFeatures:
 
 
 def stamp_of(path: str | os.PathLike) -> Stamp:
-    found = os.stat(path)
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def check_unchanged(X: Any) -> None:
@@ -163,10 +164,10 @@ def check_unchanged(X: Any) -> None:
     """
     for path, (device, inode, *content) in X.stamps.items() if isinstance(X, StoredFeatures) else ():
         try:
-            found = stamp_of(path)
+            stamp = stamp_of(path)
         except OSError:
             continue
-        if found[:2] == (device, inode) and [*found[2:]] != content:
+        if stamp[:2] == (device, inode) and [*stamp[2:]] != content:
             raise DataFormatError(
                 f"{path}: was modified while it was in use, so the results may mix old and new values and are "
                 "discarded. Run again on a store to which no other program writes."

@@ -22,11 +22,11 @@ import numpy as np
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.matrices import float_type, joined_rows, stored_values
-from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
+from sparserank.data.missing import MissingPolicy, any_missing, is_missing
 from sparserank.data.query_ids import plain_ids
 from sparserank.data.reading import Reading, missing_value, policy_of, too_large
 from sparserank.data.store.arrays import check_file, checksum, decoded, map_shard, texts_of
-from sparserank.data.store.features import Source, StoredFeatures, stamp_of
+from sparserank.data.store.features import StoredFeatures, StoreShard, stamp_of
 from sparserank.data.store.manifest import (
     MANIFEST,
     PROGRESS,
@@ -36,7 +36,7 @@ from sparserank.data.store.manifest import (
     read_manifest,
     unusable,
 )
-from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, block_of
+from sparserank.data.streams import BEGIN, RowBlock, Stream, StreamPosition, block_of
 from sparserank.errors import DataError, DataFormatError
 from sparserank.files import StrPath, atomic_write
 from sparserank.strict_json import read_own_json
@@ -74,7 +74,7 @@ def open_store(
     if _stamps_of(folder, manifest) != before:  # otherwise the mapped files are those that were checked
         raise DataFormatError(f"{folder}: was rewritten while it was being opened; open it again.")
     identity = manifest["identity"]
-    sources = [Source(os.path.abspath(folder), k, identity) for k in range(len(parts))]
+    sources = [StoreShard(os.path.abspath(folder), k, identity) for k in range(len(parts))]
     X = StoredFeatures(parts, identity, sources, before)
     ends = [shard["query_ptr"][1:] + lo for shard, lo in zip(shards, X.starts[:-1], strict=True)]
     return RankingDataset.of_groups(
@@ -145,7 +145,7 @@ def size_and_time(path: Path) -> list[int]:
 
 
 def write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
-    """Record when files were verified; a store that cannot be written is verified each time."""
+    """Record the size and time of change of verified files; a store that cannot be written is verified each time."""
     path = folder / STAMPS
     if path.is_symlink() or (path.exists() and not path.is_file()):  # not ours, and possibly a link to another file
         return
@@ -176,37 +176,37 @@ class StoreRows(Stream):
         self.feature_names = None if numbered(names, self.text_base) else names
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
 
-    def held(self) -> RankingDataset:
+    def as_dataset(self) -> RankingDataset:
         """The stores as one data set, whose features stay on disk."""
         return self._stores[0] if len(self._stores) == 1 else concatenate(self._stores)
 
-    def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+    def pieces(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
         weighted = any(store.doc_weight is not None for store in self._stores)
         for f, data in enumerate(self._stores):
             for b, lo in enumerate(data.X.starts[:-1].tolist()):
                 if (f, b) >= start[:2]:
                     X = data.X.parts[b]
                     with np.errstate(over="ignore"):
-                        own = X.astype(self.dtype)
-                    _mark_missing(X, own, self.places[f], self.policy)
-                    block = block_of(data, own, lo, f, b)
+                        converted = X.astype(self.dtype)
+                    _mark_missing(X, converted, self.places[f], self.policy)
+                    block = block_of(data, converted, lo, f, b)
                     yield block._replace(weight=np.ones(X.shape[0])) if weighted and block.weight is None else block
 
 
 def _mark_missing(
     X: Any,
-    own: Any,
+    converted: Any,
     place: str,
     policy: MissingPolicy | None,
 ) -> None:
-    """Write NaN into `own`, a copy of the stored X in another dtype, where X has a missing value.
+    """Write NaN into `converted`, a copy of the stored X in another dtype, where X has a missing value.
 
     Raises
         DataFormatError   there is such a value and no policy; a number is too large for the dtype
     """
     stored = stored_values(X)
-    values = stored_values(own)
-    if not holds_missing(values):
+    values = stored_values(converted)
+    if not any_missing(values):
         return
     missing = is_missing(stored)
     if missing.any() and policy is None:

@@ -16,7 +16,7 @@ from sparserank.data.matrices import stored_values
 from sparserank.data.store.manifest import VERSION
 from sparserank.data.store.opening import open_store
 from sparserank.data.store.writing import Conversion
-from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, block_of
+from sparserank.data.streams import BEGIN, RowBlock, Stream, StreamPosition, block_of
 from sparserank.execution import SHARD_BYTES
 from sparserank.transforms import Transform
 from sparserank.workdir.directory import WorkDirectory
@@ -24,7 +24,7 @@ from sparserank.workdir.directory import WorkDirectory
 BLOCK_BYTES = 32 << 20  # approximate size of the features of a block
 
 
-class HeldRows(Stream):
+class DatasetRows(Stream):
     """The rows of a data set; optionally with its features under a transform."""
 
     def __init__(self, data: RankingDataset, transform: Transform | None = None) -> None:
@@ -37,10 +37,10 @@ class HeldRows(Stream):
         self.text_base = data.index_base
         self.feature_names = None if numbered(names, self.text_base) else names
 
-    def held(self) -> RankingDataset | None:
+    def as_dataset(self) -> RankingDataset | None:
         return self._data if self._transform is None else None
 
-    def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+    def pieces(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
         d = self._data
         n_blocks = max(stored_values(d.X).nbytes // BLOCK_BYTES, 1)
         cuts = np.linspace(0, d.n_docs, n_blocks + 1).round().astype(int).tolist()
@@ -60,8 +60,8 @@ def in_temporary_store(stream: Stream) -> RankingDataset:
     folder = Path(tempfile.mkdtemp(prefix="sparserank-store-"))
     try:
         plan = {"version": VERSION, "files": [["the data"]], "shard_bytes": SHARD_BYTES}
-        with WorkDirectory(folder, "store") as held:
-            work = Conversion(held, plan, stream)
+        with WorkDirectory(folder, "store") as directory:
+            work = Conversion(directory, plan, stream)
             work.finish(work.run())
         data = open_store(folder)
     except BaseException:

@@ -23,7 +23,7 @@ from sparserank.data.store.manifest import (
     identity_of_shards,
 )
 from sparserank.data.store.opening import size_and_time, write_stamps
-from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, one_below_the_other
+from sparserank.data.streams import BEGIN, RowBlock, Stream, StreamPosition, one_below_the_other
 from sparserank.errors import DataFormatError
 from sparserank.execution import shard_end
 from sparserank.options import option
@@ -113,7 +113,7 @@ class Conversion:
                 raise ValueError(f"{name} was changed")
         return state
 
-    def _resume(self, unfinished: dict[str, Any]) -> Position:
+    def _resume(self, unfinished: dict[str, Any]) -> StreamPosition:
         """Take over the complete shards; return the position of the first row after them."""
         self.shards = unfinished["shards"]
         self.scattered = unfinished["scattered"]
@@ -122,7 +122,7 @@ class Conversion:
             self.seen.update(decoded(arrays["qid"]).tolist())
         if self.progress is not None and self.shards:
             self.progress(self._n_docs(), "resumed")
-        return Position(*unfinished["next"])
+        return StreamPosition(*unfinished["next"])
 
     def _n_docs(self) -> int:
         return sum(s["n_docs"] for s in self.shards)
@@ -208,9 +208,9 @@ class Conversion:
         at = 0
         while at < len(order):
             rows = order[at : shard_end(ends, until, at, self.plan["shard_bytes"])]
-            own = None if weight is None else weight[rows]
+            weight_of_rows = None if weight is None else weight[rows]
             where = np.empty((len(rows), 0))
-            block = RowBlock(X[rows], label[rows], ids[run[rows]], docid[rows], own, where)
+            block = RowBlock(X[rows], label[rows], ids[run[rows]], docid[rows], weight_of_rows, where)
             shards.append(self._write(block, len(self.shards) + len(shards)))
             at += len(rows)
             if self.progress is not None:

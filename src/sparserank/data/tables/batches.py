@@ -39,13 +39,13 @@ BATCH_ROWS = 1 << 16
 BATCH_BYTES = 32 << 20  # approximate size of the features of a batch: wide tables have fewer rows per batch
 PACKED_WIDTH = 1000  # assumed length of a list of features, which only its first row shows
 CSV_BLOCK_BYTES = 8 << 20
-SEPARATORS = frozenset(",;|\t")  # in the name of a single column, which they separate
+SEPARATORS = frozenset(",;|\t")  # in the name of the only column: the file has another separator
 CSV_COLUMN = re.compile(r"In CSV column #(\d+): ")  # how Arrow names the column of a value, from 0
 SHOWN_BYTES = 40  # of a name in a message
 BUFFER_BYTES = 1 << 16  # read buffer per column of a Parquet file: without it, a whole row group is in memory
 
 
-class Table:
+class InputTable:
     """One table: a file, a folder of files, or an object in memory.
 
     place     its name in messages
@@ -76,8 +76,7 @@ class Table:
         refuse_repeated(names, place, self.error)
 
     def unusable(self, problem: str) -> TableError:
-        """The error about columns: where, what is wrong and what to do; of a file, the command that shows its
-        columns."""
+        """The error about columns: the place and the problem; for a file, also the command that shows its columns."""
         if self.error is not DataFormatError:
             return TableError(f"{self.place}: {problem}.")
         return TableError(f"{self.place}: {problem}{to_see_columns(self.place)}")
@@ -93,7 +92,8 @@ class Table:
         raise NotImplementedError
 
     def batches(self, roles: Roles, dtype: np.dtype) -> Iterator[RowBlock]:
-        """All rows, in order, with NaN for missing values, without positions; a column that is not read is 0.
+        """All rows, in order, with NaN for missing values, without positions; labels and query ids that the roles do
+        not name are 0.
 
         Raises
             DataFormatError   (DataError for a frame) an invalid value; the message names table, row (from 0) and column
@@ -110,7 +110,7 @@ class Table:
                         f"that cannot be read ({brief(reason_of(error))}); convert it to numbers or text."
                     ) from error
             at += records.num_rows
-        known.tell(self.place)
+        known.warn(self.place)
 
     def _decoded(
         self,
@@ -125,10 +125,12 @@ class Table:
             X = self._packed(records.column(roles.packed), roles.packed, dtype, at)
         else:
             X = np.empty((n, len(roles.features)), dtype=dtype)
-            made = [roles.derived[name] for name in roles.features if name in roles.derived]
-            texts = {s: texts_of(records.column(s)) for s in {d.source for d in made if d.level is not None}}
-            for source, own in texts.items():
-                known.see(source, own)
+            derived_features = [roles.derived[name] for name in roles.features if name in roles.derived]
+            texts = {
+                s: texts_of(records.column(s)) for s in {d.source for d in derived_features if d.level is not None}
+            }
+            for source, column_texts in texts.items():
+                known.see(source, column_texts)
             for j, name in enumerate(roles.features):
                 derived = roles.derived.get(name)
                 if derived is not None and derived.source in texts:
@@ -153,15 +155,15 @@ class Table:
         if roles.docid is not None:
             docid = _texts(records.column(roles.docid))
             self._refuse_nul(docid, at, roles.docid)
-        kept = np.empty((n, len(roles.kept)), dtype=object)
-        for j, (name, numeric) in enumerate(roles.kept.items()):
+        table = np.empty((n, len(roles.kept_columns)), dtype=object)
+        for j, (name, numeric) in enumerate(roles.kept_columns.items()):
             column = records.column(name)
             values = np.empty(n)
             if not is_number(column.type):
-                kept[:, j] = objects_of(texts_of(column), numeric=numeric)
+                table[:, j] = objects_of(texts_of(column), numeric=numeric)
                 continue
             self._into(values, column, name, at)
-            kept[:, j] = np.where(is_missing(values), np.nan, values)
+            table[:, j] = np.where(is_missing(values), np.nan, values)
         return RowBlock(
             X,
             label,
@@ -169,7 +171,7 @@ class Table:
             docid,
             weight,
             np.empty((n, 0)),
-            kept=kept,
+            table=table,
         )
 
     def _into(
@@ -179,7 +181,7 @@ class Table:
         name: str,
         at: int,
     ) -> None:
-        """out (n,) = the column, NaN for null."""
+        """Copy the values of a column into `out` (n,), NaN for null."""
         values = column.to_numpy(zero_copy_only=False)
         if values.dtype.kind not in "biuf":
             values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
@@ -225,10 +227,10 @@ class Table:
             self._refuse(~whole, at, name, values, "a whole number or text as the query id")
             return values.astype(np.int64)
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        held = np.array(["" if t is None else str(t) for t in coded.dictionary.to_pylist()] or [""], dtype=object)
+        distinct = np.array(["" if t is None else str(t) for t in coded.dictionary.to_pylist()] or [""], dtype=object)
         where = coded.indices.to_numpy(zero_copy_only=False)
-        self._refuse_nul(held[where], at, name)
-        out = held.astype("U")[where]
+        self._refuse_nul(distinct[where], at, name)
+        out = distinct.astype("U")[where]
         self._refuse(out == "", at, name, out, "a query id in every row")
         return np.asarray(out)
 
@@ -247,15 +249,15 @@ class Table:
     ) -> None:
         if bad.any():
             row = int(np.argmax(bad))
-            found = None if values is None else values[row]
-            what = "nothing" if found is None or found != found else brief(found)
+            value = None if values is None else values[row]
+            shown_value = "nothing" if value is None or value != value else brief(value)
             raise self.error(
-                f"{self.place}: row {at + row}, column {brief(name)}: expected {expected}; got {what}. Correct or drop "
-                "the row."
+                f"{self.place}: row {at + row}, column {brief(name)}: expected {expected}; got {shown_value}. Correct "
+                "or drop the row."
             )
 
 
-class _InMemory(Table):
+class _InMemory(InputTable):
     error = DataError
 
     def __init__(self, place: str, table: pa.Table) -> None:
@@ -266,7 +268,7 @@ class _InMemory(Table):
         yield from self._table.select(names).combine_chunks().to_batches(rows)
 
 
-class _Dataset(Table):
+class _Dataset(InputTable):
     """An Arrow file, or an Arrow data set that the user passed."""
 
     def __init__(self, place: str, dataset: Any, queries: SideQueries | None) -> None:
@@ -287,8 +289,8 @@ class _Dataset(Table):
 
     def _refuse_uneven(self, roles: Roles) -> None:
         """Raise DataFormatError for a file that lacks a column that is read."""
-        for file, held in self._columns:
-            lacking = next((name for name in roles._replace(kept={}).read if name not in held.names), None)
+        for file, schema in self._columns:
+            lacking = next((name for name in roles._replace(kept_columns={}).read if name not in schema.names), None)
             if lacking is not None:
                 raise self.error(
                     f"{file}: has no column {brief(lacking)}, but other files of {self.place} have; give all files the "
@@ -311,9 +313,9 @@ class _Parquet(_Dataset):
             for part in self._dataset.get_fragments():
                 fixed = ds.get_partition_keys(part.partition_expression)
                 with part.open() as stream, pq.ParquetFile(stream, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
-                    held = [name for name in names if name not in fixed and name in file.schema_arrow.names]
+                    file_columns = [name for name in names if name not in fixed and name in file.schema_arrow.names]
                     for group in range(file.num_row_groups):
-                        for records in file.iter_batches(rows, [group], held, use_threads=False):
+                        for records in file.iter_batches(rows, [group], file_columns, use_threads=False):
                             yield _in_schema(records, asked, fixed)
 
 
@@ -332,7 +334,7 @@ def _in_schema(records: pa.RecordBatch, asked: pa.Schema, fixed: dict[str, Any])
     return pa.RecordBatch.from_arrays(columns, schema=asked)
 
 
-class _Csv(Table):
+class _Csv(InputTable):
     def __init__(self, path: str, delimiter: str, queries: SideQueries | None) -> None:
         self._path = path
         self._delimiter = delimiter
@@ -370,7 +372,7 @@ class _Csv(Table):
 
 
 def document_texts(values: Any) -> np.ndarray:
-    """(n,) document ids of any type, passed with arrays, as text.
+    """(n,) the document ids that come with arrays, of any type, as text.
 
     Raises
         DataError   they are not a list of ids
@@ -390,10 +392,10 @@ def _texts(column: pa.Array) -> np.ndarray:
         column = column.dictionary_decode()
     if pa.types.is_floating(column.type):  # pandas keeps whole numbers as floats if some are missing
         values = column.to_numpy(zero_copy_only=False).astype(np.float64)
-        held = ["" if v != v else str(int(v)) if v.is_integer() else repr(v) for v in values.tolist()]
+        texts = ["" if v != v else str(int(v)) if v.is_integer() else repr(v) for v in values.tolist()]
     else:
-        held = [x or "" for x in column.cast(pa.string()).to_pylist()]
-    return np.array(held, dtype=object)
+        texts = [x or "" for x in column.cast(pa.string()).to_pylist()]
+    return np.array(texts, dtype=object)
 
 
 def _rows(roles: Roles) -> int:
@@ -401,7 +403,7 @@ def _rows(roles: Roles) -> int:
     return max(min(BATCH_ROWS, BATCH_BYTES // (8 * width)), 1)
 
 
-def open_table(path: str | os.PathLike, kind: str) -> Table:
+def open_table(path: str | os.PathLike, kind: str) -> InputTable:
     """The table in a file or folder; `kind` is the result of `data.read_files.kind_of`:
     'parquet', 'arrow', 'folder' or 'csv'."""
     from sparserank.arrow import ds
@@ -413,11 +415,11 @@ def open_table(path: str | os.PathLike, kind: str) -> Table:
     with _readable(place):
         if kind == "arrow":
             return _Dataset(place, ds.dataset(place, format=kind), queries)
-        found = folder_of_tables(place) if kind == "folder" else ds.dataset(place, format="parquet")
-    return _Parquet(place, found, queries)
+        dataset = folder_of_tables(place) if kind == "folder" else ds.dataset(place, format="parquet")
+    return _Parquet(place, dataset, queries)
 
 
-def table_of(name: str, frame: Any) -> Table:
+def table_of(name: str, frame: Any) -> InputTable:
     """The table of an object in memory: an Arrow table or data set, a pandas or polars frame,
     or any object with an Arrow stream.
 
@@ -470,7 +472,7 @@ def is_frame(source: Any) -> bool:
 
 
 def to_see_columns(place: str) -> str:
-    """The end of a message about the columns of a file."""
+    """The end of a message about the columns of a file: the command that shows them."""
     return f"; to see its columns, run: sparserank inspect {quote(place)}"
 
 

@@ -60,7 +60,8 @@ def refuse_repeated(names: Iterable[Any], place: str, error: type[SparserankErro
 
 
 def collected(X: Any, name: str = "X") -> Any:
-    """X; an Arrow batch, and a frame of another library with an Arrow stream, become a table, which has more methods.
+    """X, but an Arrow batch, or a frame of another library with an Arrow stream, as an Arrow table, which has more
+    methods.
 
     Raises
         DataError   a lazy frame, or something else with columns that cannot be read
@@ -115,8 +116,8 @@ def column_of(frame: Any, name: str) -> Any:
     """
     count = column_names(frame).count(name)
     if count != 1:
-        found = "no column" if count == 0 else "two columns"
-        raise DataError(f"the data frame has {found} {brief(name)}, which the model uses.")
+        how_many = "no column" if count == 0 else "two columns"
+        raise DataError(f"the data frame has {how_many} {brief(name)}, which the model uses.")
     return frame[name]
 
 
@@ -127,14 +128,14 @@ def numbers_in(frame: Any, name: str) -> np.ndarray:
         DataError   as `column_of`; its values are not real numbers
     """
     values = _as_array(column_of(frame, name), name)
-    what = DATES if values.dtype.kind in NO_NUMBERS else "text or other objects"
+    contents = DATES if values.dtype.kind in NO_NUMBERS else "text or other objects"
     texts = values.dtype.kind in "USO" and any(isinstance(v, str | bytes) for v in values.tolist())
     try:
         if values.dtype.kind not in NO_NUMBERS and not texts:
             return np.asarray(frame[name], dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise DataError(f"X: column {brief(name)} contains {what}, not real numbers; convert it to numbers.")
+    raise DataError(f"X: column {brief(name)} contains {contents}, not real numbers; convert it to numbers.")
 
 
 def without_qid(X: Any, qid: Any = None) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sparserank.arrow import pa
 from sparserank.data.reading import UNJUDGED, Reading
-from sparserank.data.tables.batches import Table
+from sparserank.data.tables.batches import InputTable
 from sparserank.data.tables.frames import QID
 from sparserank.data.tables.roles import DOCUMENT, LABEL, PACKED, is_list, of_spark
 from sparserank.data.tables.survey import Column, Survey
@@ -33,7 +33,7 @@ class Proposal:
     blocked    why no options make the table usable
     """
 
-    found: Survey
+    survey: Survey
     reading: Reading
     column_of: dict[str, str] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
@@ -50,13 +50,13 @@ class Proposal:
     @property
     def holes(self) -> tuple[str, ...]:
         """Features that are numbers, with missing values."""
-        columns = self.found.columns
+        columns = self.survey.columns
         return tuple(name for name in self.features if columns[name].missing and columns[name].is_number)
 
     @property
     def options(self) -> dict[str, Any]:
         """The options of `Reading` that differ from the defaults. Rows beyond the survey may lack judgments, too."""
-        columns = self.found.columns
+        columns = self.survey.columns
         reading = self.reading
         label = self.column_of.get("label")
         others = (label, self.column_of.get("qid"))
@@ -70,24 +70,24 @@ class Proposal:
             options["feature_columns"] = list(self.features)
         elif self.left_out:
             options["ignore_columns"] = list(self.left_out)
-        may_lack_judgments = label is not None and (columns[label].low == UNJUDGED or not self.found.whole)
+        may_lack_judgments = label is not None and (columns[label].low == UNJUDGED or not self.survey.whole)
         if reading.unjudged == "error" and may_lack_judgments:
             options["unjudged"] = "drop"
         return options
 
     def leave_out(self, names: Collection[str]) -> None:
-        """Leave out features of which a warning tells, unless the user named the features, or no other is left."""
-        kept = tuple(name for name in self.features if name not in names)
-        if self.reading.feature_columns is None and 0 < len(kept) < len(self.features):
-            self.left_out |= {name: "as the warning says" for name in self.features if name not in kept}
-            self.features = kept
+        """Leave out the features that a warning names, unless the user named the features, or no other is left."""
+        remaining = tuple(name for name in self.features if name not in names)
+        if self.reading.feature_columns is None and 0 < len(remaining) < len(self.features):
+            self.left_out |= {name: "as the warning says" for name in self.features if name not in remaining}
+            self.features = remaining
 
 
-def propose(tables: Sequence[Table], found: Survey, reading: Reading) -> Proposal:
+def propose(tables: Sequence[InputTable], survey: Survey, reading: Reading) -> Proposal:
     """Propose roles and options for tables that are read as one. Options of the reading are kept; the rest is guessed
     from names and values."""
-    out = Proposal(found, reading)
-    columns = found.columns
+    out = Proposal(survey, reading)
+    columns = survey.columns
     chosen = reading.feature_columns
     fixed = {reading.label, reading.qid, reading.docid, reading.doc_weight, *reading.ignore_columns, *(chosen or ())}
     free = {name: c for name, c in columns.items() if name not in fixed}
@@ -107,15 +107,15 @@ def propose(tables: Sequence[Table], found: Survey, reading: Reading) -> Proposa
 
 
 def _find(out: Proposal, role: str, free: dict[str, Column]) -> None:
-    """Find the column of a role: the one that is named, or else one of a usual name."""
-    columns = out.found.columns
-    given = getattr(out.reading, role)
+    """Find the column of a role: the one that the reading names, or else one with a usual name."""
+    columns = out.survey.columns
+    named_column = getattr(out.reading, role)
     names, word = ROLES[role]
-    if given in columns:
-        out.column_of[role] = given
+    if named_column in columns:
+        out.column_of[role] = named_column
         out.why[role] = "as you requested"
         return
-    fits = {name: fit for name, c in free.items() if (fit := _fit(role, c, out.found.whole)) is not None}
+    fits = {name: fit for name, c in free.items() if (fit := _fit(role, c, out.survey.whole)) is not None}
     fits = {name: fit for name, fit in fits.items() if name not in out.column_of.values()}
     if names[0] in free and role != "docid":  # docid needs no option
         fits.setdefault(names[0], "")
@@ -123,7 +123,7 @@ def _find(out: Proposal, role: str, free: dict[str, Column]) -> None:
     else:
         name = called(fits, names)
     if name is not None:
-        reasons = [f"there is no {brief(given)}" if given is not None else "", "by its name", fits[name]]
+        reasons = [f"there is no {brief(named_column)}" if named_column is not None else "", "by its name", fits[name]]
         out.column_of[role] = name
         out.why[role] = "; ".join(filter(None, reasons))
     elif role != "docid":
@@ -143,7 +143,7 @@ def _fit(role: str, c: Column, whole: bool) -> str | None:
 
 def _find_features(out: Proposal) -> None:
     """Determine the features, and the columns that are left out and why."""
-    columns = out.found.columns
+    columns = out.survey.columns
     reading = out.reading
     chosen = reading.feature_columns
     taken = {*out.column_of.values(), out.packed, reading.doc_weight}
@@ -159,7 +159,7 @@ def _find_features(out: Proposal) -> None:
             out.left_out[name] = "as you requested"
         elif out.packed is not None:
             out.left_out[name] = f"the features are in {out.packed!r}"
-        elif why := _unfit(c, chosen is None, out.found.whole, name in reading.categories):
+        elif why := _unfit(c, chosen is None, out.survey.whole, name in reading.categories):
             out.left_out[name] = why
         else:
             features.append(name)
@@ -174,7 +174,7 @@ def _unfit(
 ) -> str:
     """Why a column should not be a feature; "" if it may be one.
 
-    is_guess: nobody has named it; whole: every row was surveyed; is_asked: the user calls it a category."""
+    is_guess: the user has not named it; whole: every row was surveyed; is_asked: the user calls it a category."""
     if c.is_category and (is_asked or not c.is_written):
         return ""
     if c.breaks:
@@ -202,7 +202,7 @@ def percent(share: float) -> str:
 
 def _find_problems(out: Proposal, schema: pa.Schema) -> None:
     """Record problems that no option can fix."""
-    columns = out.found.columns
+    columns = out.survey.columns
     label = out.column_of.get("label")
     names = {plain(name) for name in columns}
     useful = {plain(name) for name in out.features}
@@ -219,7 +219,7 @@ def _find_problems(out: Proposal, schema: pa.Schema) -> None:
             out.blocked.append(f"{n} row{has} no {ROLES[role][1]} in {c.name!r}: drop or complete these rows")
     if label is not None and not columns[label].is_number:
         out.blocked.append(f"the label {label!r} is {schema.field(label).type}: convert it to numbers")
-    elif label is not None and columns[label].is_constant and out.found.whole:
+    elif label is not None and columns[label].is_constant and out.survey.whole:
         out.blocked.append(
             f"the label {label!r} is {columns[label].low:g} in every row: no document is better than another"
         )

@@ -11,24 +11,26 @@ from sparserank.errors import DataFormatError
 
 
 def columns_of(dataset: Any, place: str) -> list[tuple[str, pa.Schema]]:
-    """(name, columns in the file or in the name of its folder) of each file."""
+    """(name, schema) of each file; the schema includes the columns in the names of folders."""
     from sparserank.arrow import ds
 
-    found = []
+    columns = []
     for part in dataset.get_fragments():
-        held = part.physical_schema
-        said = [name for name in ds.get_partition_keys(part.partition_expression) if name not in held.names]
-        fields = [dataset.schema.field(name) for name in said if name in dataset.schema.names]
-        found.append((getattr(part, "path", place), pa.schema([*held, *fields])))
-    return found
+        schema = part.physical_schema
+        partition_names = [
+            name for name in ds.get_partition_keys(part.partition_expression) if name not in schema.names
+        ]
+        fields = [dataset.schema.field(name) for name in partition_names if name in dataset.schema.names]
+        columns.append((getattr(part, "path", place), pa.schema([*schema, *fields])))
+    return columns
 
 
 def with_uneven(dataset: Any, columns: list[tuple[str, pa.Schema]]) -> pa.Schema:
-    """The schema with the columns that only some files have; Arrow uses the first file's, and would leave them out."""
-    everywhere = set.intersection(*(set(held.names) for _, held in columns)) if columns else set()
+    """The schema with the columns that only some files have. Arrow would use the first file's schema, without them."""
+    everywhere = set.intersection(*(set(schema.names) for _, schema in columns)) if columns else set()
     uneven: dict[str, pa.Field] = {}
-    for _, held in columns:
-        uneven.update({f.name: f for f in held if f.name not in everywhere and f.name not in dataset.schema.names})
+    for _, schema in columns:
+        uneven.update({f.name: f for f in schema if f.name not in everywhere and f.name not in dataset.schema.names})
     return pa.schema([*dataset.schema, *uneven.values()], metadata=dataset.schema.metadata)
 
 
@@ -47,11 +49,11 @@ def folder_of_tables(place: str) -> Any:
                 f"{file}: is not a Parquet file; a folder that is read as a table must contain only Parquet files, so "
                 "move this file elsewhere."
             )
-    found = ds.dataset(place, partitioning="hive", format="parquet")
-    schema = found.schema
-    for name, held in columns_of(found, place):
+    dataset = ds.dataset(place, partitioning="hive", format="parquet")
+    schema = dataset.schema
+    for name, file_schema in columns_of(dataset, place):
         try:
-            schema = pa.unify_schemas([schema, held], promote_options="permissive")
+            schema = pa.unify_schemas([schema, file_schema], promote_options="permissive")
         except pa.ArrowException as error:
             raise DataFormatError(
                 f"{name}: the type of a column differs from its type in the other files of {place} "

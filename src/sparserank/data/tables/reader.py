@@ -9,15 +9,15 @@ from dataclasses import replace
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.categories import MAX_DISTINCT, Derived, already_called, frequent_levels, holds_numbers, texts_of
+from sparserank.data.categories import MAX_DISTINCT, Derived, already_called, frequent_levels, mostly_numbers, texts_of
 from sparserank.data.dataset import RankingDataset, checked_names
 from sparserank.data.letor.side_files import continue_numbers, warn_of_unused
 from sparserank.data.matrices import float_type
-from sparserank.data.missing import MEDIAN, ZERO, MissingPolicy, holds_missing, is_missing
+from sparserank.data.missing import MEDIAN, ZERO, MissingPolicy, any_missing, is_missing
 from sparserank.data.query_ids import concatenated_ids, query_codes
 from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, policy_of, unjudged_label
-from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
-from sparserank.data.tables.batches import BATCH_ROWS, Table
+from sparserank.data.streams import BEGIN, RowBlock, Stream, StreamPosition, positions
+from sparserank.data.tables.batches import BATCH_ROWS, InputTable
 from sparserank.data.tables.roles import Roles, is_number, may_be_category, may_be_kept, roles_of
 from sparserank.data.tables.survey import ROWS
 from sparserank.errors import DataError, DataWarning
@@ -35,7 +35,7 @@ class TableRows(Stream):
 
     sparse = False
 
-    def __init__(self, tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> None:
+    def __init__(self, tables: Sequence[InputTable], reading: Reading, *, like: RankingDataset | None = None) -> None:
         if like is not None and reading.derived is None:
             reading = replace(reading, derived=like.derived or {})
         self._tables = list(tables)
@@ -111,24 +111,25 @@ class TableRows(Stream):
             )
 
     def _keep(self, like: RankingDataset | None) -> None:
-        """Determine the columns that are kept as they are: those of `like`, or else categories, and what the reading
-        names, unless it is a feature as it is; all of them only if every table has them.
-        """
+        """Determine the columns that are kept as they are: those of `like`, or else the categories, and columns that
+        the reading names and that are no features. A column that some table lacks is not kept."""
         first = self._roles[0]
         schema = self._tables[0].schema
         if like is None:
             names = {d.source for d in first.derived.values() if d.level is not None and self._reading.derived is None}
             free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
             names |= {name for name in free if may_be_kept(schema, name, self._reading.kept)}
-            found: Mapping[str, bool] = {name: is_number(schema.field(name).type) for name in sorted(names)}
+            kept_columns: Mapping[str, bool] = {name: is_number(schema.field(name).type) for name in sorted(names)}
         else:
-            found = like.kept_columns
-        self.kept = {n: number for n, number in found.items() if all(n in t.schema.names for t in self._tables)}
-        texts = {name for name, numeric in self.kept.items() if not numeric}
-        self._roles = [r._replace(kept=self.kept, texts=r.texts | texts) for r in self._roles]
+            kept_columns = like.kept_columns
+        self.kept_columns = {
+            n: number for n, number in kept_columns.items() if all(n in t.schema.names for t in self._tables)
+        }
+        texts = {name for name, numeric in self.kept_columns.items() if not numeric}
+        self._roles = [r._replace(kept_columns=self.kept_columns, texts=r.texts | texts) for r in self._roles]
 
     def _levels(self, categories: Sequence[str]) -> dict[str, list[Derived]]:
-        """The features of each category, learned from all rows; none for an id or a title, of which a warning tells.
+        """The features of each category, learned from all rows; none for an id or a title, about which this warns.
 
         Raises
             TableError   text that consists of numbers for the most part
@@ -156,31 +157,31 @@ class TableRows(Stream):
         if n == 0:
             raise self.error(no_rows(self.places[0]))
         titles += self._titles(coded) if n <= ROWS else []
-        ids = [own.astype("U") for own in queries] if self._as_text else queries
+        ids = [part.astype("U") for part in queries] if self._as_text else queries
         query = query_codes(concatenated_ids(ids))
-        found = {
+        levels_of = {
             name: frequent_levels(name, pa.chunked_array(chunks), query, is_number=self._is_number(name))
             for name, chunks in coded.items()
         }
         for d in self._reading.also:
-            if d.source in found and d.level is not None and d not in found[d.source]:
-                found[d.source].append(d)
-        held = set(self._roles[0].features)
-        twice = next((d for each in found.values() for d in each if d.name in held), None)
+            if d.source in levels_of and d.level is not None and d not in levels_of[d.source]:
+                levels_of[d.source].append(d)
+        feature_names = set(self._roles[0].features)
+        twice = next((d for features in levels_of.values() for d in features if d.name in feature_names), None)
         if twice is not None:
             raise DataError(already_called(self.places[0], twice))
-        rare = [name for name, levels in found.items() if not levels]
+        rare = [name for name, levels in levels_of.items() if not levels]
         reasons = {"more than half of its values differ": titles, "no frequent value differs within a query": rare}
         for why, names in reasons.items():
             if names:
                 warnings.warn(f"{self.places[0]}: left out, because {why}: {listed(names)}.", DataWarning, stacklevel=8)
-        return {name: [] for name in titles} | found
+        return {name: [] for name in titles} | levels_of
 
     def _is_number(self, name: str) -> bool:
         kind = self._tables[0].schema.field(name).type
         return is_number(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
-    def _texts(self, table: Table, records: pa.RecordBatch, name: str) -> pa.Array:
+    def _texts(self, table: InputTable, records: pa.RecordBatch, name: str) -> pa.Array:
         try:
             return texts_of(records.column(name))
         except pa.ArrowException as error:
@@ -190,25 +191,25 @@ class TableRows(Stream):
             ) from error
 
     def _titles(self, coded: dict[str, list[pa.Array]]) -> list[str]:
-        """The columns that are ids or titles, which are removed."""
+        """Remove ids and titles from the columns; return their names."""
         schema = self._tables[0].schema
-        found = []
+        titles = []
         asked = self._reading.categories
         for name in [n for n in coded if n not in asked and may_be_category(schema.field(n).type)]:
-            held = pa.chunked_array(coded[name]).unify_dictionaries()
-            texts = [text for text in held.chunk(0).dictionary.to_pylist() if text]
+            column = pa.chunked_array(coded[name]).unify_dictionaries()
+            texts = [text for text in column.chunk(0).dictionary.to_pylist() if text]
             if pa.types.is_dictionary(schema.field(name).type) or not texts:
                 continue
-            if holds_numbers(texts):
+            if mostly_numbers(texts):
                 raise self._tables[0].unusable(
                     f"column {brief(name)} is not numeric, but half or more of its values are numbers; correct it, "
                     f"leave it out with {option('ignore_columns', [name])}, or declare it with "
                     f"{option('categories', [name])}"
                 )
-            if len(texts) > MAX_DISTINCT * sum(map(len, held.chunks)):
-                found.append(name)
+            if len(texts) > MAX_DISTINCT * sum(map(len, column.chunks)):
+                titles.append(name)
                 del coded[name]
-        return found
+        return titles
 
     def _has_width(self, n_features: int) -> None:
         if self.feature_names is not None:
@@ -220,7 +221,7 @@ class TableRows(Stream):
         if not self._known:
             next(self.pieces())
 
-    def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+    def pieces(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
         for f in range(start.file, len(self._tables)):
             yield from self._of_table(f, start.block if f == start.file else 0)
 
@@ -270,7 +271,7 @@ class TableRows(Stream):
         return batch._replace(qid=qid.astype("U") if self._as_text else qid, where=positions(f, b, n))
 
 
-def natural_float(tables: Sequence[Table], roles: Sequence[Roles]) -> np.dtype:
+def natural_float(tables: Sequence[InputTable], roles: Sequence[Roles]) -> np.dtype:
     """The dtype of the features: float32 if every column is, otherwise float64."""
     kinds = {
         t.schema.field(c).type for t, r in zip(tables, roles, strict=True) for c in r.features if c not in r.derived
@@ -279,26 +280,26 @@ def natural_float(tables: Sequence[Table], roles: Sequence[Roles]) -> np.dtype:
     return np.dtype(np.float32 if kinds <= {pa.float32(), pa.float16()} else np.float64)
 
 
-def booleans_of(tables: Sequence[Table], roles: Roles) -> list[str]:
+def booleans_of(tables: Sequence[InputTable], roles: Roles) -> list[str]:
     """The features that are boolean columns of every table."""
-    kept = [name for name in roles.features if name not in roles.derived]
-    return [name for name in kept if all(pa.types.is_boolean(t.schema.field(name).type) for t in tables)]
+    names = [name for name in roles.features if name not in roles.derived]
+    return [name for name in names if all(pa.types.is_boolean(t.schema.field(name).type) for t in tables)]
 
 
 def set_missing(
     batch: RowBlock,
-    table: Table,
+    table: InputTable,
     roles: Roles,
     policy: MissingPolicy | None,
     at: int,
 ) -> None:
     """Set missing values to NaN; without a policy, refuse the first one. The batch begins with row `at`."""
-    if not holds_missing(batch.X):
+    if not any_missing(batch.X):
         return
     bad = is_missing(batch.X)
     if policy is None:
         row, j = (int(i) for i in np.argwhere(bad)[0])
         column = roles.features[j] if roles.features else f"{roles.packed}[{j}]"
-        what = "null or NaN" if np.isnan(batch.X[row, j]) else str(batch.X[row, j])
-        raise table.error(missing_value(f"{table.place}: row {at + row}, column {brief(column)}", what))
+        shown_value = "null or NaN" if np.isnan(batch.X[row, j]) else str(batch.X[row, j])
+        raise table.error(missing_value(f"{table.place}: row {at + row}, column {brief(column)}", shown_value))
     batch.X[bad] = np.nan

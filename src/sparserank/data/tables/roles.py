@@ -15,7 +15,7 @@ from sparserank.text import brief
 if TYPE_CHECKING:
     from sparserank.arrow import pa
     from sparserank.data.reading import Reading
-    from sparserank.data.tables.batches import Table
+    from sparserank.data.tables.batches import InputTable
 
 
 SHOWN_NAMES = 5  # columns named in a remedy
@@ -27,10 +27,14 @@ SHOWN = 8  # column names in a message
 
 
 class Roles(NamedTuple):
-    """The roles of columns. packed: one column contains the features of a row as a list, and `features` is empty;
-    derived: the features that are made from other columns; categories: columns whose levels are not yet known; texts:
-    columns that are read as text, which ids are in any case; kept: columns that are kept as they are, and whether they
-    are numbers."""
+    """The roles of columns.
+
+    packed         the column that contains the features of a row as a list; `features` is then empty
+    derived        the features that are made from other columns
+    categories     columns whose levels are not yet known
+    texts          columns that are read as text, as ids always are
+    kept_columns   {column that is kept as it is: whether it contains numbers}
+    """
 
     label: str | None
     qid: str | None
@@ -41,25 +45,25 @@ class Roles(NamedTuple):
     derived: Mapping[str, Derived] = {}
     categories: tuple[str, ...] = ()
     texts: frozenset[str | None] = frozenset()
-    kept: Mapping[str, bool] = {}
+    kept_columns: Mapping[str, bool] = {}
 
     @property
     def read(self) -> list[str]:
         """The columns that are needed, each once."""
         every = [self.label, self.qid, self.docid, self.weight, *sources_of(self.derived, self.features), self.packed]
-        return list(dict.fromkeys(name for name in (*every, *self.kept) if name is not None))
+        return list(dict.fromkeys(name for name in (*every, *self.kept_columns) if name is not None))
 
     def with_levels(self, derived: Mapping[str, Sequence[Derived]]) -> Roles:
         """The roles with the features of each category in its place."""
         features = [
             f for name in self.features for f in ([d.name for d in derived[name]] if name in derived else [name])
         ]
-        made = {d.name: d for each in derived.values() for d in each}
-        return self._replace(features=tuple(features), derived={**self.derived, **made}, categories=())
+        new = {d.name: d for features in derived.values() for d in features}
+        return self._replace(features=tuple(features), derived={**self.derived, **new}, categories=())
 
 
 def roles_of(
-    table: Table,
+    table: InputTable,
     reading: Reading,
     *,
     wanted: Sequence[str] | None = None,
@@ -112,23 +116,23 @@ def roles_of(
     if reading.featureless:
         return roles
     # The columns that are features, and those of them that are categories.
-    made = {name: d for name, d in (reading.derived or {}).items() if d.source in schema.names}
+    derived = {name: d for name, d in (reading.derived or {}).items() if d.source in schema.names}
     if reading.feature_columns is None:
         chosen = [name for name in schema.names if name != docid and name not in left_out]
         if len(chosen) == 1 and is_list(schema.field(chosen[0]).type):
             return roles._replace(packed=chosen[0])
     else:
         chosen = list(reading.feature_columns)
-        _check_named_features(table, chosen, word_of, made)
+        _check_named_features(table, chosen, word_of, derived)
     if others and wanted is not None:
-        chosen = [name for name in dict.fromkeys((*chosen, *made)) if name in set(wanted)]
+        chosen = [name for name in dict.fromkeys((*chosen, *derived)) if name in set(wanted)]
     categories = [] if reading.derived is not None else _categories(table, reading, chosen)
-    odd = [name for name in chosen if not (name in made or name in categories or _numeric(schema, name))]
+    odd = [name for name in chosen if not (name in derived or name in categories or _numeric(schema, name))]
     if odd:
-        more = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
+        further = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
         kind = schema.field(odd[0]).type
         raise table.unusable(
-            f"column {brief(odd[0])} is not numeric ({kind}{of_spark(kind)}){more}; leave out with "
+            f"column {brief(odd[0])} is not numeric ({kind}{of_spark(kind)}){further}; leave out with "
             f"{option('ignore_columns', odd[:SHOWN_NAMES])}, or convert to numbers"
         )
     if wanted is not None:
@@ -138,41 +142,46 @@ def roles_of(
         raise table.unusable(
             f"has no feature column (label: {brief(roles.label)}, query id: {brief(roles.qid)}); add one"
         )
-    # CSV: whole numbers and booleans as they are written; floats may be whole numbers beside missing ones.
-    sources = {*categories, *(d.source for d in made.values() if d.level is not None)}
+    # Columns of a CSV file that are read as text: ids and categories. Categories of floats are not, because they may be
+    # whole numbers in a column with missing ones.
+    sources = {*categories, *(d.source for d in derived.values() if d.level is not None)}
     texts = ids.union(name for name in sources if str(schema.field(name).type) != "double")
-    return roles._replace(features=tuple(chosen), derived=made, categories=tuple(categories), texts=texts)
+    return roles._replace(features=tuple(chosen), derived=derived, categories=tuple(categories), texts=texts)
 
 
 def _named(
-    table: Table,
+    table: InputTable,
     role: str,
-    given: str | None,
+    named: str | None,
     usual: Sequence[str],
     needed: bool,
 ) -> str | None:
-    """The column that is named for a role, else the first of the usual ones that exists; None if it is not needed."""
+    """The column that the user names for a role, or else the first of the usual ones that exists; None if there is none
+    and none is needed."""
     names = table.schema.names
-    found = next((name for name in usual if name in names), None) if given is None else given
-    if found is None and not needed:
+    column = next((name for name in usual if name in names), None) if named is None else named
+    if column is None and not needed:
         return None
-    if found not in names:
-        wanted = usual[0] if found is None else found
-        raise table.unusable(f"has no column {brief(wanted)}; {_holds(table)}; name the column with {option(role)}")
-    return found
+    if column not in names:
+        wanted = usual[0] if column is None else column
+        raise table.unusable(
+            f"has no column {brief(wanted)}; {_shown_columns(table)}; name the column with {option(role)}"
+        )
+    return column
 
 
 def _check_named_features(
-    table: Table,
+    table: InputTable,
     named: Sequence[str],
     word_of: Mapping[str, str],
-    made: Mapping[str, Derived],
+    derived: Mapping[str, Derived],
 ) -> None:
     """Refuse named features that do not exist, or that have another role."""
     for name in named:
-        if name not in table.schema.names and name not in made:
+        if name not in table.schema.names and name not in derived:
             raise DataError(
-                f"{table.place} has no column {brief(name)}, although you named it as a feature; {_holds(table)}."
+                f"{table.place} has no column {brief(name)}, although you named it as a feature; "
+                f"{_shown_columns(table)}."
             )
         if name in word_of:
             raise DataError(
@@ -181,25 +190,25 @@ def _check_named_features(
             )
 
 
-def _categories(table: Table, reading: Reading, chosen: Sequence[str]) -> list[str]:
+def _categories(table: InputTable, reading: Reading, chosen: Sequence[str]) -> list[str]:
     """The features that are categories: text, and columns of numbers that the user names as such."""
     unknown = next((name for name in reading.categories if name not in chosen), None)
     if unknown is not None:
         raise DataError(
             f"{table.place}: {brief(unknown)} is not one of the columns that are features, although you named it in "
-            f"{option('categories')}; {_holds(table)}."
+            f"{option('categories')}; {_shown_columns(table)}."
         )
-    found = []
+    categories = []
     for name in chosen:
         kind = table.schema.field(name).type
         is_countable = is_number(kind) and str(kind) != "bool"
         if may_be_category(kind) or (is_countable and name in reading.categories):
-            found.append(name)
-    return found
+            categories.append(name)
+    return categories
 
 
 def _check_match(
-    table: Table,
+    table: InputTable,
     reading: Reading,
     chosen: Sequence[str],
     wanted: Sequence[str],
@@ -222,7 +231,7 @@ def _check_match(
     )
 
 
-def _holds(table: Table) -> str:
+def _shown_columns(table: InputTable) -> str:
     names = table.schema.names
     shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "")
     return f"it has {brief(shown) if names else 'nothing'}"
@@ -251,13 +260,14 @@ def may_be_category(kind: pa.DataType) -> bool:
 
 
 def may_be_kept(schema: pa.Schema, name: str, asked: Collection[str]) -> bool:
-    """Whether a column is one of these, whose blanks may be underscores, and numbers or text."""
+    """Whether a column is among the names in `asked`, in which its blanks may be underscores, and contains numbers or
+    text."""
     is_asked = name in asked or re.sub(r"\s", "_", name) in asked
     return is_asked and (_numeric(schema, name) or may_be_category(schema.field(name).type))
 
 
 def of_spark(kind: Any) -> str:
-    """The end of a message about vectors of Spark, which are no lists; '' for other types."""
+    """The end of a message about a column of Spark vectors, which are no lists; '' for other types."""
     is_vector = str(kind).replace(" not null", "").startswith("struct<type: int8, size: int32, indices: list<")
     return "; a vector of Spark: convert it with pyspark.ml.functions.vector_to_array" if is_vector else ""
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import csv, pa, pc
-from sparserank.data.categories import MAX_DISTINCT, MAX_LEVELS, holds_numbers
+from sparserank.data.categories import MAX_DISTINCT, MAX_LEVELS, mostly_numbers
 from sparserank.data.missing import HUGE
-from sparserank.data.tables.batches import Table
+from sparserank.data.tables.batches import InputTable
 from sparserank.data.tables.roles import is_number, may_be_category
 from sparserank.number_checks import is_written_number
 from sparserank.text import brief
@@ -93,7 +93,7 @@ class Survey:
     whole: bool
 
 
-def survey(tables: Sequence[Table]) -> Survey:
+def survey(tables: Sequence[InputTable]) -> Survey:
     """Survey the first rows of vertically stacked tables; a column that a table lacks is missing there.
 
     Raises
@@ -103,7 +103,7 @@ def survey(tables: Sequence[Table]) -> Survey:
     for table in tables:
         for field in table.schema:
             kinds.setdefault(field.name, field.type)
-    held: dict[str, list[pa.Array]] = {name: [] for name in kinds}
+    chunks_of: dict[str, list[pa.Array]] = {name: [] for name in kinds}
     n_rows = 0
     n_bytes = 0
     whole = True
@@ -117,14 +117,14 @@ def survey(tables: Sequence[Table]) -> Survey:
             records = records.slice(0, ROWS - n_rows)
             n_rows += records.num_rows
             n_bytes += records.nbytes
-            for name, chunks in held.items():
+            for name, chunks in chunks_of.items():
                 if name in plain:
                     chunks.append(records.column(name))
                 elif name not in table.schema.names:
                     chunks.append(pa.nulls(records.num_rows, kinds[name]))
     columns = {}
     for name, kind in kinds.items():
-        columns[name] = Column(name, str(kind), n_rows, **_facts(held[name], kind))
+        columns[name] = Column(name, str(kind), n_rows, **_fields_of_values(chunks_of[name], kind))
     return Survey(n_rows, columns, whole)
 
 
@@ -132,7 +132,7 @@ def _is_nested(kind: pa.DataType) -> bool:
     return bool(pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
-def _facts(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]:
+def _fields_of_values(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]:
     """The fields of `Column` that depend on values; none of a type whose values Arrow cannot process."""
     with suppress(pa.ArrowException, ValueError, TypeError):
         if is_number(kind):
@@ -143,7 +143,7 @@ def _facts(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]:
 
 
 def _of_others(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]:
-    """Facts of text, categories, dates; an empty text is missing."""
+    """The fields of text, categories and dates; an empty text is missing."""
     plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in chunks]
     values = pa.chunked_array([c.cast(pa.large_string()) for c in plain], pa.large_string())
     values = values.filter(pc.not_equal(values, ""))  # and without nulls
@@ -151,13 +151,13 @@ def _of_others(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]:
     return {
         "n_missing": sum(map(len, chunks)) - len(values),
         "n_distinct": len(texts),
-        "is_written": may_be_category(kind) and not pa.types.is_dictionary(kind) and holds_numbers(texts.to_pylist()),
+        "is_written": may_be_category(kind) and not pa.types.is_dictionary(kind) and mostly_numbers(texts.to_pylist()),
     }
 
 
 def _of_numbers(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]:
     n_spelled = 0
-    if any(pa.types.is_string(c.type) for c in chunks):  # of a CSV file
+    if any(pa.types.is_string(c.type) for c in chunks):  # the table is a CSV file, which is read as text
         texts = pc.utf8_trim_whitespace(pa.chunked_array(chunks, pa.string()))
         spelled = pc.is_in(texts, value_set=pa.array(csv.ConvertOptions().null_values))
         n_spelled = pc.sum(pc.and_(spelled, pc.not_equal(texts, ""))).as_py() or 0

@@ -30,7 +30,7 @@ MAX_ROUNDS = 200
 
 
 @dataclass(frozen=True)
-class Point:
+class FittedStrength:
     """One strength of a path; alpha_ratio relates it to alpha_max of l1."""
 
     alpha: float
@@ -88,7 +88,7 @@ def laporte_path(
     published: bool = False,
     penalty: Penalty | None = None,
     tol: float = TOL,
-) -> list[Point]:
+) -> list[FittedStrength]:
     """Solutions for decreasing strengths, each from beta = 1 as in Algorithm 2.
 
     Ratios are relative to alpha_max of l1, at which the first round becomes zero; 1 / (alpha n_pairs) is the paper's C
@@ -104,7 +104,9 @@ def laporte_path(
         alpha = top * float(ratio)
         s = laporte2014_solve(objective, name, penalty.with_alpha(alpha), stop, published=published)
         points.append(
-            Point(alpha, float(ratio), s.w, s.loss, s.kkt_violation, s.status.value, time.perf_counter() - began)
+            FittedStrength(
+                alpha, float(ratio), s.w, s.loss, s.kkt_violation, s.status.value, time.perf_counter() - began
+            )
         )
     return points
 

@@ -15,7 +15,7 @@ from sparserank.solvers.lockstep import Evaluate, Steps, run
 from sparserank.solvers.loop import minimising, solve
 from sparserank.solvers.prox_newton import ProxNewton
 from sparserank.solvers.solution import Iterate, Solution, Status, Stop
-from sparserank.weighting import Evaluation
+from sparserank.weighting import LossEvaluation
 
 MAX_EVALUATIONS = 60
 FLAT = 1e-13  # a slope this small relative to the first one is zero up to rounding
@@ -39,7 +39,7 @@ class Ball:
         return np.zeros(self.objective.n_features) if w is None else w
 
     def evaluate(self, w: np.ndarray) -> Steps[Iterate]:
-        at: Evaluation = yield Evaluate(self.objective, w)
+        at: LossEvaluation = yield Evaluate(self.objective, w)
         return Iterate(w, at, at.value)
 
     def violation(self, here: Iterate) -> float:

@@ -11,7 +11,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.solvers.lockstep import Evaluate, Steps, run
 from sparserank.solvers.loop import minimising
 from sparserank.solvers.solution import Iterate, Solution, Status, Stop
-from sparserank.weighting import Evaluation
+from sparserank.weighting import LossEvaluation
 
 GROWTH = 2.0
 FIRST_L = 2.0**-10  # first L of the line search, as a multiple of L0
@@ -73,7 +73,7 @@ class FsmProblem:
         by_similarity = self.lambda1 * similar
         # The loss depends on u - v, so its gradient by v is -g; that of the quadratic is the same for both.
         gradient = np.concatenate([g + by_similarity, -g + by_similarity]) if self.split else g + by_similarity
-        return Iterate(w, Evaluation(value, gradient, 0.0), value + self.nonsmooth(w))
+        return Iterate(w, LossEvaluation(value, gradient, 0.0), value + self.nonsmooth(w))
 
     def violation(self, here: Iterate) -> float:
         return self.kkt_violation(here.w, here.gradient)

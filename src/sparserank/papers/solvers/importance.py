@@ -13,7 +13,7 @@ from sparserank.shards.rows import scores_of, transposed_times
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.problem import Penalised
 from sparserank.solvers.solution import Iterate
-from sparserank.weighting import Evaluation
+from sparserank.weighting import LossEvaluation
 
 
 class ImportanceWeighted:
@@ -53,7 +53,7 @@ class ImportanceWeighted:
         total = max(total, 1e-300)
         moment = transposed_times(self._rows, g)
         gradient = np.where(self._penalised.objective.varying, moment, 0.0) / total
-        return Iterate(w, Evaluation(loss / total, gradient, 0.0), loss / total + self._penalised.penalty.value(w))
+        return Iterate(w, LossEvaluation(loss / total, gradient, 0.0), loss / total + self._penalised.penalty.value(w))
 
     def violation(self, here: Iterate) -> float:
         return self._penalised.violation(here)
