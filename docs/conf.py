@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import sparserank  # noqa: E402
-from site_pages import api, commands, conventions, files, gallery, installed, report, sections  # noqa: E402
+from site_pages import api, commands, files, gallery, installed, report, sections  # noqa: E402
 
 project = "sparserank"
 author = "the sparserank developers"
@@ -34,8 +34,6 @@ html_show_copyright = html_show_sphinx = html_copy_source = False
 html_show_search_summary = False  # it would be fetched, which pages opened from a disk may not do
 
 MADE = {
-    "conventions": conventions.table,
-    "metrics": conventions.metrics,
     "demo-report": lambda: report.LINK,
     "installed": lambda: installed.table(HERE / "first-hour-transcript.md"),
 }

@@ -107,6 +107,14 @@ def test_sections_of_a_text_lead_to_pages_of_the_site() -> None:
     assert expanded.startswith("T\n```python\n")
 
 
+def test_the_tables_of_metrics_and_conventions_are_those_of_the_package() -> None:
+    """They stand in the page, so that it can be read in a checkout: `python -m site_pages.conventions` writes them."""
+    text = conventions.PAGE.read_text(encoding="utf-8")
+    assert conventions.page(text) == text
+    assert conventions.table() in text
+    assert conventions.metrics() in text
+
+
 def test_the_table_of_conventions_is_of_all_and_its_values_are_the_scripts() -> None:
     text = conventions.table()
     for name in CONVENTIONS:

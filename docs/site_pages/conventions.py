@@ -1,8 +1,11 @@
-"""What each metric convention does, and what it makes of one small example: read off the package itself."""
+"""The tables of docs/conventions.md: what each metric convention does, and what it makes of one small example, read off
+the package itself; `python -m site_pages.conventions` in docs/ writes them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 
@@ -10,6 +13,7 @@ from site_pages.docstrings import inline
 from sparserank.errors import DataError
 from sparserank.metrics import CONVENTIONS, METRICS, Convention, parse_metric
 
+PAGE = Path(__file__).parents[1] / "conventions.md"
 GAIN = {"exp2": "2^rel - 1", "linear": "rel", "letor": "2^rel - 1 for 0 to 4, other labels 0"}
 DISCOUNT = {"log2": "1 / log2(rank + 1)", "letor": "1, 1, then 1 / log2(rank)"}
 TIES = {"pessimistic": "least relevant first", "file": "row order", "docid": "document id, descending"}
@@ -100,3 +104,15 @@ def metrics() -> str:
             ([f"`{m.name}`", m.description, "yes" if m.takes_cutoff else "no", m.source] for m in METRICS.values()),
         )
     )
+
+
+def page(text: str) -> str:
+    """The page with its tables as they are now."""
+    for name, made in {"metrics": metrics(), "conventions": table()}.items():
+        begin, end = f"<!-- begin: {name} -->\n", f"<!-- end: {name} -->"
+        text = re.sub(f"(?s){begin}.*{end}", lambda _, new=f"{begin}\n{made}\n\n{end}": new, text)  # type: ignore[misc]
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

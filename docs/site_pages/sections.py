@@ -1,7 +1,7 @@
 """Texts of the project that pages take over as they stand: sections of CONTRIBUTING.md, whole files, made tables.
 
 A page says `<!-- include: CONTRIBUTING.md # Releases -->`, `<!-- include: tests/extension/boxed_l1.py -->` or
-`<!-- made: conventions -->`; elsewhere than on the site the comment is not seen.
+`<!-- made: installed -->`; elsewhere than on the site the comment is not seen.
 """
 
 from __future__ import annotations

@@ -230,6 +230,10 @@ BLOCKED: dict[str, tuple[dict[str, Any], str]] = {
         {"label": FRAME["relevance"].astype(str) + " stars"},
         "the label 'label' is ",
     ),
+    "a grade in words, beside a number that may be one": (
+        {"relevance": FRAME["relevance"].astype(str) + " stars", "rating": FRAME["bm25"]},
+        "the label is 'relevance', which is text: write its words as numbers",
+    ),
     "one label": ({"relevance": 1}, "it is not clear which column is the label"),
 }
 

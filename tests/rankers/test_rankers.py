@@ -145,7 +145,7 @@ def test_missing_qid_is_warned_of_in_fit_and_refused_in_score() -> None:
 def test_groups_of_cross_validation_are_no_query_ids() -> None:
     data = sr.datasets.make_ranking(40, 8, 4, n_informative=2, n_redundant=1).data
     X, y, qid = data.X, data.relevance, np.asarray(data.qid)
-    with pytest.warns(DataWarning, match=r"groups= only splits the rows: .*enable_metadata_routing=True"):
+    with pytest.warns(DataWarning, match=r"groups= only splits the rows\. .*enable_metadata_routing=True"):
         cross_val_score(sr.SparseRanker(), X, y, groups=qid, cv=GroupKFold(2))
     sr.SparseRanker().fit(X[:100], y[:100])  # may be one list
     sr.SparseRanker().fit(X, X[:, 0])  # of values that do not repeat, as one list may have

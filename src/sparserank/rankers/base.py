@@ -31,6 +31,7 @@ from sparserank.options.option import refuse_unknown
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.reading import READING
 from sparserank.rankers.inputs import (
+    ROUTING,
     checked_metric,
     checked_missing,
     checked_query_weight,
@@ -388,9 +389,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             of = "many rows without query ids" if by_oversight else f"{self.n_queries_in_} queries"
             raise DataError(
                 f"{type(self).__name__}.score: pass qid=. The ranker was fitted on {of}; without qid, all rows would "
-                "be scored as one query. In a search or cross-validation, use "
-                "sklearn.set_config(enable_metadata_routing=True) and params={'qid': qid}, or a data frame X with a "
-                "column qid."
+                f"be scored as one query. {ROUTING}"
             )
         data = RankingDataset(scores.reshape(-1, 1), y, ids_of_rows(qid, None, len(scores)))
         metric = checked_metric(type(self).__name__, "metric", getattr(self, "metric", "ndcg@10"))

@@ -26,7 +26,11 @@ from sparserank.options import Count, parse_option
 from sparserank.text import brief
 
 FORMS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-
+ROUTING = (
+    "In a search or cross-validation, use a data frame X with a column qid; or, after "
+    "sklearn.set_config(enable_metadata_routing=True), fit(X, y, qid=qid, groups=qid) of the search, or "
+    "params={'qid': qid, 'groups': qid} of cross_val_score."
+)
 
 HARMLESS = ("verbose",)  # nothing is printed anyway
 OURS = {
@@ -90,8 +94,7 @@ def training_data(
     if data.n_queries == 1 and qid is None and group is None and is_long:
         warnings.warn(
             f"{owner}.fit: qid is missing, so all {data.n_docs} rows are ranked as one query; pass qid=, or a data "
-            "frame with a column qid. In cross_val_score and searches, groups= only splits the rows: use such a frame, "
-            "or sklearn.set_config(enable_metadata_routing=True) and params={'qid': qid, 'groups': qid}.",
+            f"frame with a column qid. In cross_val_score and searches, groups= only splits the rows. {ROUTING}",
             DataWarning,
             stacklevel=4,
         )

@@ -13,7 +13,7 @@ from sparserank.data.tables.batches import InputTable
 from sparserank.data.tables.frames import QID
 from sparserank.data.tables.roles import DOCUMENT, LABEL, PACKED, is_list, of_spark
 from sparserank.data.tables.survey import Column, Survey
-from sparserank.data.usual_names import DOCUMENTS, GRADES, OF_RUNS, QUERIES, called, plain
+from sparserank.data.usual_names import DOCUMENTS, GRADES, JUDGED, OF_RUNS, QUERIES, called, plain
 from sparserank.number_checks import is_written_number
 from sparserank.options import option
 from sparserank.text import brief
@@ -122,7 +122,10 @@ def _find(out: Proposal, role: str, free: dict[str, Column]) -> None:
         name: str | None = names[0]
     else:
         name = called(fits, names)
-    if name is not None:
+    words = [n for n, c in free.items() if c.is_text and n != LABEL and plain(n) in JUDGED] if role == "label" else []
+    if words and called([*words, *fits], names) in words:
+        out.blocked.append(f"the label is {brief(called(words, names))}, which is text: write its words as numbers")
+    elif name is not None:
         reasons = [f"there is no {brief(named_column)}" if named_column is not None else "", "by its name", fits[name]]
         out.column_of[role] = name
         out.why[role] = "; ".join(filter(None, reasons))
