@@ -152,8 +152,8 @@ class FoldedPaths(TrainingQueries):
         with one_blas_thread():
             objectives, scalings = self.objectives([want.fold for want in wanted])
             steps = [
-                steps_of(want, own, self.path_plan, tol=self._tol(want.fold))
-                for want, own in zip(wanted, objectives, strict=True)
+                steps_of(want, objective, self.path_plan, tol=self._tol(want.fold))
+                for want, objective in zip(wanted, objectives, strict=True)
             ]
             fitted = self.run(steps, scalings)
             of_fold: dict[int, list[int]] = {}
