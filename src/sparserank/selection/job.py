@@ -107,7 +107,7 @@ class Problem:
 class Job:
     """A checked plan for a problem, with the folds of its queries.
 
-    kind, files   of the directory in which it runs
+    kind, files   of the directory in which `select` runs it
     """
 
     kind, files = "select", RESULT_FILES

@@ -161,8 +161,8 @@ class TreesSelection(ChoiceResult):
 def refuse_others(chosen: AllSelectOptions) -> None:
     """Raise ParameterError for an option that cannot be combined with for_model, or for a value of it that names no
     trees."""
-    for name, value in values_of(SELECT.keys() - FOR_MODEL.keys(), chosen).items():
-        if not np.array_equal(value, SELECT[name].default):
+    for name, value in values_of(SELECT, chosen).items():
+        if name not in FOR_MODEL and not np.array_equal(value, SELECT[name].default):
             raise ParameterError(name, f"cannot be combined with {option('for_model')}.")
     path = chosen["for_model"]
     if not (isinstance(path, str) and path == LIGHTGBM) and not is_file(path):
