@@ -59,7 +59,9 @@ class TreeRivals:
     notes: tuple[str, ...] = ()
 
 
-def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *, here: bool = True) -> TreeRivals:
+def tree_rivals(
+    given: Any, data: RankingDataset, never: Collection[int] = (), *, here: bool = True, required: bool = False
+) -> TreeRivals:
     """The requested tree rivals.
 
     Parameters
@@ -67,6 +69,7 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
                 model that LightGBM saved, or its parameters
         data    training queries; never: features that our models may not use
         here    the data are in the memory of this process; if they are not, 'auto' leaves trees out
+        required   the job is about the trees, and checks itself whether they can be trained
     Raises
         ParameterError     it is none of these
         DataFormatError    the file contains no settings
@@ -77,6 +80,8 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
         return TreeRivals()
     own = word in (AUTO, LIGHTGBM)
     found = TreeRivals(default_rival(data, never)) if own else _of_file(given, data, never)
+    if required:
+        return found
     if word == AUTO and (not here or data.is_stored):
         return _none(found, "the training data are not in the memory of one process")
     rival = found.rival
