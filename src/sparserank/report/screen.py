@@ -101,7 +101,7 @@ class Screen:
         rows.append((self.shown("chosen", result.chosen), result.chosen.n_features, result.chosen.mean, ""))
         rows += [*self.best(), *(_row(r, r.name) for r in self.rivals()), *self.alone()]
         noun = f"{result.noun}s"
-        star = "*" if self.has_intervals else ""
+        star = "*" if math.isfinite(result.choice.bound(result.chosen)) else ""  # enough queries for intervals
         against = f"against {self.measure if wide or result.change is not None else 'all'}"
         cells = [[noun, result.metric, against, f"chosen against row{star}"]]
         for _, n, mean, chosen in rows:
@@ -163,11 +163,6 @@ class Screen:
             if c.n_features == 1 and c is not self.result.chosen and not self.result.choice.by_cost:
                 return [(f"{ALONE}{used[0]}", 1, c.mean, "")]
         return []
-
-    @property
-    def has_intervals(self) -> bool:
-        """Whether there are enough queries for intervals."""
-        return math.isfinite(self.result.choice.bound(self.result.chosen))
 
     # -- features ------------------------------------------------------------------------------------------------------
 
