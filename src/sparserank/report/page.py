@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate
@@ -30,9 +31,11 @@ from sparserank.report.tables import (
     zeroed_table,
 )
 from sparserank.selection.claims import EXPECTED, FIRST, JUDGED, KEEP, QUALITY, STABILITY, Claim, heading, never_used
-from sparserank.selection.result import ModelResult, SelectionResult
 from sparserank.selection.result_files import has_matplotlib
 from sparserank.text import listed, signed
+
+if TYPE_CHECKING:
+    from sparserank.selection.result import ModelResult, SelectionResult
 
 COSTS_ARE = (
     "The cost of a feature is the loss of the metric when the feature is left out and the other features are "

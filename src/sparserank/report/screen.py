@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sparserank.crossval.choice import Candidate, reference_name
 from sparserank.crossval.tree_rivals import AS_IN, BEYOND, WITHOUT
@@ -20,9 +20,11 @@ from sparserank.report.tables import sizes_against
 from sparserank.requests.selection import BOOSTS, LOST
 from sparserank.selection.claims import BELOW, CONSTANT, FIRST, NOT_COMPARED, Claim, counted
 from sparserank.selection.for_engine import other_fills
-from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.text import MIN_NAME, change, figure, percent, shortened, visible
+
+if TYPE_CHECKING:
+    from sparserank.selection.result import SelectionResult
 
 MAX_LINES, MAX_WIDTH, MIN_WIDTH = 30, 100, 80
 MAX_NAME, MAX_NAME_NARROW = 34, 20  # characters of a name in a row of figures; the report has it in full
