@@ -92,7 +92,8 @@ class Comparisons:
         """Compare with rivals; trees shown to be better are also run on the chosen features."""
         beside = Rivals(choice, rivals) if rivals else None
         found = [] if beside is None else [compared(beside, r, choice) for r in rivals]
-        report = RivalReport(tuple(found), tuple(self.trees.left_out), not self.cv.tries_steps)
+        steps = any(transform.shape.stepped for transform in self.cv.works)
+        report = RivalReport(tuple(found), tuple(self.trees.left_out), not steps)
         better = report.better
         chosen = choice.chosen
         if better is None or not better.for_model:
