@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from reproduction.systems.base import Candidate, Candidates, Fold, Grid
-from sparserank.papers.rankers.laporte2014 import PENALTIES, Point, laporte2014_penalty, laporte_path
+from sparserank.papers.rankers.laporte2014 import PENALTIES, FittedStrength, laporte2014_penalty, laporte_path
 
 
-def _info(point: Point) -> dict[str, Any]:
+def _info(point: FittedStrength) -> dict[str, Any]:
     return {"alpha": point.alpha, "kkt_violation": point.kkt_violation, "loss": point.loss, "status": point.status}
 
 

@@ -27,12 +27,12 @@ def largest_leads(z, top, inverse, room, rows, out):
     for d in range(len(z)):
         for a in range(len(rows)):
             j = rows[a]
-            own = z[d, j]
-            best = own - own
+            z_j = z[d, j]
+            best = z_j - z_j
             for g in range(top.shape[1]):
-                if top[d, g] - own > room[j, g]:
+                if top[d, g] - z_j > room[j, g]:
                     for i in range(g * GROUP, min(m, (g + 1) * GROUP)):
-                        lead = (z[d, i] - own) * inverse[j, i]
+                        lead = (z[d, i] - z_j) * inverse[j, i]
                         if lead > best:
                             best = lead
             out[a, d] = best

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from sparserank.evaluation._lead_kernels import GROUP, largest_leads
 
-ROUND = 4096  # draws per round, antithetic: half are points, half their mirror images
+ROUND = 4096  # draws per round; half are points, and half are the mirror images of these points (antithetic)
 PILOT = 1024  # draws that locate the quantiles roughly; they are not used otherwise
 SURELY_BELOW = 0.9  # share of the pilot's quantile below which a lead needs no exact value
 SLACK = 0.999  # safety factor on floors; float32 rounding changes a standardised lead by far less
@@ -40,8 +40,8 @@ class Leads:
         unit = float(error.max())
         size, directions = np.linalg.eigh(_of_differences(covariance) / unit**2)
         size, directions = size[::-1], directions[:, ::-1]
-        kept = max(int((size > size[0] * len(size) * np.finfo(float).eps).sum()), 1)
-        root = directions[:, :kept] * np.sqrt(np.maximum(size[:kept], 0.0))
+        rank = max(int((size > size[0] * len(size) * np.finfo(float).eps).sum()), 1)
+        root = directions[:, :rank] * np.sqrt(np.maximum(size[:rank], 0.0))
         # Sort similar candidates into groups, so that whole groups can be skipped.
         self._order = _neighbours_together(root, np.arange(len(root)))
         self._root = root[self._order]
@@ -140,10 +140,10 @@ def quantile_position(n_draws: int, confidence: float) -> float:
 @lru_cache(maxsize=EVEN)
 def _primes(n: int) -> np.ndarray:
     """The first n primes."""
-    found: list[int] = []
+    primes: list[int] = []
     candidate = 2
-    while len(found) < n:
-        if all(candidate % p for p in found):
-            found.append(candidate)
+    while len(primes) < n:
+        if all(candidate % p for p in primes):
+            primes.append(candidate)
         candidate += 1
-    return np.array(found)
+    return np.array(primes)

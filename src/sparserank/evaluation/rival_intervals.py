@@ -92,32 +92,34 @@ def rival_intervals(
 def _root(C: np.ndarray) -> np.ndarray:
     """(m, rank) factor R with R R^T = C C^T; components at rounding level are left out."""
     sizes, directions = np.linalg.eigh(C @ C.T)
-    kept = sizes > max(sizes[-1], 0.0) * len(C) * np.finfo(float).eps
-    return np.asarray(directions[:, kept][:, ::-1] * np.sqrt(sizes[kept][::-1]))
+    is_significant = sizes > max(sizes[-1], 0.0) * len(C) * np.finfo(float).eps
+    return np.asarray(directions[:, is_significant][:, ::-1] * np.sqrt(sizes[is_significant][::-1]))
 
 
-def _quantile(own: np.ndarray, others: np.ndarray, error: np.ndarray, n: int, confidence: float, seed: int) -> float:
+def _quantile(
+    candidates: np.ndarray, rivals: np.ndarray, error: np.ndarray, n: int, confidence: float, seed: int
+) -> float:
     """Simultaneous critical value (Student's t): the quantile of the largest standardised |candidate - rival| if all
     means are equal. Rounds are drawn until the standard error of the quantile is at most DRAW_ERROR of it."""
     if not error.any():
         return 0.0
-    if own.shape[1] == 0:
+    if candidates.shape[1] == 0:
         return 0.0
     inverse = np.where(error > 0, 1.0 / np.where(error > 0, error, 1.0), 0.0)
     rng, rounds = np.random.default_rng([seed, 2]), []
     while True:
-        points = normal_points(rng, ROUND // 2, own.shape[1])  # a mirror image has the same largest |difference|
-        z, rival = points @ own.T, points @ others.T
+        points = normal_points(rng, ROUND // 2, candidates.shape[1])  # a mirror image has the same largest |difference|
+        z, rival = points @ candidates.T, points @ rivals.T
         # The largest |z_i - z_r| / error_ir over all candidates i and rivals r, for each draw.
-        largest = np.max([(np.abs(z - rival[:, [r]]) * inverse[:, r]).max(axis=1) for r in range(len(others))], axis=0)
+        largest = np.max([(np.abs(z - rival[:, [r]]) * inverse[:, r]).max(axis=1) for r in range(len(rivals))], axis=0)
         rounds.append(_quantile_of(largest, confidence))
         if len(rounds) < MIN_ROUNDS:
             continue
         # The mean over rounds is the quantile, and their spread its standard error.
-        found = float(np.mean(rounds))
+        quantile = float(np.mean(rounds))
         noise = float(np.std(rounds, ddof=1)) / np.sqrt(len(rounds))
-        if len(rounds) >= MAX_ROUNDS or noise <= DRAW_ERROR * found:
-            return float(student_of_normal(np.array(found), n))
+        if len(rounds) >= MAX_ROUNDS or noise <= DRAW_ERROR * quantile:
+            return float(student_of_normal(np.array(quantile), n))
 
 
 def _quantile_of(largest: np.ndarray, confidence: float) -> float:

@@ -29,10 +29,10 @@ MAX_TRIED = 3  # exchanges tried from one set; if none lowers the objective, the
 MAX_SWEEPS = 3  # passes up and down through the sizes
 MIN_USED = 4  # pairs are exchanged among this many elements whose removal costs least
 MAX_COLUMNS = 150  # columns in the quadratic model
-MIN_OTHERS = 5  # unused elements in the model, at least, even if they exceed MAX_COLUMNS
+MIN_OTHERS = 5  # smallest number of unused elements in the model, even if their columns exceed MAX_COLUMNS
 ENOUGH = 1e-7  # relative decrease of the objective that counts as an improvement
 
-Found = dict[int, Solution]  # lowest solution found so far, by size
+BestBySize = dict[int, Solution]  # lowest solution found so far, by size
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,9 +85,9 @@ class BestK(SizedMaker):
         points: list[Point] = []
         if most:
             began = yield Seconds()
-            found = yield from splicing.all_sizes(most)
+            best = yield from splicing.all_sizes(most)
             now = yield Seconds()
-            points = [Point.of(found[k], (now - began) / most) for k in range(1, most + 1)]
+            points = [Point.of(best[k], (now - began) / most) for k in range(1, most + 1)]
             for _ in points if plan.tell is not None else []:
                 plan.tell(most)  # type: ignore[misc]
         return PathResult.of(
@@ -102,8 +102,8 @@ class BestK(SizedMaker):
 
 
 class _Splicing:
-    """The search on one objective. An element is a feature or a group with all its columns; a set is a sorted tuple of
-    elements."""
+    """The search on one objective. An element is a feature or a group, with all its columns; a set is a sorted tuple of
+    elements. Always-keep elements are in every set that is large enough."""
 
     def __init__(self, objective: PairwiseObjective, penalty: BestK, plan: PathPlan) -> None:
         self._objective, self._plan = objective, plan
@@ -117,7 +117,7 @@ class _Splicing:
         self._element = np.full(objective.n_features, -1)
         for u, columns in enumerate(self.members):
             self._element[columns] = u
-        self._kept = self._used((beta == 0) & usable)
+        self._always = self._used((beta == 0) & usable)
         # lambda is a fraction of the mean curvature of the usable columns (theory.md section 2).
         self.ridge = penalty.strength(objective.curvature[usable])
         monotone = penalty.feature_signs(n)
@@ -127,30 +127,30 @@ class _Splicing:
         self._solved: dict[tuple[int, ...], Solution] = {}
         self._n_of_starts: np.ndarray | None = None  # number of elements in use at each point of plan.starts
 
-    def all_sizes(self, most: int) -> Steps[Found]:
+    def all_sizes(self, most: int) -> Steps[BestBySize]:
         """The best solution of each size from 1 to `most`."""
-        found: Found = {}
+        best: BestBySize = {}
         nothing = yield from self._solve((), None)
         for _ in range(MAX_SWEEPS):
-            before = {k: s.value for k, s in found.items()}
+            before = {k: s.value for k, s in best.items()}
             for k in range(1, most + 1):
                 # Upwards: add the element that lowers the model of the next smaller set most, then exchange.
-                below = nothing if k == 1 else found[k - 1]
-                yield from self._improve(found, k, (yield from self._grown(below, k)), below)
+                below = nothing if k == 1 else best[k - 1]
+                yield from self._improve(best, k, (yield from self._grown(below, k)), below)
                 # In the first sweep, also start from the support of this size on a penalty's path.
-                own = None if before else self._of_starts(k)
-                if own is not None:
-                    yield from self._improve(found, k, own, found[k])
+                support = None if before else self._of_starts(k)
+                if support is not None:
+                    yield from self._improve(best, k, support, best[k])
                 # The best single element is found by trying all of them, or the most promising of very many.
-                if k == 1 and not before and not self._kept:
-                    yield from self._improve(found, k, (yield from self._best_alone()), nothing)
+                if k == 1 and not before and not self._always:
+                    yield from self._improve(best, k, (yield from self._best_alone()), nothing)
             # Downwards: leave out the element whose removal raises the model least, then exchange.
             for k in range(most - 1, 0, -1):
-                yield from self._improve(found, k, (yield from self._shrunk(found[k + 1])), found[k + 1])
+                yield from self._improve(best, k, (yield from self._shrunk(best[k + 1])), best[k + 1])
             # Stop when a whole sweep has improved no size by more than ENOUGH.
-            if before and all(found[k].value >= v - ENOUGH * abs(v) for k, v in before.items()):
+            if before and all(best[k].value >= v - ENOUGH * abs(v) for k, v in before.items()):
                 break
-        return {k: self._said(s) for k, s in found.items()}
+        return {k: self._as_stationary(s) for k, s in best.items()}
 
     def _best_alone(self) -> Steps[tuple[int, ...]]:
         """The best single element. All elements of one column are tried (of very many, the most promising), and the
@@ -167,24 +167,24 @@ class _Splicing:
                 lowest = tried
         return () if lowest is None else self._used(lowest.w)
 
-    def _said(self, best: Solution) -> Solution:
+    def _as_stationary(self, best: Solution) -> Solution:
         """The solution labelled stationary: its coefficients are optimal on its set and no tried exchange is better,
         but nothing else is proved (theory.md section 2)."""
         return replace(best, status=Status.STATIONARY if best.status.converged else best.status, gap=None)
 
-    def _improve(self, found: Found, k: int, chosen: tuple[int, ...], near: Solution) -> Steps[None]:
+    def _improve(self, best: BestBySize, k: int, chosen: tuple[int, ...], near: Solution) -> Steps[None]:
         """Splice from a set of at most k features, and keep the result if it is the best of its size."""
-        best = yield from self._solve(chosen, near.w)
-        if k in found and best.value >= found[k].value and self._used(best.w) == self._used(found[k].w):
+        spliced = yield from self._solve(chosen, near.w)
+        if k in best and spliced.value >= best[k].value and self._used(spliced.w) == self._used(best[k].w):
             return
         # Exchange until no suggestion lowers the objective.
         for _ in range(MAX_SPLICES):
-            following = yield from self._exchanged(best)
+            following = yield from self._exchanged(spliced)
             if following is None:
                 break
-            best = following
-        if k not in found or best.value < found[k].value:
-            found[k] = best
+            spliced = following
+        if k not in best or spliced.value < best[k].value:
+            best[k] = spliced
 
     def _exchanged(self, best: Solution) -> Steps[Solution | None]:
         """The first of the suggested exchanges that lowers the exact objective; None if none does."""
@@ -199,7 +199,7 @@ class _Splicing:
         """The set of a solution plus one element: a missing always-keep element, or else the one that lowers the model
         most."""
         chosen = self._used(below.w)
-        missing = [j for j in self._kept if j not in chosen]
+        missing = [j for j in self._always if j not in chosen]
         if missing:
             return tuple(sorted({*chosen, missing[0]}))
         model = yield from self._model(below)
@@ -230,7 +230,7 @@ class _Splicing:
             b = A @ here.w[columns] - (g[columns] + self.ridge * here.w[columns])
         place = {u: i for i, u in enumerate(elements)}
         sizes = [len(self.members[u]) for u in elements]
-        return _Model(A, b, sizes, elements, [place[u] for u in chosen], {place[u] for u in self._kept if u in place})
+        return _Model(A, b, sizes, elements, [place[u] for u in chosen], {place[u] for u in self._always if u in place})
 
     def _promise(self, gradient: np.ndarray) -> np.ndarray:
         """(n_elements,) sum of g_j^2 / h_j over the columns of each element, h_j the largest curvature along column j.
@@ -278,8 +278,8 @@ class _Splicing:
         at = point_within(self._n_of_starts, starts.losses, k)
         if at is None:
             return None
-        used = [u for u in self._used(starts.coef(at)) if u not in self._kept]
-        return tuple(sorted({*self._kept[:k], *used[: k - len(self._kept[:k])]}))
+        used = [u for u in self._used(starts.coef(at)) if u not in self._always]
+        return tuple(sorted({*self._always[:k], *used[: k - len(self._always[:k])]}))
 
 
 class _Model:
@@ -295,11 +295,11 @@ class _Model:
         sizes: Sequence[int],
         elements: Sequence[int],
         chosen: list[int],
-        kept: set[int],
+        always: set[int],
     ) -> None:
         self._A, self._b, self._sizes, self._elements = A, b, np.array(sizes, dtype=np.int64), elements
         self._starts = np.concatenate([[0], np.cumsum(self._sizes)])
-        self._chosen, self._kept = chosen, kept
+        self._chosen, self._always = chosen, always
 
     def grown(self) -> tuple[int, ...]:
         """The chosen elements plus the one that lowers the model most."""
@@ -309,7 +309,7 @@ class _Model:
     def shrunk(self) -> tuple[int, ...]:
         """The chosen elements minus the one whose removal raises the model least. Always-keep elements stay unless no
         other is left."""
-        free = [i for i in self._chosen if i not in self._kept] or self._chosen
+        free = [i for i in self._chosen if i not in self._always] or self._chosen
         least = max(free, key=lambda i: self._explained([c for c in self._chosen if c != i]))
         return self._named([c for c in self._chosen if c != least])
 
@@ -317,7 +317,7 @@ class _Model:
         """At most `most` sets with a lower minimum of the model, lowest first: one element exchanged, or two of those
         with the cheapest removal."""
         now = self._explained(self._chosen)
-        free = [i for i in self._chosen if i not in self._kept]
+        free = [i for i in self._chosen if i not in self._always]
         without = {i: self._explained([c for c in self._chosen if c != i]) for i in free}
         tried: list[tuple[float, list[int]]] = []
         # Exchange one element: remove each in turn, and add the best other one with all coefficients fitted again.
@@ -348,8 +348,8 @@ class _Model:
         return tuple(sorted(self._elements[i] for i in places))
 
     def _columns(self, places: Sequence[int]) -> np.ndarray:
-        own = [np.arange(self._starts[i], self._starts[i + 1]) for i in places]
-        return np.concatenate(own) if own else np.zeros(0, dtype=np.int64)
+        columns = [np.arange(self._starts[i], self._starts[i + 1]) for i in places]
+        return np.concatenate(columns) if columns else np.zeros(0, dtype=np.int64)
 
     def _explained(self, places: Sequence[int]) -> float:
         """Decrease of the model from u = 0 to its minimum over these elements, b_S^T A_SS^-1 b_S / 2."""

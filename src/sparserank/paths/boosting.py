@@ -20,14 +20,14 @@ from sparserank.solvers.lockstep import BinSums, Evaluate, Seconds, Steps
 from sparserank.solvers.solution import Status
 
 LOSS = "lambdarank"  # its name in model files
-LARGEST = 60  # features of the first model after that of all features
+LARGEST = 60  # number of features of the second model; the first one has all
 DROPPED = 0.2  # share of the features that an elimination leaves out
 STEPS_A_ROUND = 8  # at most, and at most half as many as the round has features
 NEARLY = 0.5  # share of the gain of the best step that the others of its round must have
 GAIN_STEPS = 150  # steps after which the gain of the features decides on the next elimination
-OTHERS = 1e-9  # share of a gain that counts there for steps beside the best: it only orders features that never were
-SHARE = 0.7  # of the queries that a round learns from,
-MOST_DOCS = 8_000  # and about the largest number of their documents
+OTHERS = 1e-9  # share of a gain that counts there if the step is not the best: it orders features that never were
+SHARE = 0.7  # share of the queries that a round learns from
+MOST_DOCS = 8_000  # largest number of their documents, approximately
 LEAST_DOCS = 20  # documents on each side of a step, or a twentieth of very few documents
 MAX_CUTOFF = 100_000
 FIRST = 1e-9  # cost of an always-keep feature: the first steps are its own
@@ -167,7 +167,7 @@ class _Boosting:
         priced = self._cost[self._usable][self._cost[self._usable] > 0]
         self._cost = self._cost / (priced.min() if len(priced) else 1.0)  # only ratios of costs matter
         self.elements = np.unique(self._of_feature[self._usable])
-        self._kept = np.unique(self._of_feature[self._usable[self._cost[self._usable] == 0]])
+        self._always = np.unique(self._of_feature[self._usable[self._cost[self._usable] == 0]])
         n_docs, n_queries = objective.n_useful_docs, objective.shards.n_queries
         self._price = np.ones(int(self._of_feature.max(initial=-1)) + 1)
         self._price[self._of_feature[self._usable]] = np.maximum(self._cost[self._usable], FIRST)
@@ -175,27 +175,27 @@ class _Boosting:
 
     def ladder(self, k: int | None) -> Sequence[int]:
         """The sizes of the models, decreasing, without those that always-keep elements exceed."""
-        largest = max(LARGEST, len(self._kept))
+        largest = max(LARGEST, len(self._always))
         sizes = _ladder(min(largest, len(self.elements)), k)
-        return [s for s in sizes if s >= len(self._kept)] or sizes[:1]
+        return [s for s in sizes if s >= len(self._always)] or sizes[:1]
 
     def best(self, elements: np.ndarray, gains: np.ndarray, size: int) -> np.ndarray:
         """The `size` elements of largest gain for their cost, always-keep elements first."""
-        worth = np.where(np.isin(elements, self._kept), np.inf, gains[elements] / self._price[elements])
+        worth = np.where(np.isin(elements, self._always), np.inf, gains[elements] / self._price[elements])
         return np.sort(elements[np.argsort(-worth, kind="stable")[:size]])
 
     def features_of(self, elements: np.ndarray) -> np.ndarray:
         """The usable features of these elements."""
-        found: np.ndarray = self._usable[np.isin(self._of_feature[self._usable], elements)]
-        return found
+        features: np.ndarray = self._usable[np.isin(self._of_feature[self._usable], elements)]
+        return features
 
     def learned(self, features: np.ndarray, rounds: int) -> Steps[tuple[np.ndarray, np.ndarray]]:
-        """The jumps (n_columns,) of a model of some features, the mean of those of each seed; and the gain of every
-        element in the first GAIN_STEPS steps."""
-        found = []
+        """(jumps (n_columns,) of a model of some features, the mean over the seeds; gain of every element in the first
+        GAIN_STEPS steps)."""
+        sequences = []
         for seed in range(self._maker.seed, self._maker.seed + self._maker.draws):
-            found.append((yield from self._learned(features, rounds, seed)))
-        return np.mean([w for w, _ in found], axis=0), np.sum([gains for _, gains in found], axis=0)
+            sequences.append((yield from self._learned(features, rounds, seed)))
+        return np.mean([w for w, _ in sequences], axis=0), np.sum([gains for _, gains in sequences], axis=0)
 
     def _learned(self, features: np.ndarray, rounds: int, seed: int) -> Steps[tuple[np.ndarray, np.ndarray]]:
         maker, m = self._maker, self._m
@@ -207,16 +207,16 @@ class _Boosting:
             seeds = drawn(seed, t, self._n_queries, self._share)
             sums = yield BinSums(self.objective, w, features, seeds, maker.cutoff)
             # Add the best steps, of which there are none if no query was drawn, or none that allows a step.
-            found = best_steps(sums, unpaid, self._signs[features], min(most, rounds - n_steps))
-            for step in found:
+            steps = best_steps(sums, unpaid, self._signs[features], min(most, rounds - n_steps))
+            for step in steps:
                 w[features[step.feature] * m + step.bin] += maker.rate * step.jump
-                own = self._of_feature[features[step.feature]]
-                # The gains of the others do not know of the best step, which may do the same as they.
+                element = self._of_feature[features[step.feature]]
+                # The gains of the other steps do not take the best step into account, which may have the same effect.
                 if n_steps < GAIN_STEPS:
-                    gains[own] += step.gain * (1.0 if step is found[0] else OTHERS)
+                    gains[element] += step.gain * (1.0 if step is steps[0] else OTHERS)
                 # A feature or group costs until the model uses it.
-                unpaid[self._of_feature[features] == own] = 1.0
-            n_steps += len(found)
+                unpaid[self._of_feature[features] == element] = 1.0
+            n_steps += len(steps)
             if n_steps == rounds:
                 break
         return w, gains

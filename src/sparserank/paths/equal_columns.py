@@ -19,11 +19,13 @@ DIGITS_OF_SINGLE = 5  # if a factor or a shift rounds values to single precision
 def equal_columns(
     data: RankingDataset, rules: FeatureRules, *, per_query: bool = True, last: Collection[str] = ()
 ) -> tuple[tuple[int, ...], str]:
-    """(features of columns that are left out, because an equal one stands for them; a sentence, "" if there are none).
-    Columns of the table are equal if their features are, and have the same sign rules. Of equal columns, the one that
-    is kept, or else the cheapest, or else one that is not among `last`, or else the first stands for all.
+    """(features of columns that are left out, because an equal column represents them; a sentence about them, or "").
+    Columns of the table are equal if their features are equal and have the same sign rules. Equal columns are
+    represented by the one that is to be kept, or else the cheapest, or else one that is not among `last`, or else the
+    first.
 
-    per_query   each query may have a shift of its own, which no linear ranking sees; steps see it
+    per_query   whether columns count as equal if they differ by a shift in each query, which changes no linear ranking;
+                steps depend on it
     """
     if isinstance(rules, Ridge | ElasticNet):  # these give equal columns equal weights
         return (), ""
@@ -43,14 +45,14 @@ def equal_columns(
     for j in np.flatnonzero(np.isfinite(costs) & ~data.constant_features()).tolist():
         of_column.setdefault(names[j], []).append(j)
     preferred = sorted(of_column, key=lambda name: (costs[of_column[name]].max(), name in last))
-    stands: dict[frozenset, str] = {}
-    out, said = [], []
+    representatives: dict[frozenset, str] = {}
+    out, clauses = [], []
     for name in preferred:
-        # Of a factor below 0, a sign rule means the opposite.
+        # If the factor between two columns is below 0, a sign rule of one means the opposite for the other.
         same = frozenset((*seen[j], signs[j] * np.sign(first[j])) for j in of_column[name])
-        stand = stands.setdefault(same, name)
-        if stand != name:
+        representative = representatives.setdefault(same, name)
+        if representative != name:
             out += of_column[name]
-            said.append(f"{brief(name)} ({brief(stand)} stands for it)")
-    sentence = f"columns that are equal, up to a factor and a shift in each query, count as one: {listed(said)}."
-    return tuple(out), sentence if said else ""
+            clauses.append(f"{brief(name)} ({brief(representative)} stands for it)")
+    sentence = f"columns that are equal, up to a factor and a shift in each query, count as one: {listed(clauses)}."
+    return tuple(out), sentence if clauses else ""

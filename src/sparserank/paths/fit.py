@@ -39,15 +39,15 @@ def parse_maker(spec: str | Penalty | SizedMaker, **parameters: Any) -> Penalty 
     Raises
         DataError   the name or a parameter is unknown, or a value has the wrong type
     """
-    found = spec if isinstance(spec, FeatureRules) else parse_among(MAKERS, spec, **parameters)
-    if not isinstance(found, Penalty | SizedMaker):
-        raise DataError(f"penalty must be a Penalty or a SizedMaker; got {found!r}.")
-    return found
+    maker = spec if isinstance(spec, FeatureRules) else parse_among(MAKERS, spec, **parameters)
+    if not isinstance(maker, Penalty | SizedMaker):
+        raise DataError(f"penalty must be a Penalty or a SizedMaker; got {maker!r}.")
+    return maker
 
 
-def maker_of(given: Penalty | SizedMaker) -> RuledMaker:
+def maker_of(penalty: Penalty | SizedMaker) -> RuledMaker:
     """The path maker of a penalty, or the maker itself."""
-    return given if isinstance(given, SizedMaker) else PenaltyPath(given)
+    return penalty if isinstance(penalty, SizedMaker) else PenaltyPath(penalty)
 
 
 def alpha_max(
@@ -179,28 +179,28 @@ def fit_path(
     check_arguments(fit_path, locals())
     chosen: dict[str, Any] = {**asked("fit_path", FIT_PATH, options)}
     loss, pair_weights, scaling = (chosen.pop(name) for name in ("loss", "pair_weights", "scaling"))
-    made = parse_maker(penalty)
+    maker = parse_maker(penalty)
     if data is None:
         raise ParameterError("data", "must be training data; got None.")
     if not isinstance(data, RankingDataset):
         data = as_datasets({"data": data}, label=label, qid=qid, docid=docid)["data"]
     data = data if client is None else placed(client, data)
     sums_of = None if client is None else sums_on(client, data.X)
-    made = made.for_features(data.names, data.sources)
-    equal, _ = equal_columns(data, made, per_query=not made.on_steps)
-    made = replace(made, drop=(*made.drop, *equal))
-    scale = None if made.on_steps else feature_scale(data, scaling, query_weight, sums_of)
+    maker = maker.for_features(data.names, data.sources)
+    equal, _ = equal_columns(data, maker, per_query=not maker.on_steps)
+    maker = replace(maker, drop=(*maker.drop, *equal))
+    scale = None if maker.on_steps else feature_scale(data, scaling, query_weight, sums_of)
     objective = PairwiseObjective(
         data,
         loss=loss,
         query_weight=query_weight,
         pair_weights=pair_weights,
         scale=scale,
-        shape=fit_bins(data) if made.on_steps else STRAIGHT,
+        shape=fit_bins(data) if maker.on_steps else STRAIGHT,
         n_threads=n_threads,
         client=client,
     )
-    path = fit_path_on(objective, made, progress=progress, **chosen)
+    path = fit_path_on(objective, maker, progress=progress, **chosen)
     return path if scale is None else replace(path, scaling=FeatureScaling(scaling, np.zeros_like(scale), scale))
 
 
@@ -252,8 +252,8 @@ def feature_scale(
     """
     if scaling not in LINEAR_SCALINGS:
         raise ParameterError("scaling", f"must be one of {', '.join(LINEAR_SCALINGS)}; got {brief(scaling)}.")
-    given = np.ones(data.n_queries) if query_weight is None else query_weight
-    used = checked_weights("query_weight", given, data.n_queries) > 0
+    weights = np.ones(data.n_queries) if query_weight is None else query_weight
+    used = checked_weights("query_weight", weights, data.n_queries) > 0
     if scaling == "none":
         return None
     return fit_scalings(data, scaling, used[None, :], sums_of)[1][0]

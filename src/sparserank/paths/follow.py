@@ -47,12 +47,12 @@ def _falling(start: float, n_alphas: int, alpha_min_ratio: float) -> np.ndarray:
 def path_start(objective: PairwiseObjective, penalty: Penalty) -> float:
     """Strength at which the path of this (resolved) penalty starts, computed after always-keep features are fitted."""
     penalty = on_groups(penalty, objective)
-    return _start(objective, penalty, _kept_alone(objective, penalty))
+    return _start(objective, penalty, _first_iterate(objective, penalty))
 
 
-def _start(objective: PairwiseObjective, penalty: Penalty, kept: Iterate | None) -> float:
+def _start(objective: PairwiseObjective, penalty: Penalty, first: Iterate | None) -> float:
     """The first strength of a path that begins at `kept`, or at 0."""
-    gradient = objective.gradient_at_zero if kept is None else kept.gradient
+    gradient = objective.gradient_at_zero if first is None else first.gradient
     # l1 type: alpha_max from the KKT conditions at the start (theory.md sections 1 and 7). Other penalties declare
     # the start of their path.
     if penalty.is_convex and not penalty.smooth_at_zero:
@@ -60,16 +60,16 @@ def _start(objective: PairwiseObjective, penalty: Penalty, kept: Iterate | None)
     return penalty.path_alpha_max(gradient, objective.curvature)
 
 
-def _kept_alone(objective: PairwiseObjective, penalty: Penalty, tol: float = DEFAULT_TOL) -> Iterate | None:
-    """The solution with only always-keep features, from which the path starts; None if it starts from 0."""
+def _first_iterate(objective: PairwiseObjective, penalty: Penalty, tol: float = DEFAULT_TOL) -> Iterate | None:
+    """The solution with only always-keep features, at which the path starts; None if the path starts at 0."""
     # Fit the features of weight 0 without a penalty, and no others.
-    kept = objective.varying & (penalty.feature_weights(objective.n_features) == 0)
-    if not kept.any() or penalty.smooth_at_zero:
+    always = objective.varying & (penalty.feature_weights(objective.n_features) == 0)
+    if not always.any() or penalty.smooth_at_zero:
         return None
     monotone = None if penalty.monotone is None else tuple(penalty.feature_signs(objective.n_features).tolist())
-    only_kept = L1(1.0, weights=tuple(np.where(kept, 0.0, np.inf)), monotone=monotone)
+    only_always = L1(1.0, weights=tuple(np.where(always, 0.0, np.inf)), monotone=monotone)
     stop = Stop(tol=tol, scale=max(penalty.largest(objective.gradient_at_zero), 1e-300))
-    return solve(ProxNewton(), objective, only_kept, stop=stop, warn=False).iterate
+    return solve(ProxNewton(), objective, only_always, stop=stop, warn=False).iterate
 
 
 MAX_IN_HESSIAN = 2000  # varying features; with more, a smooth penalty uses products with the Hessian, not the matrix
@@ -79,12 +79,12 @@ MAX_IN_HESSIAN = 2000  # varying features; with more, a smooth penalty uses prod
 class PathPlan:
     """How paths are fitted: settings shared by all paths of a job, and the state of one path.
 
-    k          the path ends after the first point with more features
+    k          the path ends after the first point with more than k features
     enough     a path from large models to small ones may end after a point for which this is true
     starts     starting points for problems of a concave penalty; default: l1 solutions, computed on the way
     tell       called after each point with the number of points in all, for progress
     scaling, pair_weights, loss   settings of the objective, which makers do not read
-    round      significant digits of the weights that are judged, or None: all
+    round      number of significant digits of the weights that are evaluated, or None: all digits
     units      (column, weight): the first of these columns that a model uses gets this weight; empty: any scale
     """
 
@@ -129,10 +129,10 @@ def following(
     if not (tol > 0 and plan.max_iter >= 1):
         raise DataError(f"tol must be positive and max_iter >= 1; got {tol} and {plan.max_iter}.")
     # Put the penalty on the coefficients of the objective, and find where its path starts.
-    given = resolved(penalty, objective)
-    penalty = on_groups(given, objective)
-    kept = _kept_alone(objective, penalty, tol)
-    alpha_max = _start(objective, penalty, kept)
+    whole = resolved(penalty, objective)
+    penalty = on_groups(whole, objective)
+    first = _first_iterate(objective, penalty, tol)
+    alpha_max = _start(objective, penalty, first)
     if alphas is None:
         alphas = _falling(alpha_max, plan.n_alphas, plan.alpha_min_ratio)
     else:
@@ -151,9 +151,9 @@ def following(
     if penalty.smooth_at_zero and int(objective.varying.sum()) > MAX_IN_HESSIAN and penalty.monotone is None:
         strengths = Large(problems, stop)
     elif starts is not None:
-        strengths = Concave(problems, stop, kept, starts)
+        strengths = Concave(problems, stop, first, starts)
     else:
-        strengths = Convex(problems, stop, kept)
+        strengths = Convex(problems, stop, first)
     points: list[Point] = []
     for i in range(len(alphas)):
         if _enough(points, objective, k, early_stop):
@@ -165,7 +165,7 @@ def following(
         points.append(Point.of(best, now - began))
         if plan.tell is not None:
             plan.tell(len(alphas))
-    return PathResult.of(points, given, alphas[: len(points)], alpha_max, scale, objective)
+    return PathResult.of(points, whole, alphas[: len(points)], alpha_max, scale, objective)
 
 
 def _enough(points: Sequence[Point], objective: PairwiseObjective, k: int | None, early_stop: float | None) -> bool:

@@ -362,7 +362,7 @@ def _without_traces(coefs: sp.csr_array, units: np.ndarray, share: float) -> sp.
     traces = sizes < share * np.bincount(row, sizes, coefs.shape[0])[row]
     if not traces.any():
         return coefs
-    kept = coefs.copy()
-    kept.data[traces] = 0.0
-    kept.eliminate_zeros()
-    return kept
+    out = coefs.copy()
+    out.data[traces] = 0.0
+    out.eliminate_zeros()
+    return out

@@ -44,19 +44,21 @@ def best_column(
             break
         at_once = max(min(MODELS_AT_ONCE, VALUES_AT_ONCE // objective.n_features), 1)
         for some in np.split(open_, range(at_once, len(open_), at_once)):
-            u, own = lines.next_place(some), columns[some]
+            u, tried = lines.next_place(some), columns[some]
             W = np.zeros((len(some), objective.n_features))
-            W[np.arange(len(some)), own] = direction[own] * u
-            found = yield Evaluate(objective, W)
-            values = np.array([e.value for e in found]) + 0.5 * ridge * u * u
-            slopes = np.array([direction[j] * e.gradient[j] for e, j in zip(found, own, strict=True)]) + ridge * u
+            W[np.arange(len(some)), tried] = direction[tried] * u
+            evaluations = yield Evaluate(objective, W)
+            values = np.array([e.value for e in evaluations]) + 0.5 * ridge * u * u
+            slopes = (
+                np.array([direction[j] * e.gradient[j] for e, j in zip(evaluations, tried, strict=True)]) + ridge * u
+            )
             lines.learn(some, u, values, slopes)
     return int(columns[np.argmin(lines.upper)])
 
 
 class _Lines:
-    """Bounds of the minima of convex functions of u >= 0 with F(0) = value and F'(0) = slopes < 0. Each function has a
-    point left of its minimum and, once one was found, a point right of it."""
+    """Bounds of the minima of convex functions of u >= 0 with F(0) = value and F'(0) = slopes < 0. For each function, a
+    point left of its minimum is known and, after some rounds, a point right of it."""
 
     def __init__(self, value: float, slopes: np.ndarray, curvature: np.ndarray) -> None:
         n = len(slopes)

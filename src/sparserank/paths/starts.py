@@ -44,8 +44,12 @@ class PathStarts:
         losses: np.ndarray | None = None,
         scale: float | None = None,
     ) -> None:
-        """alphas (n,) falling, sparse_coefs (n, n_features) of the scaled features; losses (n,) and the scale of the
-        tolerances of that path, for refits."""
+        """The path that starts are taken from.
+
+        alphas          (n,) decreasing
+        sparse_coefs    (n, n_features) coefficients of the scaled features
+        losses, scale   (n,) losses, and the scale of the path's tolerances, which refits need
+        """
         self.alphas, self.coefs, self.losses, self.scale = alphas, sparse_coefs, losses, scale
 
     def at(self, alpha: float, last: Iterate | None) -> Steps[np.ndarray]:

@@ -48,15 +48,15 @@ class Convex:
     """Each problem begins at the last solution or at the point evaluated in advance, whichever is lower. Hessians are
     sampled along the path."""
 
-    def __init__(self, problems: Problems, stop: Stop, kept: Iterate | None) -> None:
-        """kept: the solution with only always-keep features, at which the path begins; None if it begins at 0."""
-        self._problems, self._stop, self._kept = problems, stop, kept
+    def __init__(self, problems: Problems, stop: Stop, first: Iterate | None) -> None:
+        """first: the solution with only always-keep features, at which the path begins; None if it begins at 0."""
+        self._problems, self._stop, self._first = problems, stop, first
         self._samples = Samples(problems.objective)
         self._seen: list[Iterate] = []
-        self._found: Iterate | None = None  # at the next strength, evaluated in advance
+        self._predicted: Iterate | None = None  # prediction for the next strength, evaluated in advance
 
     def solve(self, i: int) -> Steps[Solution]:
-        problem, last = self._problems[i], self._seen[-1] if self._seen else self._kept
+        problem, last = self._problems[i], self._seen[-1] if self._seen else self._first
         # Begin at the better of the last solution and the prediction. A start that satisfies the tolerance
         # needs no Hessian.
         start = self.start(problem, last)
@@ -70,7 +70,7 @@ class Convex:
         solver = ProxNewton(curvature, ahead)
         best = yield from solving(solver, problem.objective, problem.penalty, stop=self._stop, start=start)
         self._seen = [*self._seen, best.iterate][-SEEN:]
-        self._found = None if ahead is None else ahead.best
+        self._predicted = None if ahead is None else ahead.best
         return best
 
     def _looks_ahead(self, i: int) -> bool:
@@ -83,9 +83,9 @@ class Convex:
 
     def start(self, problem: Penalised, last: Iterate | None) -> Iterate | None:
         """The starting point with the lower objective of this problem; None: start from 0."""
-        if last is None or self._found is None:
-            return last if self._found is None else self._found
-        return self._found if self._found.value < problem.iterate(last.w, last.at).value else last
+        if last is None or self._predicted is None:
+            return last if self._predicted is None else self._predicted
+        return self._predicted if self._predicted.value < problem.iterate(last.w, last.at).value else last
 
     def _sample(self, i: int, last: Iterate | None) -> Steps[None]:
         """Sample the Hessian at `last`, the solution of the problem before i. Does nothing if there is none."""
@@ -101,12 +101,12 @@ class Concave:
     Solutions of concave penalties jump, so Hessians sampled earlier on the path are not reused.
     """
 
-    def __init__(self, problems: Problems, stop: Stop, kept: Iterate | None, starts: Starts) -> None:
-        self._problems, self._stop, self._kept, self._starts = problems, stop, kept, starts
+    def __init__(self, problems: Problems, stop: Stop, first: Iterate | None, starts: Starts) -> None:
+        self._problems, self._stop, self._first, self._starts = problems, stop, first, starts
         self._seen: list[Iterate] = []
 
     def solve(self, i: int) -> Steps[Solution]:
-        problem, last = self._problems[i], self._seen[-1] if self._seen else self._kept
+        problem, last = self._problems[i], self._seen[-1] if self._seen else self._first
         # The second start is near the l1 solution of this strength.
         other = yield from self._starts.at(problem.penalty.alpha, last)
         solver = ProxNewton(Curvature(problem.objective, self._seen, np.flatnonzero(other)))

@@ -12,9 +12,13 @@ Column = str | Callable[[Fact], str]
 
 @dataclass(frozen=True)
 class Table:
-    """screen: the columns shown on a terminal (default all); other renderers show all columns. strong:
-    highlighted rows. words: text columns after the first, which wrap. folded: a page shows only the title until it
-    is opened."""
+    """A table of a report.
+
+    screen   the columns shown on a terminal (default all); other renderers show all columns
+    strong   highlighted rows
+    words    text columns after the first, which wrap
+    folded   whether a page shows only the title until it is opened
+    """
 
     title: str
     columns: list[str]
@@ -29,7 +33,7 @@ class Table:
     def of(
         cls, title: str, rows: Sequence[Fact], columns: Mapping[str, Column], words: Sequence[str] = (), **look: Any
     ) -> Table:
-        """A table of facts; the chosen ones are highlighted.
+        """A table of rows of a result; the chosen ones are highlighted.
 
         Parameters
             columns   {heading: cell}; a cell is a format such as '{weight:.4f}', or a function of the row

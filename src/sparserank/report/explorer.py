@@ -38,25 +38,27 @@ def explorer(result: SelectionResult, commands: Sequence[str]) -> Markup:
     Parameters
         commands   the command that returns or exports the model of each size; '' if there is none
     """
-    facts = _facts(result, commands)
+    data = _data_of_page(result, commands)
     noun = result.noun
-    found = zip(facts["beside"], facts["sizes"][facts["chosen"]]["beside"], strict=True)
+    pairs = zip(data["beside"], data["sizes"][data["chosen"]]["beside"], strict=True)
     return rendered(
         "explorer.html.j2",
-        facts=facts,
+        facts=data,
         picture=size_picture(result),
         metric=result.metric,
         noun=noun,
         by_cost=result.choice.by_cost,
-        wide=len(facts["sizes"]) > MAX_NARROW,
-        width_of_names=min(max([len(noun), *map(len, facts["names"])]), MAX_NAME) + 2,
+        wide=len(data["sizes"]) > MAX_NARROW,
+        width_of_names=min(max([len(noun), *map(len, data["names"])]), MAX_NAME) + 2,
         max_rows=MAX_FEATURES,
         words=list(in_words(result.model).values()),
-        differences=[differences(result.metric, of["name"], own, result.n_queries, of["most"]) for of, own in found],
+        differences=[
+            differences(result.metric, of["name"], picture, result.n_queries, of["most"]) for of, picture in pairs
+        ],
     )
 
 
-def _facts(result: SelectionResult, commands: Sequence[str]) -> dict[str, Any]:
+def _data_of_page(result: SelectionResult, commands: Sequence[str]) -> dict[str, Any]:
     """The data of the page about each size. Features are indices into `names`: first those of the chosen model, most
     valuable first, then the others in the order in which they enter."""
     by_size = result.by_size
@@ -113,12 +115,12 @@ def _worth(result: SelectionResult, i: int) -> str:
     """The model of size i compared with the reference and with the strongest rival."""
     mean = result.by_size[i].mean
     rival = result.rivals.strongest
-    said = [f"{result.metric} {figure(mean)}"]
+    parts = [f"{result.metric} {figure(mean)}"]
     for r in (result.reference, *([] if rival is None else [rival])):
         low = r.sizes[i].low
         high = r.sizes[i].high
-        said.append(f"against {visible(r.name)} {relative(mean - r.mean, low, high, r.mean)}")
-    return "; ".join(said)
+        parts.append(f"against {visible(r.name)} {relative(mean - r.mean, low, high, r.mean)}")
+    return "; ".join(parts)
 
 
 def _scale(models: Sequence[Candidate], of: Rival) -> float:
@@ -132,41 +134,44 @@ def _scale(models: Sequence[Candidate], of: Rival) -> float:
 
 
 def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, str]:
-    """The data of the page about the differences values - reference (n_queries,): the two SVG paths of the picture and
-    a description. Few queries have a bar each, in which `most` has full height. Many are counted in a histogram, with
-    losses on the left and without equal queries."""
+    """The picture of the differences values - reference (n_queries,): its two SVG paths, and a description. With few
+    queries, each has a bar, and a difference of `most` has full height. Many are counted in a histogram, with losses on
+    the left and without equal queries."""
     order, lost, won = in_order(values - reference)
     known = (values - reference)[order]
     n_known = len(known)
     sides = {"won": known[n_known - won :], "lost": known[:lost]}
-    said = f"better on {won:,}, worse on {lost:,}, equal on {n_known - won - lost:,} queries"
+    text = f"better on {won:,}, worse on {lost:,}, equal on {n_known - won - lost:,} queries"
     if n_known:
         ends = (min(known[0], 0), max(known[-1], 0))
         most_lost, most_won = (f"{d:+.2f}" if abs(d) >= 0.005 else "0" for d in ends)
-        said += f"; largest loss {most_lost}, largest gain {most_won}"
+        text += f"; largest loss {most_lost}, largest gain {most_won}"
     if len(values) <= MAX_BARS:
         # A bar for each query, around the middle of the picture.
         level = HEIGHT // 2
         step = WIDTH / max(n_known, 1)
         first = {"won": n_known - won, "lost": 0}
-        bars = {name: list(enumerate(own / most, first[name])) for name, own in sides.items()}
+        bars = {name: list(enumerate(values_of_side / most, first[name])) for name, values_of_side in sides.items()}
     else:
         # A histogram, from the bottom.
         level = HEIGHT
         step = WIDTH / (2 * BINS)
         edges = np.linspace(-most, most, 2 * BINS + 1)
-        counts = {name: np.histogram(own, edges)[0] for name, own in sides.items()}
-        tallest = max(int(own.max()) for own in counts.values()) or 1
-        bars = {name: [(k, n / tallest) for k, n in enumerate(own) if n] for name, own in counts.items()}
-        said += f"; tallest bar: {queries(tallest)}"
+        counts = {name: np.histogram(values_of_side, edges)[0] for name, values_of_side in sides.items()}
+        tallest = max(int(values_of_side.max()) for values_of_side in counts.values()) or 1
+        bars = {
+            name: [(k, n / tallest) for k, n in enumerate(values_of_side) if n]
+            for name, values_of_side in counts.items()
+        }
+        text += f"; tallest bar: {queries(tallest)}"
 
-    def path(own: Sequence[tuple[int, float]]) -> str:
-        return "".join(f"M{(k + 0.5) * step:.1f} {level}V{level * (1 - height):.1f}" for k, height in own)
+    def path(values_of_side: Sequence[tuple[int, float]]) -> str:
+        return "".join(f"M{(k + 0.5) * step:.1f} {level}V{level * (1 - height):.1f}" for k, height in values_of_side)
 
-    return {**{name: path(own) for name, own in bars.items()}, "said": said}
+    return {**{name: path(values_of_side) for name, values_of_side in bars.items()}, "said": text}
 
 
-def differences(metric: str, name: str, found: dict[str, Any], n_queries: int, most: float) -> Markup:
+def differences(metric: str, name: str, picture: dict[str, Any], n_queries: int, most: float) -> Markup:
     """One of the pictures; name: name of the reference."""
     counted = n_queries > MAX_BARS
     width = WIDTH / (2 * BINS) if counted else WIDTH / max(n_queries, 1)
@@ -177,7 +182,7 @@ def differences(metric: str, name: str, found: dict[str, Any], n_queries: int, m
         "differences.html.j2",
         metric=metric,
         name=name,
-        found=found,
+        picture=picture,
         scale=scale,
         width=WIDTH,
         height=HEIGHT,

@@ -104,6 +104,6 @@ def steps_picture(row: Mapping[str, Any]) -> str:
     below.bar(edges[:-1], counts / max(counts.sum(), 1), width=np.diff(edges), align="edge", color=SOFT, linewidth=0)
     below.set_ylabel("share", color=INK)
     below.set_xlabel(cut(name), color=INK)
-    for each in (axes, below):
-        dress(each)
+    for panel in (axes, below):
+        dress(panel)
     return to_svg(figure, f"Steps of {name}")

@@ -46,42 +46,42 @@ LABEL = 22  # characters of a ranker's name at the side
 
 def size_picture(result: ChoiceResult) -> Picture:
     """Quality against size, with a description in words."""
-    own = _Heights(result)
+    heights = _Heights(result)
     reference = result.reference.name
     first = result.by_size[0]
     last = result.by_size[-1]
-    what = "cost" if result.choice.by_cost else f"number of {result.noun}s"
+    across = "cost" if result.choice.by_cost else f"number of {result.noun}s"
 
-    def said(c: Candidate) -> str:
-        return f"{percent(own.percent(c.mean) / 100.0)} with {counted(c.n_features, result.noun)}"
+    def quality_with(c: Candidate) -> str:
+        return f"{percent(heights.percent(c.mean) / 100.0)} with {counted(c.n_features, result.noun)}"
 
-    levels = listed([f"{name} {percent(height / 100.0)}" for name, height in own.levels])
+    levels = listed([f"{name} {percent(height / 100.0)}" for name, height in heights.levels])
     return Picture(
         "quality",
-        f"{result.metric} by {what}, compared with {reference}",
+        f"{result.metric} by {across}, compared with {reference}",
         quality_against_size(result),
-        f"The best model of at most each size, compared with {reference}: {said(first)}, {said(last)}. Chosen: "
-        f"{said(result.chosen)}. Lines: {levels}. The table of sizes contains the values.",
+        f"The best model of at most each size, compared with {reference}: {quality_with(first)}, {quality_with(last)}. "
+        f"Chosen: {quality_with(result.chosen)}. Lines: {levels}. The table of sizes contains the values.",
     )
 
 
 def quality_against_size(result: ChoiceResult) -> str:
     """The picture, with a second panel for sizes that lie far below."""
-    own, (across, up) = _Heights(result), _labels(result)
+    heights, (across, up) = _Heights(result), _labels(result)
     figure, axes = new_axes(across, up, PAGE_SIZE)
-    if own.far:
+    if heights.far:
         axes.remove()
         figure.set_figheight(PAGE_SIZE[1] + BELOW)
         axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(PAGE_SIZE[1], BELOW))
-        for each in (axes, below):
-            dress(each)
-            each.grid(axis="y", color=GRID, linewidth=0.8)
+        for panel in (axes, below):
+            dress(panel)
+            panel.grid(axis="y", color=GRID, linewidth=0.8)
         axes.set_ylabel(up, color=INK)
         below.set_xlabel(across, color=INK)
         axes.spines["bottom"].set_visible(False)
         axes.tick_params(bottom=False, labelbottom=False)
-        own.draw(below, main=False)
-    own.draw(axes)
+        heights.draw(below, main=False)
+    heights.draw(axes)
     legend_below(figure, 1)
     return to_svg(figure, f"{result.metric} against {'cost' if result.choice.by_cost else f'number of {result.noun}s'}")
 
@@ -101,7 +101,7 @@ def plot_sizes(result: ChoiceResult, axes: Any = None) -> Any:
 
 
 def lines_of(result: ChoiceResult) -> list[ComparedRival]:
-    """The rivals that get a line: the best one with a single feature, then the others with the highest means."""
+    """The rivals with a line in the picture: the best one with a single feature, then the others by descending mean."""
     by_mean = sorted(result.rivals.compared, key=lambda r: -r.mean)
     single, others = ([r for r in by_mean if (r.n_features == 1) is one] for one in (True, False))
     return [*single[:1], *others][:MAX_LINES]
@@ -170,8 +170,8 @@ class _Heights:
         known = math.isfinite(r.high - r.low)
         if (self.chosen >= self.floor) is main:
             against = f", {relative(r.difference, r.low, r.high, r.mean, shown=False)}" if known else ""
-            said = f"chosen: {counted(chosen.n_features, self.result.noun)}{against}"
-            ring(axes, self.size(chosen), self.chosen, said)
+            label_of_chosen = f"chosen: {counted(chosen.n_features, self.result.noun)}{against}"
+            ring(axes, self.size(chosen), self.chosen, label_of_chosen)
         if known:
             axes.plot([self.size(chosen)] * 2, self.interval, color=ACCENT, linewidth=1.6, zorder=1.5)
         self._lines(axes, [level for level in self.levels if (level[1] >= self.floor) is main])
@@ -198,12 +198,14 @@ class _Heights:
         low, high = axes.get_ylim()
         rising = sorted(levels, key=lambda level: level[1])
         at = [(height - low) / (high - low) for _, height in rising]
-        for (name, height), own, place in zip(rising, at, spread(at, LABEL_GAP), strict=True):
+        for (name, height), true_place, place in zip(rising, at, spread(at, LABEL_GAP), strict=True):
             zero = name == self.name
             colour, style = (INK, "-") if zero else (SOFT, (0, (4, 2)))
             axes.axhline(height, color=colour, linewidth=1.1, linestyle=style, zorder=1)
             text = cut(name, LABEL) if zero else f"{cut(name, LABEL)} {percent(height / 100.0)}"
-            axes.plot([1.0, 1.025], [own, place], color=colour, linewidth=0.7, transform=axes.transAxes, clip_on=False)
+            axes.plot(
+                [1.0, 1.025], [true_place, place], color=colour, linewidth=0.7, transform=axes.transAxes, clip_on=False
+            )
             axes.text(1.035, place, text, transform=axes.transAxes, va="center", fontsize=9.5, color=colour)
 
 

@@ -151,7 +151,7 @@ def inline(picture: Picture, prefix: str) -> str:
         for child in list(element):
             if child.tag in (f"{{{SVG}}}metadata", f"{{{SVG}}}style"):
                 element.remove(child)
-        _own(element, prefix)
+        _adapt(element, prefix)
     drawn = root.find(f"{{{SVG}}}title")
     title = picture.caption or picture.name
     if drawn is not None:
@@ -166,7 +166,7 @@ def inline(picture: Picture, prefix: str) -> str:
     return ET.tostring(root, encoding="unicode")
 
 
-def _own(element: ET.Element, prefix: str) -> None:
+def _adapt(element: ET.Element, prefix: str) -> None:
     """Adapt identifiers, references and colours of an element, but never its text, which is untrusted."""
     for name, value in element.attrib.items():
         if name == "id":

@@ -70,7 +70,7 @@ class Ablation:
         sets = [*alone, *members]
         # The features beyond the largest MAX_REFITTED have no refits.
         refits = [*range(min(len(alone), MAX_REFITTED)), *range(len(alone), len(sets))]
-        refitted = None if self.plan.fast else self._kept([sets[i] for i in refits], swaps, store)
+        refitted = None if self.plan.fast else self._stored_refits([sets[i] for i in refits], swaps, store)
         costs: dict[int, Costs] = {}
         if refitted is not None:
             costs = {i: self._cost_without(refitted, at, sets[i]) for at, i in enumerate(refits)}
@@ -101,16 +101,16 @@ class Ablation:
             }
             for i, (g, features_of) in enumerate(zip(used, members, strict=True), len(alone))
         ]
-        found = []
+        possible = []
         if refitted is not None:
             differences = refitted[0, 1 + len(refits) :] - refitted[0, 0]
-            found = [self._substitute(swap, differences[i], correlations) for i, swap in enumerate(swaps)]
-        return Worth(rows, of_groups, tuple(s for s in found if -s.difference <= self.choice.margin))
+            possible = [self._substitute(swap, differences[i], correlations) for i, swap in enumerate(swaps)]
+        return Worth(rows, of_groups, tuple(s for s in possible if -s.difference <= self.choice.margin))
 
-    def _kept(
+    def _stored_refits(
         self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]], store: WorkStore | None
     ) -> np.ndarray:
-        """`_refitted`, kept in the store as one piece of work."""
+        """`_refitted`, stored as one piece of work."""
         depends = repr([*self.key, self.learner, [s.tolist() for s in sets], list(swaps)])
         name = f"ablation-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
         shape = len(self.cv.metrics), 1 + len(sets) + len(swaps), None
@@ -128,8 +128,10 @@ class Ablation:
 
     def unfitted(self, sets: Sequence[np.ndarray]) -> np.ndarray:
         """(n_metrics, 1 + n_sets, n_queries) metric of the candidate, and without each set of features; no refits."""
-        own = [self.candidate_set.values(self.chosen, m) for m in range(len(self.cv.metrics))]
-        return np.concatenate([np.array(own)[:, None], self.cv.without(self.candidate_set, self.chosen, sets)], axis=1)
+        of_candidate = [self.candidate_set.values(self.chosen, m) for m in range(len(self.cv.metrics))]
+        return np.concatenate(
+            [np.array(of_candidate)[:, None], self.cv.without(self.candidate_set, self.chosen, sets)], axis=1
+        )
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -139,18 +141,19 @@ class Ablation:
 
     @property
     def learner(self) -> BoostedSteps | tuple[int, ...] | None:
-        """What refits depend on: the maker of boosted steps, or the sign rules of the candidate's coefficients."""
+        """The part of the task that refits depend on: the maker of boosted steps, or the sign rules of the
+        coefficients."""
         rules = self.candidate_set.tasks[self.chosen.penalty].maker.rules
         return rules if isinstance(rules, BoostedSteps) else rules.monotone
 
     def _rows(self, f: int, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]] = ()) -> list[sp.csr_array]:
         """Coefficients in fold f: of the candidate, without each set of features, and with one feature swapped for
         another."""
-        own = self.candidate_set.coefficients(self.chosen, f)
+        of_candidate = self.candidate_set.coefficients(self.chosen, f)
         width = self.candidate_set.width(self.chosen)
-        feature = own.indices // width  # of each coefficient
-        rows = [own, *(without_entries(own, np.isin(feature, features)) for features in sets)]
-        return [*rows, *(_moved(own, feature == j, (other - j) * width) for j, other in swaps)]
+        feature = of_candidate.indices // width  # of each coefficient
+        rows = [of_candidate, *(without_entries(of_candidate, np.isin(feature, features)) for features in sets)]
+        return [*rows, *(_moved(of_candidate, feature == j, (other - j) * width) for j, other in swaps)]
 
     def rows(self, f: int) -> list[sp.csr_array]:
         """Coefficients of fold f: of the candidate, and without each of its features."""
@@ -164,20 +167,22 @@ class Ablation:
     def costs_of(self, values: np.ndarray) -> dict[str, Costs]:
         """{feature: costs} from values (n_metrics, 1 + n_selected, n_queries) of refits of `rows`."""
         return {
-            name: self._cost_without(values, i, np.array(own))
-            for i, (name, own) in enumerate(self.model.columns.items())
+            name: self._cost_without(values, i, np.array(columns))
+            for i, (name, columns) in enumerate(self.model.columns.items())
         }
 
     def _cost_without(self, values: np.ndarray, i: int, features: np.ndarray) -> Costs:
-        """Costs of leaving out set number i, from values (n_metrics, 1 + n_sets, n_queries) of `_refitted`. If a single
-        retriever remains, the known values of that retriever alone are used."""
+        """Costs of leaving out set number i, from values (n_metrics, 1 + n_sets, n_queries) of `_refitted`. In a
+        fusion, if a single retriever remains, the known values of that retriever are used instead."""
         names = [f.name.rpartition(":")[0] for f in self.model.features if f.index not in features]
         alone = self.candidate_set.formula(f"{names[0]} alone") if len(names) == 1 else None
         if alone is None:
             return self._costs(values[:, 0], values[:, 1 + i])
         metrics = range(len(self.cv.metrics))
-        own, left = (np.array([self.candidate_set.values(c, m) for m in metrics]) for c in (self.chosen, alone))
-        return self._costs(own, left)
+        of_chosen, of_rest = (
+            np.array([self.candidate_set.values(c, m) for m in metrics]) for c in (self.chosen, alone)
+        )
+        return self._costs(of_chosen, of_rest)
 
     def _costs(self, values: np.ndarray, without: np.ndarray) -> Costs:
         """Mean costs with intervals, from values of shape (n_metrics, n_queries)."""
@@ -213,13 +218,13 @@ def ablation_of_sizes(
     out: list[dict[str, Costs] | None] = [None] * len(by_size)
     if ablation.plan.fast or cv.data.n_docs > MAX_DOCUMENTS:
         return out
-    own = {
+    ablations = {
         i: replace(ablation, candidate=c, model=model)
         for i, (c, model) in enumerate(zip(by_size, models, strict=True))
         if 1 < len(model.columns) <= MAX_OF_SIZE
     }
     together: dict[Any, list[int]] = {}  # refits of the same kind share their passes
-    for i, one in own.items():
+    for i, one in ablations.items():
         if one.chosen is ablation.chosen:
             known = {row["feature"]: row["cost"] for row in worth.features}
             out[i] = {name: known[name] for name in one.model.columns}
@@ -232,18 +237,18 @@ def ablation_of_sizes(
             learner = replace(learner, draws=1)  # in a third of the time
         together.setdefault((one.candidate_set.transform(one.chosen), learner), []).append(i)
     for (transform, learner), members in together.items():
-        depends = repr([learner, [(own[i].key, own[i].model.support.tolist()) for i in members]])
+        depends = repr([learner, [(ablations[i].key, ablations[i].model.support.tolist()) for i in members]])
         name = f"ablation-of-sizes-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
 
         def refits(together: list[int] = members, transform: Any = transform, learner: Any = learner) -> Any:
-            rows = {f: [row for i in together for row in own[i].rows(f)] for f in cv.folds or [FINAL]}
+            rows = {f: [row for i in together for row in ablations[i].rows(f)] for f in cv.folds or [FINAL]}
             return {"values": cv.refitted(transform, {f: _refits(learner, of) for f, of in rows.items()})}
 
-        shape = len(cv.metrics), sum(1 + len(own[i].columns) for i in members), None
+        shape = len(cv.metrics), sum(1 + len(ablations[i].columns) for i in members), None
         values = kept(store, name, refits, values=("f", shape))["values"]
-        cuts = np.cumsum([1 + len(own[i].columns) for i in members])[:-1]
+        cuts = np.cumsum([1 + len(ablations[i].columns) for i in members])[:-1]
         for i, of_size in zip(members, np.split(values, cuts, axis=1), strict=True):
-            out[i] = own[i].costs_of(of_size)
+            out[i] = ablations[i].costs_of(of_size)
     return out
 
 

@@ -1,5 +1,5 @@
-"""What a result says: each claim that its data support is worded here, once. The screen, the page, result.json and the
-sentences in Python show columns of these rows."""
+"""The claims of a result: each claim that its data support is worded here, once. The screen, the page, result.json and
+the sentences in Python show columns of these rows."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ NOT_COMPARED, STABILITY = "not compared", "selected on at least"
 class Claim:
     """A claim about a result.
 
-    key      what it is about
-    figure   '': a sentence alone, which tables leave out
-    meaning  what the figure means
+    key      the subject
+    figure   '': the claim is only a sentence, which tables leave out
+    meaning  the meaning of the figure
     rank     FIRST, BELOW or REST
-    said     its sentence, if that is not 'key: figure; meaning.'
+    said     the sentence, if it is not 'key: figure; meaning.'
     """
 
     key: str
@@ -52,21 +52,21 @@ class Claim:
 
     @property
     def text(self) -> str:
-        """The sentence; '' if there is nothing to say."""
+        """The claim as a sentence; '' if there is none."""
         if self.said or not self.figure:
             return self.said
         meaning = f"; {self.meaning}" if self.meaning else ""
         return f"{self.key[0].upper()}{self.key[1:]}: {self.figure}{meaning}."
 
 
-def headline(found: Sequence[Claim]) -> str:
+def headline(rows: Sequence[Claim]) -> str:
     """The figures that come first, and the estimated loss, in one line."""
-    line = "; ".join(f"{c.key} {c.figure}" for c in found if c.figure and (c.rank == FIRST or c.key == LOSS))
+    line = "; ".join(f"{c.key} {c.figure}" for c in rows if c.figure and (c.rank == FIRST or c.key == LOSS))
     return f"{line[0].upper()}{line[1:]}"
 
 
 def claims(result: ChoiceResult, of_pairs: str = "") -> list[Claim]:
-    """The claims about a selection, by rank; of_pairs: more on the intervals."""
+    """The claims about a selection, by rank; of_pairs: a further clause about the intervals."""
     choice = result.choice
     rivals = result.rivals
     confidence = as_percent(result.plan.confidence)
@@ -77,9 +77,9 @@ def claims(result: ChoiceResult, of_pairs: str = "") -> list[Claim]:
     stars = f"for all sizes at once{', and for all rivals' if rivals.compared else ''} ('at most': one-sided{of_pairs})"
     intervals = Claim("* intervals", confidence, stars, BELOW, f"* {confidence}, {stars}.")
     bounded = math.isfinite(choice.bound(choice.chosen))
-    found = [
+    rows = [
         Claim("options", rank=FIRST, said="" if result.origin is None else result.origin.start),
-        _kept(choice, n_all, noun, _judged(result), costed=result.plan.costs is not None),
+        _keep(choice, n_all, noun, _judged(result), costed=result.plan.costs is not None),
         Claim("suspicion", rank=FIRST, said=result.suspicion or ""),
         *([] if result.test is None else [_tested(result, result.test)]),
         *_of_means(result),
@@ -90,7 +90,7 @@ def claims(result: ChoiceResult, of_pairs: str = "") -> list[Claim]:
         *([intervals] if bounded else []),
         *_repeated(result),
     ]
-    return sorted((c for c in found if c.text), key=lambda c: c.rank)
+    return sorted((c for c in rows if c.text), key=lambda c: c.rank)
 
 
 def claims_of_choice(choice: Choice, metric: str, n_all: int, noun: str = FEATURE, gain: str = "") -> Iterator[Claim]:
@@ -108,22 +108,22 @@ def claims_of_choice(choice: Choice, metric: str, n_all: int, noun: str = FEATUR
     sizes = choice.resampled_sizes
     if len(sizes):
         low, high = choice.size_range()
-        kept = counted(low if low == high else f"{low} to {high}", noun)
+        size = counted(low if low == high else f"{low} to {high}", noun)
         share = "every time" if sizes.min() == sizes.max() else f"in 90% of {len(sizes):,} resamples"
-        yield Claim("size on resampled queries", kept, f"by the same rule, {share}")
+        yield Claim("size on resampled queries", size, f"by the same rule, {share}")
 
 
 # -- the choice -------------------------------------------------------------------------------------------------------
 
 
-def _kept(choice: Choice, n_all: int, noun: str, judged: str, *, costed: bool) -> Claim:
-    """What is kept, and the queries that it was judged on."""
+def _keep(choice: Choice, n_all: int, noun: str, judged: str, *, costed: bool) -> Claim:
+    """The claim that names the choice, and the queries that it was evaluated on."""
     c = choice.chosen
     number = reference_name(c) if c is choice.named else f"{answers(choice)} of"
-    kept = f"{number} {counted(n_all, noun)}"
-    kept += f" at a {choice.rule.cost} of {c.cost:g}" if costed or choice.by_cost else ""
+    choice_in_words = f"{number} {counted(n_all, noun)}"
+    choice_in_words += f" at a {choice.rule.cost} of {c.cost:g}" if costed or choice.by_cost else ""
     name = f": {c.formula}" if c.formula and c is not choice.named else ""
-    return Claim(KEEP, kept, judged, FIRST, f"Keep {kept}{name}.  {judged}.")
+    return Claim(KEEP, choice_in_words, judged, FIRST, f"Keep {choice_in_words}{name}.  {judged}.")
 
 
 def _judged(result: ChoiceResult) -> str:
@@ -151,23 +151,23 @@ def heading(choice: Choice, n_all: int, noun: str = FEATURE, better: str = "") -
     is shown to be better, or ''."""
     c = choice.chosen
     n = c.n_features
-    kept = f"All {counted(n, noun)}" if n == n_all else f"{n} of {counted(n_all, noun)}"
+    size = f"All {counted(n, noun)}" if n == n_all else f"{n} of {counted(n_all, noun)}"
     if better:
-        said = f"{kept}; {visible(better)} is better"
-        return said if len(said) <= MAX_HEADING else f"{kept}; a rival is better"
+        line = f"{size}; {visible(better)} is better"
+        return line if len(line) <= MAX_HEADING else f"{size}; a rival is better"
     if c is choice.named:
-        return f"{kept}, fused by {c.formula}"
+        return f"{size}, fused by {c.formula}"
     if choice.named is None and c.formula:
-        return f"{kept}: {c.formula}"
+        return f"{size}: {c.formula}"
     if coarse(choice) and choice.other is not None:
         return f"{answers(choice)} of {counted(n_all, noun)}: the queries cannot tell"
     if coarse(choice) or all_equal(choice) or not math.isfinite(choice.bound(c)):
-        return f"{kept}: a best guess"
+        return f"{size}: a best guess"
     if choice.rule.limit is not None:
-        return f"{kept}, the best within the limit"
+        return f"{size}, the best within the limit"
     if not choice.within_margin(c):
-        return f"{kept}: fewer lose more"
-    return f"{kept} {_verb(n, 'is', 'are')} {'needed' if n == n_all else 'enough'}"
+        return f"{size}: fewer lose more"
+    return f"{size} {_verb(n, 'is', 'are')} {'needed' if n == n_all else 'enough'}"
 
 
 def _rule(choice: Choice, n_all: int, noun: str, gain: str) -> Claim:
@@ -197,12 +197,12 @@ def _rule(choice: Choice, n_all: int, noun: str, gain: str) -> Claim:
 
 
 def smallest(by_cost: bool) -> str:
-    """Which of the good enough models is chosen: the 'cheapest' or the 'smallest'."""
+    """The word for the model that is chosen among those with a small enough loss: 'cheapest' or 'smallest'."""
     return "cheapest" if by_cost else "smallest"
 
 
 def enough(rule: Rule, verb: bool = False) -> str:
-    """What the rule asks of a model: 'with an estimated loss of at most 1%'; or with a verb, 'has an ...'."""
+    """The condition of the rule in words: 'with an estimated loss of at most 1%'; or with a verb, 'has an ...'."""
     if rule.guarantee is None:
         how = f"{'has' if verb else 'with'} an estimated loss of"
     else:
@@ -211,7 +211,8 @@ def enough(rule: Rule, verb: bool = False) -> str:
 
 
 def _defence(choice: Choice, n_all: int, noun: str) -> str:
-    """Why the named formula is the choice: what was compared with it, and how many queries could change that."""
+    """The reason why the named formula is chosen, the best other choice, and how many queries could show that it is
+    better."""
     named = choice.named
     c = choice.contender
     assert named is not None
@@ -236,17 +237,17 @@ def _preferred(choice: Choice, metric: str) -> str:
     p = choice.preference
     if p is None:
         return ""
-    kept = (
+    beginning = (
         f"Only features of {p.run} are used" if p.kept else f"The choice is not restricted to the features of {p.run}"
     )
     if p.loss is None:
-        return f"{kept}: none of their models is within the limits, or there are fewer than two queries."
+        return f"{beginning}: none of their models is within the limits, or there are fewer than two queries."
     on = f"{queries(p.n_queries)}{' that it has not learned from' if p.new else ''}"
     loss, error = (100.0 * v / (p.unit or 1.0) for v in p.loss)
     below = "the best" if choice.rule.limit is None else "the choice of the rule alone"
     how = f"{abs(loss):.1f} +- {1.96 * error:.1f}% {'above' if loss < 0 else 'below'} {below}"
     margin = f"(margin {100 * choice.rule.largest_loss:.3g}%)"
-    text = f"{kept}: on {on}, {metric} is an estimated {how} {margin}."
+    text = f"{beginning}: on {on}, {metric} is an estimated {how} {margin}."
     if p.new:
         return text
     few = "which queries it has learned from is not known" if p.new is None else f"fewer than {MIN_NEW} queries are new"
@@ -257,7 +258,7 @@ def _preferred(choice: Choice, metric: str) -> str:
 
 
 def _resolution(choice: Choice) -> Claim:
-    """What the queries can tell about the losses of models, and how many queries could tell more."""
+    """The claim about the smallest loss that the queries can rule out, and the number of queries for a smaller one."""
     n = choice.bounds.n_queries
     n_zero = choice.bounds.n_zero
     n_models = len(choice.candidates)
@@ -266,18 +267,20 @@ def _resolution(choice: Choice) -> Claim:
     rank = FIRST
     meaning = f"all {n_models} models do equally well on each of them"
     if not math.isfinite(choice.bound(choice.chosen)):
-        told = f"{_verb(n, 'is', 'are')} too few to bound the loss of a model"
+        finding = f"{_verb(n, 'is', 'are')} too few to bound the loss of a model"
         meaning = f"at least {MIN_QUERIES} are needed"
     elif all_equal(choice):
-        told = "cannot tell any models apart"
+        finding = "cannot tell any models apart"
     else:
-        told = f"cannot rule out a loss below {share(choice.bounds.resolution, choice)}"
-        more = choice.resolution > wanted
+        finding = f"cannot rule out a loss below {share(choice.bounds.resolution, choice)}"
+        is_unsure = choice.resolution > wanted
         rank = FIRST if coarse(choice) else REST
-        meaning = f"to rule out {100 * wanted:.3g}%, you would need {needed(choice, wanted)} queries" if more else ""
+        meaning = (
+            f"to rule out {100 * wanted:.3g}%, you would need {needed(choice, wanted)} queries" if is_unsure else ""
+        )
     zero = f", {n_zero} of them with the value 0 for every model," if n_zero else ""
-    said = "; ".join(filter(None, [f"{these[0].upper()}{these[1:]}{zero} {told}", meaning]))
-    return Claim(these, told, meaning, rank, f"{said}.")
+    sentence = "; ".join(filter(None, [f"{these[0].upper()}{these[1:]}{zero} {finding}", meaning]))
+    return Claim(these, finding, meaning, rank, f"{sentence}.")
 
 
 def coarse(choice: Choice) -> bool:
@@ -301,10 +304,10 @@ def _two_answers(choice: Choice, noun: str) -> str:
     if not coarse(choice) or other is None or c is choice.named:
         return ""
     full = choice.reference
-    what = "the best model" if full is choice.best else reference_name(full)
+    reference = "the best model" if full is choice.best else reference_name(full)
     both = sorted([c, other], key=lambda one: one.size(choice.by_cost))
     first, second = (
-        f"{counted(one.n_features, noun)} ({change(choice.mean(one), choice.mean(full))} against {what})"
+        f"{counted(one.n_features, noun)} ({change(choice.mean(one), choice.mean(full))} against {reference})"
         for one in both
     )
     no_difference = "" if choice.shows_difference(*both) else "; no difference between them is shown"
@@ -366,8 +369,8 @@ def _of_today(result: ChoiceResult) -> Iterator[Claim]:
         shown = "is shown to be better: do not switch" if is_shown else "has the higher mean, perhaps by chance"
         yield Claim("warning", rank=FIRST, said=f"Today's ranker {shown}.")
     elif today.low < 0 < today.difference:
-        said = "These queries do not show that it ranks better than today's ranker."
-        yield Claim("warning", rank=FIRST, said=said)
+        sentence = "These queries do not show that it ranks better than today's ranker."
+        yield Claim("warning", rank=FIRST, said=sentence)
     yield Claim("change", said=today.sentence(result.metric, as_percent(result.plan.confidence)))
 
 
@@ -416,7 +419,7 @@ def _tested(result: ChoiceResult, test: Comparison) -> Claim:
 
 
 def _repeated(result: ChoiceResult) -> Iterator[Claim]:
-    """How stable the selected features are, and those that could replace them."""
+    """Claims about the stability of the selected features, and about their substitutes."""
     stability = result.stability
     noun = result.noun
     if stability is not None:
@@ -430,9 +433,9 @@ def _repeated(result: ChoiceResult) -> Iterator[Claim]:
     best = sorted(result.facts["substitutes"], key=lambda row: -row["difference"])[:MAX_SUBSTITUTES]
     if best:
         pair = "{feature} with {other} ({difference:+.4f}, correlation {correlation:.2f})"
-        said = [pair.format_map(row) for row in best]
+        pairs = [pair.format_map(row) for row in best]
         you_can = f"According to the estimates of {result.metric}, you can replace"
-        yield Claim("substitutes", said=f"{you_can} {', '.join(said)}.")
+        yield Claim("substitutes", said=f"{you_can} {', '.join(pairs)}.")
 
 
 # -- phrases ----------------------------------------------------------------------------------------------------------

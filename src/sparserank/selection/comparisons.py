@@ -30,8 +30,8 @@ MAX_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer
 
 
 def against_all_features(choice: Choice, dense: Candidate) -> ComparedRival:
-    """Compare the chosen candidate and that of each size with dense, the best dense candidate or the named formula.
-    Intervals are valid whichever it is; they are infinite if there are too few queries."""
+    """Compare the chosen candidate, and the candidate of each size, with `dense`: the best dense candidate, or the
+    named formula. The intervals are valid for any candidate; with too few queries they are infinite."""
     others = dict.fromkeys([*choice.candidates[choice.n_sparse :], dense])
     rivals = Rivals(choice, [Rival(reference_name(c), c.n_features, c.values) for c in others])
     return compared(rivals, rivals.rivals[list(others).index(dense)], choice)
@@ -79,7 +79,7 @@ class Comparisons:
         return tuple(str(q) for q in self.judged.query_ids)
 
     @cached_property
-    def held(self) -> Rival | None:
+    def rival_in_use(self) -> Rival | None:
         """The ranker in use, on the queries on which candidates are evaluated."""
         if self.current is None:
             return None
@@ -89,11 +89,11 @@ class Comparisons:
     def with_rivals(
         self, candidate_set: CandidateSet, choice: Choice, rivals: Sequence[Rival], store: WorkStore | None
     ) -> RivalReport:
-        """Compare with rivals; trees shown to be better are also run on the chosen features."""
-        beside = Rivals(choice, rivals) if rivals else None
-        found = [] if beside is None else [compared(beside, r, choice) for r in rivals]
+        """Compare with rivals. Trees that are shown to be better are also trained on the chosen features."""
+        all_rivals = Rivals(choice, rivals) if rivals else None
+        compared_rivals = [] if all_rivals is None else [compared(all_rivals, r, choice) for r in rivals]
         steps = any(transform.shape.stepped for transform in self.cv.works)
-        report = RivalReport(tuple(found), tuple(self.trees.left_out), not steps)
+        report = RivalReport(tuple(compared_rivals), tuple(self.trees.left_out), not steps)
         better = report.better
         chosen = choice.chosen
         if better is None or not better.for_model:
@@ -103,13 +103,13 @@ class Comparisons:
         if values is None:
             return report
         on_chosen = replace(better, on_chosen=mean_of(values), chosen_mean=chosen.mean)
-        return replace(report, compared=tuple(on_chosen if r is better else r for r in found))
+        return replace(report, compared=tuple(on_chosen if r is better else r for r in compared_rivals))
 
     def with_today(self, choice: Choice, model: RankingModel) -> Change | None:
         """Compare with the ranker in use. Its interval is computed separately, so trees do not change it."""
-        if self.current is None or self.held is None:
+        if self.current is None or self.rival_in_use is None:
             return None
-        return change(choice, Rivals(choice, [self.held]), self.current, model, self.query_ids)
+        return change(choice, Rivals(choice, [self.rival_in_use]), self.current, model, self.query_ids)
 
     def on_test(
         self,
@@ -142,7 +142,7 @@ class Comparisons:
         """The rankers that models of every size are compared with query by query: all features, the strongest rival,
         the ranker in use."""
         full = Rival(reference_name(dense), dense.n_features, dense.values)
-        return tuple(r for r in (full, strongest, self.held) if r is not None)
+        return tuple(r for r in (full, strongest, self.rival_in_use) if r is not None)
 
     def by_query(
         self,
@@ -153,8 +153,9 @@ class Comparisons:
         strongest: Rival | None,
         test: Comparison | None,
     ) -> Queries:
-        """Compare the chosen model query by query with the ranker in use, or else the dense model: on the test queries,
-        or else on those on which candidates are evaluated, each scored by models that have not seen it."""
+        """Compare the chosen model query by query with the ranker in use, or else with the dense model. The queries are
+        the test queries, or else those on which candidates are evaluated; these are scored by models that have not seen
+        them."""
         metric = self.plan.metric
         folds = self.cv.folds if test is None else ()
 
@@ -184,7 +185,7 @@ class Comparisons:
             rankers.append(Ranker(LABEL, lambda _, own: current.scores(own)))
         if test is None:
             on = "out of fold" if folds else "validation"
-            values = (chosen.values, (self.held or dense).values)
+            values = (chosen.values, (self.rival_in_use or dense).values)
         else:
             on = "test"
             values = (test.values[test.baseline][repr(metric)], test.values[both(0)[1].name][repr(metric)])

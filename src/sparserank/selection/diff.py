@@ -46,9 +46,9 @@ Source = str | os.PathLike | RankingModel
 
 @dataclass(frozen=True)
 class Side:
-    """A model, and facts that its run directory keeps.
+    """A model, and the content of its run directory.
 
-    shares   {feature: share of the half-samples that chose it}, without those that none chose; None: not known
+    shares   {feature: share of the half-samples that chose it}, without features that none chose; None: not known
     metrics  of the run, the deciding one first
     trained  ids of the training queries; None: not known
     """
@@ -59,8 +59,7 @@ class Side:
     trained: frozenset[str] | None = None
 
     def in_units_of(self, other: Side) -> Side:
-        """With weights in the units of another model whose scaling is of another kind: of the features as they are, or
-        as that model scales them."""
+        """The same model with weights in the units of another model, if that scales features in another way."""
         if self.model.scaling == other.model.scaling:
             return self
         scales = {f.name: f.scale for f in other.model.features}
@@ -82,8 +81,8 @@ class Side:
 
     def levels(self, column: str) -> dict[str, float]:
         """{feature made from the column: what it adds}, in the unit of `weights`."""
-        made = [f for f in self.model.sources[column] if f.derived is not None]
-        return {f.name: self.model.rise(f) / self.total for f in made}
+        derived = [f for f in self.model.sources[column] if f.derived is not None]
+        return {f.name: self.model.rise(f) / self.total for f in derived}
 
     def known_levels(self, column: str) -> list[str]:
         """The levels of a category that have a feature, selected or not."""
@@ -195,33 +194,34 @@ def diff(
     return diff_of(before, after, judged)
 
 
-def side_of(given: Source, k: int | None = None) -> Side:
-    """The model of a path, with what its run directory knows; damaged or missing files of a run are not known.
+def side_of(source: Source, k: int | None = None) -> Side:
+    """The model of a path, with the content of its run directory; damaged or missing files count as not known.
 
     Raises
         ModelFormatError   neither a selection nor a model
     """
-    if isinstance(given, RankingModel):
-        return Side(given)
-    side = Side(load_model(given, k=k))
-    folder = Path(given)
+    if isinstance(source, RankingModel):
+        return Side(source)
+    side = Side(load_model(source, k=k))
+    folder = Path(source)
     with suppress(OSError, ValueError, LookupError, TypeError, NotImplementedError):
-        found = read_own_json(folder / "result.json")
+        result = read_own_json(folder / "result.json")
         table = folder / "per_query.parquet"
-        side = replace(side, metrics=tuple(map(str, found["metrics"])))
-        halves = found["stability"]
-        size = found["chosen"]["n_features"]
+        side = replace(side, metrics=tuple(map(str, result["metrics"])))
+        halves = result["stability"]
+        size = result["chosen"]["n_features"]
         if halves and halves["half_samples"] >= MIN_HALF_SAMPLES and len(side.model.columns) == size:
             shares = {str(f["feature"]): float(f["selection_frequency"]) for f in halves["features"]}
             side = replace(side, shares=shares)
-        if found["protocol"] == "cv" and has_arrow() and table.exists():  # all training queries have out-of-fold values
+        # After a cross-validation, all training queries have out-of-fold values.
+        if result["protocol"] == "cv" and has_arrow() and table.exists():
             ids = pq.read_table(pa.BufferReader(read_regular(table, MAX_BYTES)), columns=["query"])["query"].unique()
             side = replace(side, trained=frozenset(map(str, ids.to_pylist())))
     return side
 
 
 def diff_of(old: Side, new: Side, judged: RankingDataset | None) -> ModelDiff:
-    """As `diff`, of loaded models."""
+    """`diff` for models that are loaded already."""
     fused = [name for name, side in (("old", old), ("new", new)) if is_fusion(side.model)]
     if len(fused) == 1:
         why = "was made by 'sparserank fuse' and ranks runs, the other one ranks documents"
@@ -234,8 +234,8 @@ def diff_of(old: Side, new: Side, judged: RankingDataset | None) -> ModelDiff:
     after = new.weights()
     features = [_feature(old, new, name, before.get(name), after.get(name)) for name in after | before]
     features.sort(key=lambda r: (KINDS.index(r["change"]), -max(abs(r["difference"]), r["shape"] or 0.0)))
-    found = ModelDiff(features, _sentences(old, new, features))
-    return found if judged is None else _on_data(found, *judges, judged)
+    changes = ModelDiff(features, _sentences(old, new, features))
+    return changes if judged is None else _on_data(changes, *judges, judged)
 
 
 def _feature(old: Side, new: Side, name: str, before: float | None, after: float | None) -> Row:
@@ -266,11 +266,13 @@ def _feature(old: Side, new: Side, name: str, before: float | None, after: float
 
 
 def _sentences(old: Side, new: Side, features: list[Row]) -> list[str]:
-    """The numbers of features, what the figures are, and which changes are called real."""
+    """Sentences about the numbers of features, the meaning of the figures, and the rule for real changes."""
     sizes = [f"{len(s.model.columns)} of {s.model.n_available}" for s in (old, new)]
     counts = ", ".join(f"{sum(row['change'] == kind for row in features)} {kind}" for kind in KINDS)
-    said = [f"The old model uses {sizes[0]} features, the new one {sizes[1]}: {counts}."]
-    said.append("Weights are divided by the sum of the absolute weights of their model, because scores have no scale.")
+    sentences = [f"The old model uses {sizes[0]} features, the new one {sizes[1]}: {counts}."]
+    sentences.append(
+        "Weights are divided by the sum of the absolute weights of their model, because scores have no scale."
+    )
     for name in (row["feature"] for row in features):
         had = old.known_levels(name)
         has = new.known_levels(name)
@@ -280,31 +282,31 @@ def _sentences(old: Side, new: Side, features: list[Row]) -> list[str]:
             changes = [
                 f"{word} {', '.join(map(brief, levels))}" for word, levels in (("came", came), ("went", went)) if levels
             ]
-            said.append(f"Levels of {brief(name)}: {'; '.join(changes)}.")
+            sentences.append(f"Levels of {brief(name)}: {'; '.join(changes)}.")
     if any(row["shape"] is not None for row in features):
-        said.append("Shape: half the range of the difference of steps or categories, in units of weights.")
+        sentences.append("Shape: half the range of the difference of steps or categories, in units of weights.")
     lacks = " and ".join(name for name, s in (("old", old), ("new", new)) if not s.shares)
     if lacks:
         needs = f"for that, each model needs a run directory with at least {MIN_HALF_SAMPLES} half-samples of its size"
-        return [*said, f"No change is called real: {needs} (lacking: {lacks})."]
+        return [*sentences, f"No change is called real: {needs} (lacking: {lacks})."]
     by = f"{MIN_SHARE:.0%} or more of the half-samples of the run that uses it, and by {MAX_SHARE:.0%} or less of"
     real = f"A feature really came in or left if it is chosen by {by} those of the other run; otherwise it is noise."
     sizes_used = sorted(len(s.model.columns) for s in (old, new))
     if sizes_used[0] != sizes_used[1]:
-        said.append(
+        sentences.append(
             f"A feature that only the model with {sizes_used[1]} features uses may have come in or left for its size "
             f"alone: it has no verdict. To judge at one size, repeat that selection with {option('k', sizes_used[0])}."
         )
-    return [*said, real, "Changes of weights have no verdict, because half-samples keep no weights."]
+    return [*sentences, real, "Changes of weights have no verdict, because half-samples keep no weights."]
 
 
 def _on_data(without: ModelDiff, old: Side, new: Side, judged: RankingDataset) -> ModelDiff:
-    """The differences, with those on the data."""
+    """The same differences, with those of metrics and rankings on the data."""
     metrics = parse_metrics(new.metrics or old.metrics or DEFAULT_METRICS)
     scores = {"old": _scores(old.model, judged), "new": _scores(new.model, judged)}
-    found = compare_systems(scores, judged, metrics)
+    comparison = compare_systems(scores, judged, metrics)
     ids = list(map(str, judged.query_ids))
-    queries = found.most_changed("new")
+    queries = comparison.most_changed("new")
     # Documents of equal scores are in the order that the metric gives them.
     lists = judged.relevance, judged.query_ptr, metrics[0].convention, judged.docid
     first, second = (rank_lists(judged.from_input_order(s), *lists).first(TOP) for s in scores.values())
@@ -312,13 +314,15 @@ def _on_data(without: ModelDiff, old: Side, new: Side, judged: RankingDataset) -
     common = f"The two top {TOP}s have {figure(TOP * mean_of(shared), 2)} of {TOP} documents in common"
     known = ["an unknown number" if s.trained is None else str(len(s.trained.intersection(ids))) for s in (old, new)]
     trained = f"the old model was trained on {known[0]} and the new one on {known[1]}, by their ids"
-    said = [f"{common} (mean of the {len(shared):,} queries with more than {TOP} documents)."]
-    said.append(f"Of these {len(ids):,} queries, {trained}; queries on which a model was trained flatter it.")
-    return ModelDiff(without.features, without.sentences + said, found, queries, (mean_of(shared), len(shared)))
+    sentences = [f"{common} (mean of the {len(shared):,} queries with more than {TOP} documents)."]
+    sentences.append(f"Of these {len(ids):,} queries, {trained}; queries on which a model was trained flatter it.")
+    return ModelDiff(
+        without.features, without.sentences + sentences, comparison, queries, (mean_of(shared), len(shared))
+    )
 
 
 def _scores(model: RankingModel, judged: RankingDataset) -> np.ndarray:
-    """Scores of a model; text may have more features than one of the models."""
+    """Scores of a model. Ranking text may have more features than one of the models, which then reads the first."""
     if model.n_features < judged.n_features and judged.names[: model.n_features] == model.feature_names:
         judged = judged.take_features(range(model.n_features))
     return model.score_dataset(judged)

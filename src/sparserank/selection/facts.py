@@ -1,4 +1,4 @@
-"""Facts on a selection as plain rows, built once; screen, page, JSON, frames and notebooks pick columns from them."""
+"""The figures of a selection as plain rows, built once; screen, page, JSON, frames and notebooks pick their columns."""
 
 from __future__ import annotations
 
@@ -44,9 +44,11 @@ def facts_of(result: SelectionResult) -> dict[str, list[Row]]:
 
 
 def _feature(result: SelectionResult, row: Row) -> Row:
-    found = result.worth.substitute(row["feature"])
+    substitute = result.worth.substitute(row["feature"])
     halves = result.stability
-    instead = (None, None, None) if found is None else (found.other, found.difference, found.correlation)
+    instead = (
+        (None, None, None) if substitute is None else (substitute.other, substitute.difference, substitute.correlation)
+    )
     values = {**row, "weight": row["coef"], "name": _transformed(row["feature"], row["transform"])}
     flag = result.model.flag_of(row["feature"])
     values["name"] += "" if flag is None else f" (missing: {flag:+.3f})"
@@ -90,7 +92,7 @@ def _stability(result: SelectionResult) -> list[Row]:
     for j in result.stability.often():
         often.setdefault(names[j], float(share[j]))
     chosen = result.model.columns
-    return [{"feature": f, "selection_frequency": own, "in_model": f in chosen} for f, own in often.items()]
+    return [{"feature": f, "selection_frequency": frequency, "in_model": f in chosen} for f, frequency in often.items()]
 
 
 def without(rows: Sequence[Row], *columns: str) -> list[Row]:
@@ -98,8 +100,7 @@ def without(rows: Sequence[Row], *columns: str) -> list[Row]:
 
 
 def costed(rows: Sequence[Row], metrics: Sequence[Metric], columns: Sequence[str]) -> list[Row]:
-    """The rows with those of these columns that they have, plus columns for the cost by each metric and for the ends of
-    its interval."""
+    """The rows with some of their columns, and with columns for the cost by each metric and for its interval."""
     out = []
     for row in rows:
         flat = {name: row[name] for name in columns if name in row}

@@ -95,11 +95,11 @@ def _training_data(train: Any, chosen: FitOptions) -> tuple[RankingDataset, np.n
     source = {"train": train}
     in_place = chosen["client"] is not None and chosen["scaling"] in LINEAR_SCALINGS  # other scalings copy the features
     to_store = ["train"] if in_place else []
-    parts, beside = read_weighted_sources(source, chosen, to_store=to_store)
+    parts, query_weights = read_weighted_sources(source, chosen, to_store=to_store)
     data = parts["train"]
     assert data is not None
-    notes_of_side_weights(source, beside, chosen)
-    data, _, weight = weighted(data, None, None, beside)
+    notes_of_side_weights(source, query_weights, chosen)
+    data, _, weight = weighted(data, None, None, query_weights)
     warn_of_suspects(data, names_in(chosen["keep"], chosen["drop"]), stacklevel=4)
     return data, weight
 

@@ -44,23 +44,23 @@ class ForEngine:
         title = ENGINES[self.name].title
         if not self.left_out:
             return f"for {self.name}: {title} can run all models that were tried."
-        said = (
+        text = (
             f"for {self.name}: no models with {' and '.join(self.left_out)} were tried, because {title} cannot run them"
         )
         if self.cost is None:
             other = f"without {option('engine')} into another {option('out')}"
             remedy = f" To measure the cost of this restriction, run the same command {other}, and compare means."
             # The data of an engine of boosts may be its own answers, which only that engine explains.
-            return f"{said}.{'' if ENGINES[self.name].boosts else remedy}"
+            return f"{text}.{'' if ENGINES[self.name].boosts else remedy}"
         best = (
             f"The best of these models, {self.cost.penalty} with {self.cost.n_features} features, has a mean {metric} "
             "of"
         )
         against = f"{best} {self.cost.mean:.4f} in an earlier run"
         if self.cost.loss <= 0:
-            return f"{said}. {against}, which is not above the best model tried for the engine; nothing is lost."
+            return f"{text}. {against}, which is not above the best model tried for the engine; nothing is lost."
         share = f", {self.cost.loss / self.cost.mean:.1%} of its mean" if self.cost.mean > 0 else ""
-        return f"{said}. {against}, {self.cost.loss:.4f} above the best model tried for the engine{share}."
+        return f"{text}. {against}, {self.cost.loss:.4f} above the best model tried for the engine{share}."
 
 
 def for_engine(
@@ -70,8 +70,8 @@ def for_engine(
     that it cannot run, if known."""
     if not others:
         return ForEngine(name, tuple(left_out), None)
-    best, own = (max(of, key=lambda c: c.mean) for of in (others, tried))
-    cost = BestLeftOut(best.label, best.n_features, float(best.mean), float(best.mean - own.mean))
+    best, best_tried = (max(of, key=lambda c: c.mean) for of in (others, tried))
+    cost = BestLeftOut(best.label, best.n_features, float(best.mean), float(best.mean - best_tried.mean))
     return ForEngine(name, tuple(left_out), cost)
 
 
@@ -80,8 +80,8 @@ def warn_of_engine(engine: Engine, data: RankingDataset, never: Collection[int])
     fill values, or if its format does not allow the name of a column; never: features that no model may use."""
     usable, columns = np.setdiff1d(np.arange(data.n_features), list(never)), data.sources
     fills = {} if data.fill_values is None else {columns[j]: float(data.fill_values[j]) for j in usable}
-    if told := _other_fills(engine, fills):
-        warnings.warn(told, DataWarning, stacklevel=4)
+    if warning := _other_fills(engine, fills):
+        warnings.warn(warning, DataWarning, stacklevel=4)
     odd = dict.fromkeys(brief(columns[j]) for j in usable if not engine.takes(columns[j]))
     if odd:
         warnings.warn(
@@ -94,17 +94,17 @@ def warn_of_engine(engine: Engine, data: RankingDataset, never: Collection[int])
 
 def other_fills(engine: Engine, model: RankingModel) -> list[str]:
     """A note if the engine uses 0 for missing values and the model learned other fill values."""
-    told = _other_fills(engine, {f.name: f.missing for f in model.features if f.missing is not None})
-    return [Caution(told)] if told else []
+    warning = _other_fills(engine, {f.name: f.missing for f in model.features if f.missing is not None})
+    return [Caution(warning)] if warning else []
 
 
 def _other_fills(engine: Engine, fills: Mapping[str, float]) -> str:
     odd = [name for name, fill in fills.items() if np.nan_to_num(fill) != 0]
     if not odd or not engine.takes_zero:
         return ""
-    more = f" and {len(odd) - 1} other feature{'s' if len(odd) > 2 else ''}" if len(odd) > 1 else ""
+    others = f" and {len(odd) - 1} other feature{'s' if len(odd) > 2 else ''}" if len(odd) > 1 else ""
     return (
         f"for {engine.name}: {engine.title} treats a missing value as 0, but the model uses another value for "
-        f"{brief(odd[0])}{more}. Train with {option('missing', 'zero')}, or let the engine's feature return that value "
-        f"and export with {option('filled', True)}."
+        f"{brief(odd[0])}{others}. Train with {option('missing', 'zero')}, or let the engine's feature return that "
+        f"value and export with {option('filled', True)}."
     )

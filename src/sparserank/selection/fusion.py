@@ -51,14 +51,14 @@ class FusionFacts:
     judged_share: Mapping[str, float]
     n_lists: Mapping[str, int]
 
-    def judged_gap(self, kept: Sequence[str]) -> tuple[float, float] | None:
+    def judged_gap(self, chosen: Sequence[str]) -> tuple[float, float] | None:
         """Judged shares of the kept and of the other retrievers, if they differ by more than MAX_GAP."""
         shares = self.judged_share
-        dropped = [r for r in self.retrievers if r not in kept]
+        dropped = [r for r in self.retrievers if r not in chosen]
         if not shares or not dropped or self.unjudged != "zero":
             return None
-        of_kept, of_dropped = (sum(shares[name] for name in names) / len(names) for names in (kept, dropped))
-        return (of_kept, of_dropped) if abs(of_kept - of_dropped) > MAX_GAP else None
+        of_chosen, of_dropped = (sum(shares[name] for name in names) / len(names) for names in (chosen, dropped))
+        return (of_chosen, of_dropped) if abs(of_chosen - of_dropped) > MAX_GAP else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,15 +117,15 @@ class FusionResult(ModelResult):
     def claims(self) -> list[Claim]:
         """Those of the selection, with the weights, and with fewer retrievers that may be as good."""
         alone = "" if self.best_alone is None else "; 'best alone': expect less"
-        kept, *rest = claims(self.by_retriever, f"; 'if switched off': each pair alone{alone}")
+        first, *rest = claims(self.by_retriever, f"; 'if switched off': each pair alone{alone}")
         weights = [f"{shortened(r, MAX_RETRIEVER)} {shown_weight(w, 2)}" for r, w in self.weights.items()]
         named = f": {', '.join(weights[:MAX_NAMED])}{', ...' if len(weights) > MAX_NAMED else ''}"
-        figure = f"{kept.figure}{f'; {self.doubt}' if self.doubt else ''}"
+        figure = f"{first.figure}{f'; {self.doubt}' if self.doubt else ''}"
         figure += "" if self.selection.chosen is self.selection.choice.named else named
         cut = f"lists cut at rank {self.facts.depth}, norm {self.formula.norm}"
         judged = f"{queries(self.selection.n_queries)}, each scored by weights not learned from it; {cut}"
-        kept = replace(kept, figure=figure, meaning=judged, said=f"Keep {figure}.")
-        return [kept, *self._fewer(), Claim(JUDGED, rank=FIRST, said=f"{judged}."), *rest]
+        first = replace(first, figure=figure, meaning=judged, said=f"Keep {figure}.")
+        return [first, *self._fewer(), Claim(JUDGED, rank=FIRST, said=f"{judged}."), *rest]
 
     @property
     def best_alone(self) -> ComparedRival | None:
@@ -138,8 +138,8 @@ class FusionResult(ModelResult):
 
     @property
     def doubt(self) -> str:
-        """That the queries cannot tell the choice from what it is measured against, or that formula from others; '' if
-        they can."""
+        """A clause if the queries cannot distinguish the choice from its reference, or the named formula, if that is
+        chosen, from others; '' if they can."""
         choice = self.selection.choice
         chosen = self.selection.chosen
         full = self.selection.dense
@@ -154,21 +154,22 @@ class FusionResult(ModelResult):
 
     @property
     def fewer(self) -> str:
-        """Where all retrievers are the answer: fewer of them that are not shown to be worse, with the interval and the
+        """If all retrievers are chosen: fewer retrievers that are not shown to be worse, with the interval and the
         option that chooses them; '' if there are none."""
         return " ".join(claim.text.removesuffix(".") for claim in self._fewer())
 
     def _fewer(self) -> Iterator[Claim]:
-        """Of the sets that are not shown to be worse, the smallest with a loss within the margin, or else the best."""
+        """Among the smaller sets that are not shown to be worse, the smallest with a loss within the margin, or else
+        the best."""
         selection = self.selection
         choice = self.selection.choice
         full = self.selection.against_all
         if selection.chosen is not choice.named:
             return
         sets = zip(selection.by_size, full.sizes, strict=True)  # a larger set has a higher mean
-        found = [(c, d) for c, d in sets if c.n_features < selection.chosen.n_features and d.high >= 0]
-        within = [(c, d) for c, d in found if choice.rule.small_enough(-d.difference, abs(full.mean) or 1.0)]
-        for c, d in [*within[:1], *found[-1:]][:1]:
+        not_worse = [(c, d) for c, d in sets if c.n_features < selection.chosen.n_features and d.high >= 0]
+        within = [(c, d) for c, d in not_worse if choice.rule.small_enough(-d.difference, abs(full.mean) or 1.0)]
+        for c, d in [*within[:1], *not_worse[-1:]][:1]:
             asked = option("budget", c.cost) if choice.by_cost else option("k", c.n_features)
             against = f"{relative(d.difference, d.low, d.high, full.mean, shown=False)} against {full.name}"
             yield Claim(f"{c.n_features} of {counted(selection.n_all, selection.noun)}", against, asked, FIRST)
@@ -176,9 +177,9 @@ class FusionResult(ModelResult):
     @cached_property
     def by_retriever(self) -> SelectionResult:
         """The selection with retrievers as features, instead of one column per retriever and norm."""
-        found = self.selection
+        selection = self.selection
         names = self.facts.retrievers
-        n_norms = found.model.n_features // len(names)
+        n_norms = selection.model.n_features // len(names)
 
         def named(feature: str) -> str:
             return feature.rpartition(":")[0]
@@ -189,40 +190,48 @@ class FusionResult(ModelResult):
             ]  # a formula has one norm
             return RankingModel(tuple(features), names, NONE, m.parameters, m.metadata)
 
-        chosen = model(found.model)
-        worth = found.worth
-        stability = found.stability
+        chosen = model(selection.model)
+        worth = selection.worth
+        stability = selection.stability
         if stability is not None:
-            kept = np.asarray(stability.kept.reshape(len(stability.kept), len(names), n_norms).any(axis=2))
-            stability = replace(stability, kept=kept, chosen=chosen.support, n_varying=len(names))
-        constant = list(map(named, found.constant_features))
+            selected = np.asarray(stability.kept.reshape(len(stability.kept), len(names), n_norms).any(axis=2))
+            stability = replace(stability, kept=selected, chosen=chosen.support, n_varying=len(names))
+        constant = list(map(named, selection.constant_features))
         exchanges = [replace(s, feature=named(s.feature), other=named(s.other)) for s in worth.substitutes]
-        lost, won = (tuple(_of_retrievers(q, named) for q in own) for own in (found.queries.lost, found.queries.won))
-        left = [replace(r, feature=named(r.feature), selected=named(r.selected)) for r in found.redundant.left]
+        lost, won = (
+            tuple(_of_retrievers(q, named) for q in of_kind)
+            for of_kind in (selection.queries.lost, selection.queries.won)
+        )
+        left = [replace(r, feature=named(r.feature), selected=named(r.selected)) for r in selection.redundant.left]
         apart = {r.feature: r for r in reversed(left) if r.feature not in self.weights}
         return replace(
-            found,
+            selection,
             model=chosen,
-            models=[model(m) for m in found.models],
-            size_costs=[of and {named(feature): cost for feature, cost in of.items()} for of in found.size_costs],
+            models=[model(m) for m in selection.models],
+            size_costs=[of and {named(feature): cost for feature, cost in of.items()} for of in selection.size_costs],
             worth=replace(
                 worth,
                 features=[{**row, "feature": named(row["feature"])} for row in worth.features],
                 substitutes=tuple(s for s in exchanges if s.feature != s.other),
             ),
             stability=stability,
-            redundant=replace(found.redundant, left=tuple(apart.values())),
-            queries=replace(found.queries, lost=lost, won=won),
+            redundant=replace(selection.redundant, left=tuple(apart.values())),
+            queries=replace(selection.queries, lost=lost, won=won),
             paths={
-                label: replace(p, feature_names=tuple(map(named, p.feature_names))) for label, p in found.paths.items()
+                label: replace(p, feature_names=tuple(map(named, p.feature_names)))
+                for label, p in selection.paths.items()
             },
             constant_features=tuple(name for name in names if constant.count(name) == n_norms),
         )
 
     def norm_of(self, c: Candidate) -> str:
-        """The norm of a candidate: that of its task or, for a single retriever, of its own."""
+        """The norm of a candidate: the norm of its task, or the norm of its only retriever."""
         if c.formula:
-            used = next(used for own, used in zip(self.selection.by_size, self.selection.used, strict=True) if own is c)
+            used = next(
+                used
+                for candidate, used in zip(self.selection.by_size, self.selection.used, strict=True)
+                if candidate is c
+            )
             return used[0].rpartition(":")[2]
         return c.penalty.rpartition(" on ")[2]
 
@@ -301,12 +310,12 @@ class FusionResult(ModelResult):
 
     def to_json(self) -> dict[str, Any]:
         """result.json of the selection, with the claims of the fusion, and the retrievers under 'fusion'."""
-        facts = {key: dict(value) if isinstance(value, Mapping) else value for key, value in vars(self.facts).items()}
+        fields = {key: dict(value) if isinstance(value, Mapping) else value for key, value in vars(self.facts).items()}
         return {
             **self.selection.to_json(),
             **self.opening(FORMAT, FORMAT_VERSION),
             "fusion": {
-                **facts,
+                **fields,
                 "norm": str(self.formula.norm),
                 "doubt": self.doubt,
                 "fewer": self.fewer,

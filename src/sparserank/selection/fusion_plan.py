@@ -32,20 +32,20 @@ TITLES = {RRF: "RRF", MINMAX: "CombSUM"}
 LEAST_WEIGHT = 1e-6  # smallest share of a kept retriever: smaller ones are residues of the solver's tolerance
 
 
-def norms_tried(given: Any, engine_name: str | None, negative: Sequence[str], *, of_ranks: bool) -> list[Norm]:
+def norms_tried(requested: Any, engine_name: str | None, negative: Sequence[str], *, of_ranks: bool) -> list[Norm]:
     """The norms that are tried; negative: retrievers with scores below 0.
 
     Raises
         ParameterError   the engine does not compute a norm, or there are no scores for it
     """
-    names = [given] if isinstance(given, str) else list(given)
+    names = [requested] if isinstance(requested, str) else list(requested)
     engine = None if engine_name is None else FUSION_ENGINES[engine_name]
     if names == [AUTO]:
         by_ranks = of_ranks or (engine is not None and all(engine.why_not(Norm(name), negative) for name in OF_SCORES))
         norms = [parse_norm(name) for name in (OF_RANK_COLUMNS if by_ranks else OF_RUNS)]
         norms = [norm for norm in norms if engine is None or engine.why_not(norm, negative) is None]
-        if not norms and engine is not None and engine.why_not(own := Norm(RRF, engine.rrf_k[0])) is None:
-            return [own]
+        if not norms and engine is not None and engine.why_not(rrf := Norm(RRF, engine.rrf_k[0])) is None:
+            return [rrf]
         if not norms:
             raise ParameterError("engine", f"cannot be {engine_name}: it does not fuse ranks.")
         return norms
@@ -150,35 +150,37 @@ def fusion_plan(
 
 def _of_runs(metric: Metric, relevant_from: float, longest: int | None) -> Metric:
     """The metric on fused lists, without documents that no retriever in use returned or that an engine cuts off."""
-    own = replace(metric.convention, zero_scores="left_out", longest=longest)
-    return replace(metric, convention=own if relevant_from == 1 else replace(own, relevant_from=relevant_from))
+    convention = replace(metric.convention, zero_scores="left_out", longest=longest)
+    return replace(
+        metric, convention=convention if relevant_from == 1 else replace(convention, relevant_from=relevant_from)
+    )
 
 
-def retriever_costs(given: Any, names: Sequence[str]) -> dict[str, float]:
+def retriever_costs(source: Any, names: Sequence[str]) -> dict[str, float]:
     """{retriever: cost > 0}, from such a mapping or from a file of lines 'retriever cost'; empty for None.
 
     Raises
         ParameterError, DataFormatError   name what cannot be used
     """
-    if given is None:
+    if source is None:
         return {}
     places: dict[str, str] = {}
-    if isinstance(given, Mapping):
-        costs = {str(name): cost for name, cost in given.items()}
-    elif isinstance(given, str | os.PathLike):
+    if isinstance(source, Mapping):
+        costs = {str(name): cost for name, cost in source.items()}
+    elif isinstance(source, str | os.PathLike):
         costs = {}
-        for line, text in enumerate(read_entries(given, "'retriever cost' per line"), start=1):
+        for line, text in enumerate(read_entries(source, "'retriever cost' per line"), start=1):
             name, cost = _name_and_cost(text)
             if name in costs:
-                raise DataFormatError(f"{given}:{line}: {brief(name)} already has a cost.")
-            costs[name], places[name] = cost, f"{given}:{line}: "
+                raise DataFormatError(f"{source}:{line}: {brief(name)} already has a cost.")
+            costs[name], places[name] = cost, f"{source}:{line}: "
     else:
-        raise ParameterError("costs", f"must be {{retriever: cost}} or a file; got {brief(given)}.")
+        raise ParameterError("costs", f"must be {{retriever: cost}} or a file; got {brief(source)}.")
     for name, cost in costs.items():
         _require(name in names, places.get(name, ""), f"{brief(name)} is not a retriever; {_known_retrievers(names)}.")
         value = None if isinstance(cost, bool) else positive_cost(cost)
-        said = f"expected a cost > 0 of {brief(name)}; got {brief(cost)} (costs may be {COSTS})."
-        _require(value is not None, places.get(name, ""), said)
+        problem = f"expected a cost > 0 of {brief(name)}; got {brief(cost)} (costs may be {COSTS})."
+        _require(value is not None, places.get(name, ""), problem)
         costs[name] = value
     missing = next((name for name in names if name not in costs), None)
     _require(missing is None, "", f"there is no cost of {brief(missing)}; give one for every retriever.")

@@ -25,13 +25,13 @@ NO_DOC_WEIGHT = "trees do not support document weights; they were trained withou
 
 
 def check_overlap(parts: Mapping[str, RankingDataset | None]) -> None:
-    """Refuse a query id that occurs in two parts, because its documents would leak.
+    """Refuse a query id that occurs in two parts of the data, because the labels of its documents would leak.
 
     Raises
         DataError   names the parts and the first such query
     """
-    held = {name: data.query_ids.tolist() for name, data in parts.items() if data is not None}
-    check_queries(held, may_be_allowed=True)
+    query_ids = {name: data.query_ids.tolist() for name, data in parts.items() if data is not None}
+    check_queries(query_ids, may_be_allowed=True)
 
 
 def check_relevant(metrics: Sequence[Metric], relevance: np.ndarray) -> None:
@@ -90,57 +90,61 @@ def read_query_weights(path: StrPath) -> dict[str, float]:
 def weighted(
     train: RankingDataset,
     valid: RankingDataset | None,
-    given: Any,
-    beside: Mapping[str, np.ndarray],
+    query_weight: Any,
+    side_weights: Mapping[str, np.ndarray],
     protocol: str = "cv",
 ) -> Weighted:
     """(train and valid without queries of weight 0, weights of the remaining training queries or None).
 
     Parameters
-        given     query_weight of the user: a file, a mapping, or weights; None: none
-        beside    query weights from files beside the data, by name of the source; used if `given` is None
-        protocol  'holdout': `valid` is not used for learning
+        query_weight  of the user: a file, a mapping, or weights; None: none
+        side_weights  query weights from side files, by name of the source; used if `query_weight` is None
+        protocol      'holdout': `valid` is not used for learning
     Raises
-        ParameterError   the weights of `given` do not fit the queries
+        ParameterError   the weights of the user do not fit the queries
         DataError        every query has weight 0
     """
     learned = {"train": train} if valid is None or protocol == "holdout" else {"train": train, "validation": valid}
-    if given is None and not beside.keys() & learned.keys():
+    if query_weight is None and not side_weights.keys() & learned.keys():
         return train, valid, None
     ids = [str(q) for data in learned.values() for q in data.query_ids.tolist()]
-    if given is None:
-        given = np.concatenate([beside.get(name, np.ones(data.n_queries)) for name, data in learned.items()])
-    if isinstance(given, StrPath):
-        given = read_query_weights(given)
-    if isinstance(given, Mapping):
-        known = {str(q): w for q, w in given.items()}
+    if query_weight is None:
+        query_weight = np.concatenate(
+            [side_weights.get(name, np.ones(data.n_queries)) for name, data in learned.items()]
+        )
+    if isinstance(query_weight, StrPath):
+        query_weight = read_query_weights(query_weight)
+    if isinstance(query_weight, Mapping):
+        known = {str(q): w for q, w in query_weight.items()}
         missing = next((q for q in ids if q not in known), None)
         if missing is not None:
             raise ParameterError("query_weight", f"contains no weight for query {brief(missing)}.")
-        given = [known[q] for q in ids]
+        query_weight = [known[q] for q in ids]
     expected = f"one finite weight >= 0 for each of {len(ids)} queries"
-    weight = checked_weights("query_weight", given, len(ids), expected)
+    weight = checked_weights("query_weight", query_weight, len(ids), expected)
     if not weight.any():
         raise DataError("every query has weight 0; nothing is left to learn from.")
-    kept, at = [], 0
+    parts, at = [], 0
     for data in learned.values():
-        kept.append(data.take_queries(np.flatnonzero(weight[at : at + data.n_queries])))
+        parts.append(data.take_queries(np.flatnonzero(weight[at : at + data.n_queries])))
         at += data.n_queries
-    return kept[0], kept[1] if len(kept) > 1 else valid, weight[weight > 0]
+    return parts[0], parts[1] if len(parts) > 1 else valid, weight[weight > 0]
 
 
 def notes_of_side_weights(
-    sources: Mapping[str, Any], beside: Mapping[str, np.ndarray], chosen: Mapping[str, Any]
+    sources: Mapping[str, Any], side_weights: Mapping[str, np.ndarray], chosen: Mapping[str, Any]
 ) -> list[str]:
-    """A note on the weight files beside each source of training data, also issued as a warning."""
-    said = []
+    """A note on the side files of weights of each source of training data, also issued as a warning."""
+    notes = []
     for name in ("train", "validation") if chosen.get("protocol") != "holdout" else ("train",):
         files = ", ".join(map(str, weight_files(sources.get(name))))
-        what = "query_weight" if name in beside else "doc_weight"
-        if files and chosen.get(what) is not None:
-            said.append(f"{files}: not used, because {option(what)} replaces these weights.")
+        parameter = "query_weight" if name in side_weights else "doc_weight"
+        if files and chosen.get(parameter) is not None:
+            notes.append(f"{files}: not used, because {option(parameter)} replaces these weights.")
         elif files:
-            said.append(f"{files}: these {'query' if name in beside else 'document'} weights are used in the loss.")
-    for sentence in said:
+            notes.append(
+                f"{files}: these {'query' if name in side_weights else 'document'} weights are used in the loss."
+            )
+    for sentence in notes:
         warnings.warn(sentence, DataWarning, stacklevel=4)
-    return said
+    return notes

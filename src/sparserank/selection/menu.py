@@ -45,9 +45,11 @@ def tasks_of(
     trees: TeachingTrees | None = None,
 ) -> list[PathTask]:
     """The tasks, transform by transform: the penalties, then the dense reference, which steps and distilled models do
-    not have. By default, concave penalties are tried only under the last linear transform, and the last that the engine
-    can run.
-    transforms: by default those that the plan names; trees: of the teacher of distilled models.
+    not have. By default, concave penalties are tried only under the last linear transform, and under the last linear
+    transform that the engine can run.
+
+    transforms   by default those that the plan names
+    trees        of the teacher of distilled models
 
     Raises
         ParameterError   distilled models without a linear penalty
@@ -76,13 +78,13 @@ def tasks_of(
             if not limited:
                 raise ParameterError("feature_transform", f"{transform.name} needs a linear penalty, such as mcp.")
             asked = plan.feature_transform != (AUTO,)
-            own = {n: p for n, p in limited.items() if asked or (isinstance(p, Penalty) and not p.is_convex)}
-            own = {n: p for n, p in own.items() if not isinstance(p, MetricSearch)}  # its metric needs true labels
-            out += _on(transform, own)
+            tried = {n: p for n, p in limited.items() if asked or (isinstance(p, Penalty) and not p.is_convex)}
+            tried = {n: p for n, p in tried.items() if not isinstance(p, MetricSearch)}  # its metric needs true labels
+            out += _on(transform, tried)
         else:
             dense = PenaltyPath(transform.limited(_dense(plan)), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
-            own = convex if unasked and transform not in for_all else limited
-            out += [*_on(transform, own), PathTask(transform.label(DENSE), dense, transform)]
+            tried = convex if unasked and transform not in for_all else limited
+            out += [*_on(transform, tried), PathTask(transform.label(DENSE), dense, transform)]
     return out
 
 
@@ -158,8 +160,8 @@ def _in_memory(data: RankingDataset, client: Any) -> bool:
 
 
 def _on(transform: FeatureTransform, labelled: dict[str, Penalty | SizedMaker]) -> list[PathTask]:
-    own = {transform.label(label): transform.limited(penalty) for label, penalty in labelled.items()}
-    return [PathTask(label, maker_of(penalty), transform) for label, penalty in own.items()]
+    limited = {transform.label(label): transform.limited(penalty) for label, penalty in labelled.items()}
+    return [PathTask(label, maker_of(penalty), transform) for label, penalty in limited.items()]
 
 
 def _dense(plan: SelectionPlan) -> Ridge:
@@ -169,12 +171,12 @@ def _dense(plan: SelectionPlan) -> Ridge:
 
 
 def _limited(
-    plan: SelectionPlan, more: Sequence[SizedMaker], feature_groups: FeatureGroups, data: RankingDataset
+    plan: SelectionPlan, makers: Sequence[SizedMaker], feature_groups: FeatureGroups, data: RankingDataset
 ) -> dict[str, Penalty | SizedMaker]:
-    """The penalties and more makers. If single groups exceed --k or --budget, each is also tried without these groups,
-    because a path that begins with a large group may contain no small model; and if the features of an earlier run are
-    preferred, without all others."""
-    labelled = {**plan.labelled, **{maker.label: maker for maker in more}}
+    """The penalties and `makers`. If single groups exceed --k or --budget, each is also tried without these groups,
+    because a path that begins with a large group may contain no small model. If the features of an earlier run are
+    preferred, each is also tried without all other features."""
+    labelled = {**plan.labelled, **{maker.label: maker for maker in makers}}
     out, beyond = dict(labelled), feature_groups.beyond(plan.k, plan.budget)
     if beyond and len(beyond) < data.n_features:
         # All digits of the budget: paths of different limits have different labels.

@@ -1,4 +1,4 @@
-"""Notes of a selection or fusion: facts that appear nowhere else on the screen."""
+"""Notes of a selection or fusion, about what appears nowhere else on the screen."""
 
 from __future__ import annotations
 
@@ -29,22 +29,23 @@ MAX_NAMED = 3
 
 
 def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:
-    """Notes on a margin that has another meaning now, and on steps that are almost as few."""
-    said = []
+    """Notes on a margin, which had another meaning before version 0.3, and on a model of steps that is almost as
+    small."""
+    notes = []
     if plan.guarantee is None and plan.rule.limit is None and plan.margin not in (0, SELECT["margin"].default):
-        said.append(
+        notes.append(
             f"{option('margin', plan.margin)} limits the estimated loss; before version 0.3 it limited the bound, as "
             f"{option('guarantee', plan.margin)} does now."
         )
     steps = choice.passed_over
     if steps is not None:
         size = option("budget", steps.cost) if choice.by_cost else option("k", steps.n_features)
-        said.append(
+        notes.append(
             f"{counted(steps.n_features, plan.noun)} as steps are within the margin too ({plan.metric!r} "
             f"{steps.mean:.4f}, weights {choice.chosen.mean:.4f}), but are not a fifth fewer; "
             f"{option('penalties', steps.penalty)} with {size} gives that model."
         )
-    return said
+    return notes
 
 
 def notes_of_kept(plan: SelectionPlan, model: RankingModel) -> list[str]:
@@ -102,12 +103,12 @@ def notes_of_round(plan: SelectionPlan) -> list[str]:
 
 def notes_of_rules(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     """Notes on features to be kept although no weight of theirs changes a ranking; also issued as a warning."""
-    kept = {int(j) for p in plan.penalties for j in p.keep}
-    said = kept_in_vain(sorted(kept), data.sources, ~data.constant_features())
-    if not said:
+    to_keep = {int(j) for p in plan.penalties for j in p.keep}
+    sentence = kept_in_vain(sorted(to_keep), data.sources, ~data.constant_features())
+    if not sentence:
         return []
-    warnings.warn(said, DataWarning, stacklevel=2)
-    return [Caution(said)]
+    warnings.warn(sentence, DataWarning, stacklevel=2)
+    return [Caution(sentence)]
 
 
 def facts(judged: JudgedRuns, plan: SelectionPlan, costs: Mapping[str, float], chosen: AllFuseOptions) -> FusionFacts:
@@ -170,17 +171,17 @@ def _lacking(judged: JudgedRuns, queries: str) -> list[str]:
 
 def notes_of_judged(formula: FusionFormula, facts: FusionFacts) -> list[str]:
     """The notes of the engine, and a note if kept and other retrievers differ in their judged shares."""
-    own = [] if facts.engine is None else FUSION_ENGINES[facts.engine].notes(formula)
+    notes = [] if facts.engine is None else FUSION_ENGINES[facts.engine].notes(formula)
     gap = facts.judged_gap([term.retriever for term in formula.terms])
     if gap is None:
-        return own
-    kept, dropped = gap
+        return notes
+    of_chosen, of_dropped = gap
     return [
-        *own,
+        *notes,
         Caution(
-            f"{100 * kept:.0f}% of the first {facts.judged_depth} documents of the kept retrievers are judged, "
-            f"and {100 * dropped:.0f}% of those of the others: unjudged documents count as not relevant, which favours "
-            f"the better judged ones. Compare with {option('unjudged', 'skip')}."
+            f"{100 * of_chosen:.0f}% of the first {facts.judged_depth} documents of the kept retrievers are judged, "
+            f"and {100 * of_dropped:.0f}% of those of the others: unjudged documents count as not relevant, which "
+            f"favours the better judged ones. Compare with {option('unjudged', 'skip')}."
         ),
     ]
 

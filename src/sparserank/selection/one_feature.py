@@ -88,5 +88,5 @@ def _ranks(x: np.ndarray) -> np.ndarray:
 
 def _is_copy(x: np.ndarray, order: np.ndarray) -> bool:
     """Whether a feature is constant, or orders documents nearly like a given order."""
-    own = _ranks(x)
-    return bool(own.max() == 0 or abs(np.corrcoef(own, order)[0, 1]) >= COPY)
+    ranks = _ranks(x)
+    return bool(ranks.max() == 0 or abs(np.corrcoef(ranks, order)[0, 1]) >= COPY)

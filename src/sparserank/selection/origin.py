@@ -45,8 +45,15 @@ class DataPart:
 
 @dataclass(frozen=True)
 class Origin:
-    """date: in UTC, to the second; command: None if no command was run; versions: {name: version}; options: those that
-    were given, as JSON; start: what is different from the run whose options were taken over, "" if there is none."""
+    """Where a result comes from.
+
+    date       in UTC, to the second
+    command    None if no command was run
+    data       the parts of the data
+    versions   {name: version}
+    options    the options that differ from the defaults, as JSON
+    start      a sentence about the run whose options were taken over, and what is different; "" if there is none
+    """
 
     date: str
     command: str | None
@@ -64,12 +71,13 @@ def origin_of(
 ) -> Origin:
     """The origin of a result made now.
 
-    sources   {name: what the data set of that name in `data` was read from}; options: all of `select`
+    sources   {name: the source of the data set of that name in `data`}
+    options   all options of `select`
     """
     parts = tuple(
-        DataPart(name, files_of(sources[name]), own.n_docs, own.n_queries, data_hash(own))
-        for name, own in data.items()
-        if own is not None
+        DataPart(name, files_of(sources[name]), part.n_docs, part.n_queries, data_hash(part))
+        for name, part in data.items()
+        if part is not None
     )
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return Origin(now, command_line(), parts, versions(), given_options(options or {}), start)
@@ -88,16 +96,16 @@ def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _as_json(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(name): _as_json(own) for name, own in value.items()}
+        return {str(name): _as_json(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_as_json(own) for own in value]
+        return [_as_json(item) for item in value]
     if isinstance(value, str | int | float | bool):
         return value
     return str(value) if isinstance(value, os.PathLike) else repr(value) if isinstance(value, PARSED) else None
 
 
 def started(options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """(the options of a call, and of an earlier run where the call gives none; a sentence on what is different).
+    """(the options of a call, completed with those of an earlier run; a sentence about the differences).
 
     Raises
         ParameterError   `start` is not the directory of a selection that knows its options
@@ -111,10 +119,10 @@ def started(options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
             "start",
             f"must be the directory of a selection of this version; got {brief(str(start))} ({brief(str(error))}).",
         ) from error
-    given = given_options(options)
+    set_here = given_options(options)
     # A run that starts from a first look does the rest.
-    both = {**options, **{name: taken[name] for name in old if name not in (*given, "fast")}}
-    new = [option(name, value) for name, value in given.items() if old.get(name) != value]
+    both = {**options, **{name: taken[name] for name in old if name not in (*set_here, "fast")}}
+    new = [option(name, value) for name, value in set_here.items() if old.get(name) != value]
     return both, f"Options of {brief(str(start))}{', but ' if new else ''}{', '.join(new)}."
 
 

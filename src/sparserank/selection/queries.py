@@ -137,64 +137,75 @@ def compare_queries(
     lost, won = (most[:MAX_QUERIES].tolist() for most in (order[:n_lost], order[::-1][:n_won]))
 
     def row(q: int) -> QueryDifference:
-        own, (model, other) = data.take_queries(np.array([q])), scorers(q)
+        documents, (model, other) = data.take_queries(np.array([q])), scorers(q)
         width = max(len(m.support) for m in (model, other.model) if m is not None)
         lost = bool(difference[q] < 0)
-        pair = None if own.n_docs * width > MAX_VALUES else decisive_pair(own, metric, model, other, lost=lost)
-        lists = tuple(RankedList(r.name, _first(own, metric, r.scores(q, own))) for r in rankers)
-        return QueryDifference(str(data.query_ids[q]), own.n_docs, float(chosen[q]), float(rival[q]), pair, lists)
+        pair = (
+            None if documents.n_docs * width > MAX_VALUES else decisive_pair(documents, metric, model, other, lost=lost)
+        )
+        lists = tuple(RankedList(r.name, _first(documents, metric, r.scores(q, documents))) for r in rankers)
+        return QueryDifference(str(data.query_ids[q]), documents.n_docs, float(chosen[q]), float(rival[q]), pair, lists)
 
     name = scorers(int(order[0]))[1].name if len(order) else ""
     return Queries(name, on, n_won, n_lost, len(order) - n_won - n_lost, tuple(map(row, lost)), tuple(map(row, won)))
 
 
-def _first(own: RankingDataset, metric: Metric, scores: np.ndarray) -> tuple[tuple[str, float], ...]:
+def _first(documents: RankingDataset, metric: Metric, scores: np.ndarray) -> tuple[tuple[str, float], ...]:
     """The first documents of a query."""
-    order = rank_documents(scores, own.relevance, own.query_ptr, metric.convention.ties, own.docid)
-    if own.returned is not None:  # no response has the others, whose scores are the lowest
-        order = order[own.returned[order] | (scores[order] > scores.min())]
-    ids = document_ids(own)
-    return tuple((str(ids[i]), float(own.relevance[i])) for i in order[:MAX_LISTED].tolist())
+    order = rank_documents(scores, documents.relevance, documents.query_ptr, metric.convention.ties, documents.docid)
+    if documents.returned is not None:  # no response has the others, whose scores are the lowest
+        order = order[documents.returned[order] | (scores[order] > scores.min())]
+    ids = document_ids(documents)
+    return tuple((str(ids[i]), float(documents.relevance[i])) for i in order[:MAX_LISTED].tolist())
 
 
 def decisive_pair(
-    own: RankingDataset, metric: Metric, chosen: RankingModel, rival: InUse, *, lost: bool
+    documents: RankingDataset, metric: Metric, chosen: RankingModel, rival: InUse, *, lost: bool
 ) -> Pair | None:
-    """The pair of documents that explains the difference on one query; lost: the chosen model has it wrong. The worse
-    document is among the first MAX_WORSE of the ranking that has the pair wrong; the better one is among MAX_BETTER
-    documents of the highest grades, and within a grade the highest in the ranking that has the pair right.
+    """The pair of documents that explains the difference on one query.
+
+    The worse document is among the first MAX_WORSE of the ranking that has the pair wrong. The better one is among
+    MAX_BETTER documents of the highest grades; within a grade, those that the other ranking ranks highest are tried.
+
+    documents   of the query
+    lost        whether the chosen model has the pair wrong
     """
-    scores = chosen.score_dataset(own), rival.scores(own)
-    orders = [rank_documents(s, own.relevance, own.query_ptr, metric.convention.ties, own.docid) for s in scores]
+    scores = chosen.score_dataset(documents), rival.scores(documents)
+    orders = [
+        rank_documents(s, documents.relevance, documents.query_ptr, metric.convention.ties, documents.docid)
+        for s in scores
+    ]
     ranks = [np.argsort(order) for order in orders]
     wrong, right = (0, 1) if lost else (1, 0)
-    found = None
+    pair = None
     most = SAME_ABSOLUTE
     for worse in orders[wrong][:MAX_WORSE].tolist():
         better = np.flatnonzero(
-            (own.relevance > own.relevance[worse])
+            (documents.relevance > documents.relevance[worse])
             & (ranks[wrong] > ranks[wrong][worse])
             & (ranks[right] < ranks[right][worse])
         )
-        first = np.lexsort((ranks[right][better], -own.relevance[better]))[:MAX_BETTER]
+        first = np.lexsort((ranks[right][better], -documents.relevance[better]))[:MAX_BETTER]
         for b in better[first].tolist():
-            gained = _gained(own, metric, ranks[wrong], b, worse)
+            gained = _gained(documents, metric, ranks[wrong], b, worse)
             if gained > most:
-                found = (b, worse)
+                pair = (b, worse)
                 most = gained
-    return None if found is None else _pair(own, chosen, rival, scores, ranks, *found)
+    return None if pair is None else _pair(documents, chosen, rival, scores, ranks, *pair)
 
 
-def _gained(own: RankingDataset, metric: Metric, rank: np.ndarray, a: int, b: int) -> float:
+def _gained(documents: RankingDataset, metric: Metric, rank: np.ndarray, a: int, b: int) -> float:
     """The gain of the metric when two documents of a ranking change places."""
     exchanged = rank.copy()
     exchanged[[a, b]] = rank[[b, a]]
-    before, after = (float(metric(-r.astype(np.float64), own.relevance, own.query_ptr)[0]) for r in (rank, exchanged))
+    before, after = (
+        float(metric(-r.astype(np.float64), documents.relevance, documents.query_ptr)[0]) for r in (rank, exchanged)
+    )
     return after - before
 
 
 def _pair(
-    own: RankingDataset,
+    documents: RankingDataset,
     chosen: RankingModel,
     rival: InUse,
     scores: tuple[np.ndarray, np.ndarray],
@@ -202,27 +213,29 @@ def _pair(
     better: int,
     worse: int,
 ) -> Pair:
-    ids = document_ids(own)
-    placed = [Placed(str(ids[i]), float(own.relevance[i]), *(int(r[i]) + 1 for r in ranks)) for i in (better, worse)]
-    added = _added(own, chosen, rival, better, worse)
+    ids = document_ids(documents)
+    placed = [
+        Placed(str(ids[i]), float(documents.relevance[i]), *(int(r[i]) + 1 for r in ranks)) for i in (better, worse)
+    ]
+    added = _added(documents, chosen, rival, better, worse)
     by_chosen, by_rival = (float(s[better] - s[worse]) for s in scores)
     return Pair(placed[0], placed[1], by_chosen, None if rival.model is None else by_rival, *added)
 
 
 def _added(
-    own: RankingDataset, chosen: RankingModel, rival: InUse, better: int, worse: int
+    documents: RankingDataset, chosen: RankingModel, rival: InUse, better: int, worse: int
 ) -> tuple[tuple[FeatureContribution, ...], tuple[int, float]]:
     values: dict[str, tuple[float | str, float | str]] = {}
     added: list[dict[str, float]] = []
     for model in (chosen, rival.model):
         added.append({})
         if model is not None:
-            for name, (shown, parts) in model.explained(own).items():
+            for name, (shown, parts) in model.explained(documents).items():
                 values[name] = shown[better], shown[worse]
                 added[-1][name] = float(parts[better] - parts[worse])
-    own_first, of_rival = (sorted(of, key=lambda name: -abs(of[name])) for of in added)
+    of_chosen, of_rival = (sorted(of, key=lambda name: -abs(of[name])) for of in added)
     others = [name for name in of_rival if name not in added[0]]
-    names = [*own_first, *others[:MAX_OTHERS]]
+    names = [*of_chosen, *others[:MAX_OTHERS]]
     rest = others[MAX_OTHERS:]
     rows = tuple(FeatureContribution(name, *values[name], added[0].get(name), added[1].get(name)) for name in names)
     return rows, (len(rest), float(sum(added[1][name] for name in rest)))

@@ -15,9 +15,11 @@ BINS = 30
 
 
 def drawn(feature: Feature, data: RankingDataset) -> dict[str, Any] | None:
-    """The steps of a feature for plots, None if it has none: the corners `at` and values (what is added to the score
-    there); counts (BINS,) of the training values between edges (BINS + 1,) from the first corner to the last, with
-    values beyond counted at the ends.
+    """The steps of a feature for plots; None if it has none.
+
+    at, values   the corners of the steps, and what the feature adds to the score there
+    edges        (BINS + 1,) from the first corner to the last
+    counts       (BINS,) of the training values between the edges; values beyond are counted in the first and last bin
     """
     if feature.steps is None:
         return None
@@ -52,11 +54,14 @@ class Substitute:
 
 @dataclass(frozen=True)
 class Worth:
-    """features: a row for each selected feature, largest weight first; feature_groups: one for each group in use, most
-    expensive first; substitutes: of selected features, within the margin.
+    """The value of the features of a selection.
 
-    A row holds, by metric, `cost` (mean loss without the feature, the others refitted, out of fold, with its interval;
-    None beyond the 60 largest weights) and `zeroed` (the same with its weight set to 0 and no refit).
+    features         a row for each selected feature, largest weight first
+    feature_groups   a row for each group in use, the most expensive first
+    substitutes      of selected features, within the margin
+
+    A row contains, by metric, `cost` (mean loss without the feature, with the others refitted, out of fold, and its
+    interval; None beyond the 60 largest weights) and `zeroed` (the same with the weight set to 0 and no refit).
     """
 
     features: list[dict[str, Any]]
