@@ -127,6 +127,13 @@ def _estimate(
     return Estimate(estimate, quantile * math.sqrt(within + between), mean(shares))
 
 
+def without_favour(judge: Values) -> dict[str, float]:
+    """(8): differences of two systems, less the mean of those that are not 0."""
+    others = [g for g in judge.values() if g != 0]
+    favour = mean(others) if others else 0.0
+    return {q: g - favour if g != 0 else g for q, g in judge.items()}
+
+
 def naive_mixture(human: Values, judge: Values, confidence: float = 0.95) -> Estimate:
     """Wrong variant: the judge's values as if they were those of people, where people gave none."""
     values = [human.get(q, judge.get(q, math.nan)) for q in {*human, *judge}]
