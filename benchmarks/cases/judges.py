@@ -120,7 +120,8 @@ def worlds(
     """What is seen of each judge. head: people grade those of the N queries with the most traffic."""
     from scipy.special import stdtrit
 
-    from sparserank.evaluation.judges import LEVEL, judged_means, p_of_selection, without_favour
+    from sparserank.evaluation.judge_rows import LEVEL
+    from sparserank.evaluation.judges import judged_means, p_of_selection, without_favour
 
     truth = pool.human.mean()
     seen = {name: Seen() for name in pool.judges}
@@ -136,13 +137,16 @@ def worlds(
             mixed_half = stdtrit(n_all - 1, 0.975) * mixed.std(axis=1, ddof=1) / n_all**0.5
             level = pool.levels[name]
             s.n_worlds += len(drawn)
-            by_human, by_judge = np.abs(found.human - truth) <= found.human_half, np.abs(found.mean - truth) <= found.half
+            alone, alone_half = found.people.mean, found.people.half()
+            decided = np.where(found.used, found.judged.mean, alone)
+            half = np.where(found.used, found.judged.half(), alone_half)
+            by_human, by_judge = np.abs(alone - truth) <= alone_half, np.abs(decided - truth) <= half
             s.human += by_human.sum()
             s.judged += by_judge.sum()
             s.differ += (by_human != by_judge).sum()
             s.naive += (np.abs(mixed.mean(axis=1) - truth) <= mixed_half).sum()
-            s.human_length += 2 * found.human_half.sum()
-            s.judged_length += 2 * found.half.sum()
+            s.human_length += 2 * alone_half.sum()
+            s.judged_length += 2 * half.sum()
             s.used += found.used.sum()
             s.warned += (p_of_selection(level[drawn[:, :n]], level[drawn[:, n:]]) < LEVEL).sum()
     return seen

@@ -83,7 +83,7 @@ def _estimate(
     human: Values, judge: Values, strata: Mapping[str, str] | None, confidence: float, use_judge: bool
 ) -> Estimate:
     everything = {*human, *judge}
-    named = {q: "all" for q in everything} if strata is None else strata
+    named = dict.fromkeys(everything, "all") if strata is None else strata
     names = sorted({named[q] for q in everything})
     whole = {s: [q for q in everything if named[q] == s] for s in names}
     own = {s: [q for q in human if named[q] == s] for s in names}

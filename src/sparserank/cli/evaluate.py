@@ -13,7 +13,7 @@ from sparserank.options import option
 from sparserank.text import brief, figure, interval, p_text, relative, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sparserank.data.run_reader import Asked
     from sparserank.data.runs import Run
@@ -24,7 +24,8 @@ HELP = """Evaluate one or several systems on judged documents, with intervals, p
 A system is a model file (ours, or one that LightGBM saved), a run (TREC, JSON, Parquet or CSV) or a file with one \
 score per line in file order; the name of the file does not matter. All other systems are tested against the first. \
 With --qrels, judgments (TREC, BEIR, JSON or CSV) replace judged documents. All judged queries count; a query that is \
-missing from a run counts as 0.
+missing from a run counts as 0. With --judge, grades of people for a few queries are used with those of a language \
+model for many: it says how many human queries these are worth, or that they are worth nothing.
 
 [bold]Examples[/bold]
 
@@ -39,6 +40,8 @@ missing from a run counts as 0.
   sparserank evaluate test.txt --system run/model.json --format csv
 
   sparserank evaluate --qrels test.qrels --system now.run --system new.run --fail-if-worse 1%
+
+  sparserank evaluate --qrels people.qrels --judge model.qrels --system now.run --system new.run
 """
 
 
@@ -53,6 +56,10 @@ def run(
     missing: str | None = None,
     fail_if_worse: str | None = None,
     fail_if_shown: bool = False,
+    judges: list[Path] | None = None,
+    judge_grades: str | None = None,
+    strata: Path | None = None,
+    judge_only: bool = False,
     junit: Path | None = None,
     out: Path | None = None,
     baseline: Path | None = None,
@@ -82,6 +89,7 @@ def run(
     if fail_if_worse is None:
         require(not fail_if_shown, "--fail-if-shown", "needs --fail-if-worse.")
         require(junit is None, "--junit", "needs --fail-if-worse.")
+        require(not judge_only, "--judge-only", "needs --fail-if-worse.")
     else:
         parsed("--fail-if-worse", limit_of, fail_if_worse)
         several = baseline is not None or len(system) > 1
@@ -91,6 +99,11 @@ def run(
     require(not same, "--out", "is the file of --baseline.")
     kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
+    require(judges is None or qrels is not None, "--judge", "needs --qrels, the grades of people.")
+    require(judges is None or baseline is None, "--judge", "needs the runs of all systems, without --baseline.")
+    require(len(set(judges or [])) == len(judges or []), "--judge", "names the same file twice.")
+    for flag, value in (("--judge-grades", judge_grades), ("--strata", strata), ("--judge-only", judge_only or None)):
+        require(judges is not None or value is None, flag, "needs --judge.")
     require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
     if qrels is not None:
         judged: Any = judgments_of(qrels, asked)
@@ -109,15 +122,26 @@ def run(
             "scores": lambda path: _scores(path, judged),
         }
         systems = {str(path): of_kind[kind](path) for path, kind in kinds.items()}
-    compared = evaluated = compare_systems(systems, judged, metrics)
+    of_judges = {str(path): path for path in judges or []}
+    compared = evaluated = compare_systems(
+        systems, judged, metrics, judges=of_judges, judge_grades=judge_grades, strata=strata
+    )
     for lacking in evaluated.lacking.values():
         note(f"note: {lacking}")
     if baseline is not None:
         compared = evaluated.against(baseline)
     if out is not None:
         evaluated.save(out)
-    verdicts = [] if fail_if_worse is None else compared.gate(fail_if_worse, fail_if_shown=fail_if_shown)
+    verdicts = (
+        []
+        if fail_if_worse is None
+        else compared.gate(fail_if_worse, fail_if_shown=fail_if_shown, judge_only=judge_only)
+    )
+    if judge_only:
+        say(f"Decided by the grades of {', '.join(of_judges)} alone, not by those of people.")
     show_comparison(compared, verdicts)
+    if of_judges:
+        show_judges(compared)
     for name in compared.others if answer().format == MARKDOWN or answer().verbose else ():
         show_queries(f"{name}: queries whose {metrics[0]!r} changed most", compared.most_changed(name))
     for verdict in verdicts:
@@ -255,6 +279,57 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
                 f"{r['system']} is {word} {compared.baseline} by {figure(abs(r['difference']))} {r['metric']}, "
                 f"{interval(r['difference_low'], r['difference_high'], signed)}{shown_or_not}."
             )
+
+
+def show_judges(compared: Comparison) -> None:
+    """Print what the judges are worth; programs get the rows and the facts."""
+    from sparserank.text import many
+
+    rows = compared.judge_rows()
+    facts = compared.judge_facts()
+    comparison = answer().document
+    give({"rows": comparison, "judges": rows, "facts": facts}, rows)
+    everything = answer().format not in (TEXT, MARKDOWN) or answer().verbose
+    first = next(iter(compared.metrics))
+    for fact in facts:
+        own = [r for r in rows if r["judge"] == fact["judge"] and (everything or r["metric"] == first)]
+        cells = []
+        for r in own:
+            shown = figure if r["against"] is None else signed
+            what = r["system"] if r["against"] is None else f"{r['system']} - {r['against']}"
+            by_people = interval(r["human_low"], r["human_high"], shown)
+            together = interval(r["estimate_low"], r["estimate_high"], shown)
+            cells.append(
+                [
+                    what,
+                    compared.metrics[r["metric"]].title,
+                    shown(r["human"]),
+                    by_people,
+                    shown(r["estimate"]),
+                    together,
+                ]
+            )
+            cells[-1].append(f"+{many(r['worth'])}" if r["worth"] else "nothing")
+        counts = f"{own[0]['n_human']:,} queries of people, {own[0]['n_judge']:,} of the judge"
+        columns = ["", "metric", "people", "interval", "with the judge", "interval", "worth (queries)"]
+        table(f"{fact['judge']}: {counts}", columns, cells)
+        for said in dict.fromkeys(r["sentence"] for r in own if r["against"] is not None or not compared.others):
+            say(said)
+        for said in fact["notes"]:
+            say(said)
+        _show_grades(fact)
+        differs = [[d["query"], signed(d["human"]), signed(d["judge"])] for d in fact["differs"]]
+        if differs and everything:
+            table("queries for which it differs most", ["query", "people", "judge"], differs)
+
+
+def _show_grades(fact: Mapping[str, Any]) -> None:
+    """Print how many documents of each grade of people have which grade of the judge."""
+    counts = {(row["human"], row["judge"]): row["documents"] for row in fact["grades"]}
+    by_people, by_judge = (sorted({pair[i] for pair in counts}) for i in (0, 1))
+    cells = [[f"{h:g}", *(f"{counts.get((h, g), 0):,}" for g in by_judge)] for h in by_people]
+    agreement = f"weighted kappa {figure(fact['kappa'], 2)}"
+    table(f"documents by grade of people (rows) and judge, {agreement}", ["", *(f"{g:g}" for g in by_judge)], cells)
 
 
 def show_queries(title: str, rows: Sequence[dict[str, Any]]) -> None:

@@ -16,6 +16,7 @@ from sparserank.data.reading import Reading
 from sparserank.data.run_reader import (
     EITHER,
     JUDGMENTS,
+    USUAL,
     Asked,
     asked_in,
     holds,
@@ -28,8 +29,10 @@ from sparserank.data.run_reader import (
 from sparserank.data.runs import Qrels, Run, document_ids, pairs_of
 from sparserank.data.tables.batches import document_texts, is_frame
 from sparserank.data.tables.frames import collected, column_names, is_lazy
-from sparserank.errors import DataError, DataWarning
+from sparserank.data.trec import read_strata
+from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.comparison import Comparison
+from sparserank.evaluation.judge_rows import Judge, copies, meant_grades, on_scale
 from sparserank.files import StrPath
 from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ordering import RankedLists, in_order, rank_lists
@@ -140,6 +143,9 @@ def compare_systems(
     qid: Any = None,
     docid: Any = None,
     convention: str | Convention | None = None,
+    judges: Mapping[str, Any] | None = None,
+    judge_grades: Mapping[float, float] | str | None = None,
+    strata: Any = None,
 ) -> Comparison:
     """Compare ranking metrics of several systems on the same documents, with paired tests.
 
@@ -157,6 +163,14 @@ def compare_systems(
         Columns of a frame, as in `evaluate`.
     convention : str, optional
         Definition of the metrics, as in `evaluate`.
+    judges : mapping of str to judgments, optional
+        {name: judgments} of judges that are no people, such as language models, on the scale of `data`. `data` are
+        then judgments of people for a few queries, those of a judge for many. See `Comparison.judge_rows`.
+    judge_grades : mapping of float to float, or str, optional
+        {grade of a judge: grade of people that it means}, or the same as '2=1,3=1'; other grades are kept.
+    strata : path or mapping, optional
+        Strata from which the queries of people were drawn at random, each with its own share: a file with lines 'query
+        stratum', or {query: stratum}. By default, they are a random part of the judge's queries.
 
     Returns
     -------
@@ -192,7 +206,46 @@ def compare_systems(
         raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
     ids = judged.query_ids
     lacking = {str(name): said for name, run in systems.items() if (said := _lacking(name, run, ids))}
-    return Comparison(values, chosen, named, ids, judged.n_docs, judgments, lacking, unjudged)
+    if not judges and strata is not None:
+        raise ParameterError("strata", "needs a judge, whose queries give each stratum its weight.")
+    meant = meant_grades(judge_grades or {})
+    known = {
+        str(name): _judge_of(str(name), source, judgments, systems, parsed, meant)
+        for name, source in (judges or {}).items()
+    }
+    for sentence in copies(known):
+        _warn(sentence)
+    of_queries = None if strata is None else read_strata(strata)
+    compared = Comparison(values, chosen, named, ids, judged.n_docs, judgments, lacking, unjudged, known, of_queries)
+    compared.judge_rows()
+    return compared
+
+
+def _judge_of(
+    name: str,
+    source: Any,
+    people: Any,
+    systems: Mapping[str, Any],
+    metrics: Sequence[Metric],
+    meant: Mapping[float, float],
+) -> Judge:
+    """The values of the systems by the grades of a judge."""
+    if not isinstance(people, Qrels):
+        raise DataError(f"{name}: a judge needs judgments of people in the same form, and runs; got judged documents.")
+    own = source if isinstance(source, Qrels) else judgments_of(source, USUAL, name)
+    grades = Qrels(on_scale(name, own, people, meant))
+    # A query that no system answered says nothing about them, unless people graded it.
+    answered = {q for q, _ in people}.union(*({q for q, _ in run} for run in systems.values()))
+    graded = Qrels({key: grade for key, grade in grades.items() if key[0] in answered})
+    left_out = {q for q, _ in grades} - answered
+    if left_out:
+        _warn(f"{name}: left out, because no system has documents for them: {len(left_out):,} of its queries.")
+    data = graded.documents(_runs_of(systems.values()))
+    values = {
+        str(system): dict(zip(map(repr, metrics), values_of(run, data, metrics), strict=True))
+        for system, run in systems.items()
+    }
+    return Judge(name, data.query_ids, values, graded)
 
 
 def _on_judged(

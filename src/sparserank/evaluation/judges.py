@@ -3,110 +3,77 @@ however wrong the judge is (docs/theory.md, section 10)."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtrit
 
 LARGEST_LAMBDA = 2.0
-LEAST_QUERIES = 8  # of people; intervals of fewer would depend on the normality of their values
+LEAST_QUERIES = 8  # of people; an interval from fewer would depend on the normality of their values
 # Degrees of freedom for lambda and for the choice of the narrower interval: with fewer, coverage is too low near a
 # correlation of 0.5 (`python -m benchmarks judges`).
 COST = 3
-LEVEL = 0.05  # p values below it are differences beyond noise
 SAME = 1e-12  # relative; sums of squares below it are of equal values
 
 
 @dataclass(frozen=True)
-class JudgedMeans:
-    """Estimates of m means, each of people alone and with a judge.
+class Estimates:
+    """(m,) estimates of means, their standard errors, and degrees of freedom."""
 
-    human, human_error     (m,) estimates with the grades of people alone, and their standard errors
-    judged, judged_error   (m,) with the judge
-    share                  (m,) mean lambda: how much of the judge's difference is believed
-    n_human, n_all         queries of people; those of people or of the judge
-    freedom                degrees of freedom of people alone
+    mean: np.ndarray
+    error: np.ndarray
+    freedom: int
+
+    def half(self, confidence: float = 0.95) -> np.ndarray:
+        """(m,) half the lengths of their intervals; NaN without degrees of freedom."""
+        return np.asarray(stdtrit(self.freedom if self.freedom > 0 else np.nan, 0.5 + confidence / 2) * self.error)
+
+
+@dataclass(frozen=True)
+class JudgedMeans:
+    """Estimates of m means.
+
+    people, judged    with the grades of people alone, and with the judge
+    share             (m,) mean lambda: how much of what the judge says is believed
+    n_human, n_all    queries of people; those of people or of the judge
     """
 
-    human: np.ndarray
-    human_error: np.ndarray
-    judged: np.ndarray
-    judged_error: np.ndarray
+    people: Estimates
+    judged: Estimates
     share: np.ndarray
     n_human: int
     n_all: int
-    freedom: int
-    confidence: float
-
-    def _half(self, error: np.ndarray, freedom: int) -> np.ndarray:
-        """(m,) half the lengths of intervals; NaN for too few queries."""
-        if self.n_human < LEAST_QUERIES or self.freedom <= COST:
-            return np.full(len(error), np.nan)
-        return np.asarray(stdtrit(freedom, 0.5 + self.confidence / 2) * error)
-
-    @property
-    def human_half(self) -> np.ndarray:
-        """(m,) half the length of the interval of people alone."""
-        return self._half(self.human_error, self.freedom)
-
-    @property
-    def judged_half(self) -> np.ndarray:
-        """(m,) half the length of the interval with the judge."""
-        return self._half(self.judged_error, self.freedom - COST)
 
     @property
     def used(self) -> np.ndarray:
-        """(m,) whether the judge is worth something: its interval is narrower than that of people."""
-        return np.asarray(self.judged_half < self.human_half)
-
-    @property
-    def mean(self) -> np.ndarray:
-        """(m,) the estimate that is decided on."""
-        return np.where(self.used, self.judged, self.human)
-
-    @property
-    def half(self) -> np.ndarray:
-        """(m,) half the length of its interval."""
-        return np.where(self.used, self.judged_half, self.human_half)
+        """(m,) whether the judge is worth something: its 95% interval is narrower than that of people."""
+        enough = self.n_human >= LEAST_QUERIES
+        return np.asarray(enough & (self.judged.half() < self.people.half()))
 
     @property
     def worth(self) -> np.ndarray:
         """(m,) number of human queries whose interval, without the judge, would be as long; at most all queries."""
-        ratio = np.divide(self.human_half, self.half, out=np.ones_like(self.half), where=self.used)
+        judged = np.where(self.used, self.judged.half(), 1.0)
+        ratio = np.where(self.used, self.people.half(), 1.0) / judged
         return np.minimum(self.n_human * ratio**2, self.n_all)
 
-
-@dataclass(frozen=True)
-class Stratum:
-    """The queries of one stratum.
-
-    own      (n_s,) positions among the queries of people; both: those that the judge knows too; rest: positions
-             among the other queries of the judge
-    weight   its share of all queries
-    part     c of the theory: the share of `rest` among the judge's queries
-    """
-
-    own: np.ndarray
-    both: np.ndarray
-    rest: np.ndarray
-    weight: float
-
-    @property
-    def part(self) -> float:
-        return len(self.rest) / (len(self.rest) + len(self.both)) if len(self.rest) else 0.0
-
-    @property
-    def of_judge(self) -> float:
-        """The share of the queries of people that the judge knows."""
-        return len(self.both) / len(self.own)
+    def queries_for(self, variance: float) -> tuple[float, float]:
+        """Numbers of human queries for this variance of the first mean, without the judge, and with as many of its
+        queries as now: by (3), the variance is var(h - lambda g) (1/n - 1/N) + var(h) / N."""
+        n, n_all = self.n_human, self.n_all
+        of_human = n * float(self.people.error[0]) ** 2
+        alone = math.ceil(of_human / variance)
+        if not self.used[0]:
+            return alone, alone
+        residual = (float(self.judged.error[0]) ** 2 - of_human / n_all) / (1 / n - 1 / n_all)
+        left = variance - (of_human - residual) / n_all
+        return alone, max(LEAST_QUERIES, math.ceil(residual / left)) if left > 0 else math.inf
 
 
 def judged_means(
-    human: np.ndarray,
-    judge: np.ndarray,
-    rest: np.ndarray,
-    strata: tuple[np.ndarray, np.ndarray] | None = None,
-    confidence: float = 0.95,
+    human: np.ndarray, judge: np.ndarray, rest: np.ndarray, strata: tuple[np.ndarray, np.ndarray] | None = None
 ) -> JudgedMeans:
     """Estimate means over the traffic from the values of people and of a judge.
 
@@ -115,83 +82,60 @@ def judged_means(
         judge    (m, n) values of the same queries by the grades of the judge; NaN in the columns of queries that it
                  did not judge
         rest     (m, r) its values of other queries
-        strata   ((n,), (r,)) numbers of the strata of both; each has a query of people. None: one stratum
+        strata   ((n,), (r,)) numbers from 0 of the strata of both; each has a query of people. None: one stratum
     Source
-        docs/theory.md, section 10; equations (5) to (7); of differences, `judge` and `rest` are those of (8).
+        docs/theory.md, section 10; equations (5) to (7). Of differences, `judge` and `rest` are as in (8).
     """
-    m, n = human.shape
-    r = rest.shape[1]
-    of_human, of_rest = (np.zeros(n, dtype=int), np.zeros(r, dtype=int)) if strata is None else strata
+    n, r = human.shape[1], rest.shape[1]
+    of, of_rest = (np.zeros(n, dtype=int), np.zeros(r, dtype=int)) if strata is None else strata
     known = np.isfinite(judge).all(axis=0)
-    parts = []
-    for s in np.unique(np.concatenate([of_human, of_rest])):
-        own = np.flatnonzero(of_human == s)
-        others = np.flatnonzero(of_rest == s)
-        parts.append(Stratum(own, own[known[own]], others, (len(own) + len(others)) / (n + r)))
-    lam = _lambdas(human, judge, parts)
-    alone, alone_error = _estimated(human, judge, rest, parts, np.zeros_like(lam))
-    both, both_error = _estimated(human, judge, rest, parts, lam)
-    return JudgedMeans(
-        alone, alone_error, both, both_error, lam.mean(axis=1), n, n + r, n - len(parts), confidence
+    g = np.where(known, judge, 0.0)
+    # Members of each stratum: queries of people, those that the judge knows too, and its other queries.
+    one_hot = np.eye(int(of.max()) + 1)
+    in_own, in_rest = one_hot[of], one_hot[of_rest]
+    in_both = in_own * known[:, None]
+    n_own, n_both, n_rest = (members.sum(axis=0) for members in (in_own, in_both, in_rest))
+    weight = (n_own + n_rest) / (n + r)
+    of_judge = n_both / n_own
+    part = n_rest / np.maximum(n_both + n_rest, 1)  # c of the theory
+
+    # Lambda of each query from the others, (6): sums of squares and products within strata, without what it adds.
+    g_centred, h_centred = (x - _means(x, in_both)[:, of] for x in (g, human))
+    scale = (weight**2 * of_judge * part / n_own / np.maximum(n_both - 1, 1) * (n_both > 1))[of] * known
+    without = (n_both / np.maximum(n_both - 1, 1))[of]
+    gg, gh, hh = (
+        np.sum(scale * x * y, axis=1, keepdims=True) - without * scale * x * y
+        for x, y in ((g_centred, g_centred), (g_centred, h_centred), (h_centred, h_centred))
     )
-
-
-def _lambdas(human: np.ndarray, judge: np.ndarray, parts: list[Stratum]) -> np.ndarray:
-    """(m, n) lambda of each query of people from the others, (6); 0 for those that the judge does not know."""
-    lam = np.zeros_like(human)
-    # Sums of squares and products within strata, and what each query adds to them.
-    sums = np.zeros((3, len(human), 1))
-    added = np.zeros((3, *human.shape))
-    freedom = -3  # of the residuals without the query
-    for part in parts:
-        k = len(part.both)
-        if k < 2:
-            continue
-        g = judge[:, part.both]
-        h = human[:, part.both]
-        g = g - g.mean(axis=1, keepdims=True)
-        h = h - h.mean(axis=1, keepdims=True)
-        products = np.array([g * g, g * h, h * h])
-        products *= part.weight**2 * part.of_judge * part.part / len(part.own) / (k - 1)
-        sums += products.sum(axis=2, keepdims=True)
-        added[:, :, part.both] = products * (k / (k - 1))
-        freedom += k - 1
-    if freedom < 1:
-        return lam
-    gg, gh, hh = sums - added
-    varies = (gg > SAME * np.maximum(hh, sums[0])) & (gh > 0)
+    freedom = np.maximum(n_both - 1, 0).sum() - 2 - (n_both > 1)[of]
+    varies = (gg > SAME * np.maximum(hh, gg.max(axis=1, keepdims=True))) & (gh > 0) & known & (freedom > 0)
     slope = np.divide(gh, gg, out=np.ones_like(gg), where=varies)
-    error = np.divide(np.maximum(hh - slope * gh, 0.0) / freedom, gg, out=np.zeros_like(gg), where=varies)
-    lam = np.where(varies, np.clip(slope - error / slope, 0.0, LARGEST_LAMBDA), 0.0)
-    known = np.concatenate([part.both for part in parts if len(part.both) > 1])
-    lam[:, np.setdiff1d(np.arange(human.shape[1]), known)] = 0.0
-    return lam
+    error = np.divide(
+        np.maximum(hh - slope * gh, 0.0) / np.maximum(freedom, 1), gg, out=np.zeros_like(gg), where=varies
+    )
+    share = np.where(varies, np.clip(slope - error / slope, 0.0, LARGEST_LAMBDA), 0.0)
+
+    # Spread of the judge's values within strata, and their means over its other queries.
+    together = (g @ in_both + rest @ in_rest) / np.maximum(n_both + n_rest, 1)
+    squares = (g - together[:, of]) ** 2 @ in_both + (rest - together[:, of_rest]) ** 2 @ in_rest
+    spread = squares / np.maximum(n_both + n_rest - 1, 1)
+    rest_mean = _means(rest, in_rest)
+
+    def estimates(lam: np.ndarray, cost: int) -> Estimates:
+        u = human - lam * part[of] * (g - rest_mean[:, of])
+        means = _means(u, in_own)
+        of_sample = (u - means[:, of]) ** 2 @ in_own / np.maximum(n_own - 1, 1) / n_own
+        of_rest = (of_judge * part * _means(lam, in_both)) ** 2 * spread / np.maximum(n_rest, 1)
+        mean = means @ weight
+        variance = (of_sample + of_rest) @ weight**2 + (means - mean[:, None]) ** 2 @ weight / (n + r)
+        return Estimates(mean, np.sqrt(variance), n - len(weight) - cost)
+
+    return JudgedMeans(estimates(np.zeros_like(share), 0), estimates(share, COST), share.mean(axis=1), n, n + r)
 
 
-def _estimated(
-    human: np.ndarray, judge: np.ndarray, rest: np.ndarray, parts: list[Stratum], lam: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(m,) estimates and their standard errors, (5) and (7)."""
-    n_all = human.shape[1] + rest.shape[1]
-    means, variance = [], np.zeros(len(human))
-    for part in parts:
-        u = human[:, part.own].copy()
-        n_own = len(part.own)
-        if part.part and len(part.both):
-            # Each value less the judge's, which is compared with the judge's mean over the rest.
-            g = judge[:, part.both]
-            others = rest[:, part.rest]
-            at = np.searchsorted(part.own, part.both)
-            u[:, at] -= lam[:, part.both] * part.part * (g - others.mean(axis=1, keepdims=True))
-            spread = np.concatenate([g, others], axis=1).var(axis=1, ddof=1)
-            factor = part.of_judge * part.part * lam[:, part.both].mean(axis=1)
-            variance += part.weight**2 * factor**2 * spread / len(part.rest)
-        means.append(u.mean(axis=1))
-        variance += part.weight**2 * (u.var(axis=1, ddof=1) / n_own if n_own > 1 else 0.0)
-    weights = np.array([part.weight for part in parts])[:, None]
-    estimate = (weights * means).sum(axis=0)
-    variance += (weights * (means - estimate) ** 2).sum(axis=0) / n_all
-    return estimate, np.sqrt(variance)
+def _means(values: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """(m, n_strata) means within strata; 0 for a stratum without members. values: (m, n); members: (n, n_strata)."""
+    return np.asarray(values @ members / np.maximum(members.sum(axis=0), 1))
 
 
 def without_favour(judge: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -209,14 +153,11 @@ def without_favour(judge: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.
 
 def p_of_selection(judge: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """(m,) p values that the judge's own means on the queries of people and on its other queries are equal (Welch's
-    test); 1 where neither varies, or where one of them has fewer than two queries."""
-    judge = judge[:, np.isfinite(judge).all(axis=0)]
-    n, r = judge.shape[1], rest.shape[1]
-    if n < 2 or r < 2:
-        return np.ones(len(judge))
-    own, others = judge.var(axis=1, ddof=1) / n, rest.var(axis=1, ddof=1) / r
-    error = own + others
-    varies = error > 0
-    t = np.divide(judge.mean(axis=1) - rest.mean(axis=1), np.sqrt(error), out=np.zeros_like(error), where=varies)
-    freedom = np.divide(error**2, own**2 / (n - 1) + others**2 / (r - 1), out=np.ones_like(error), where=varies)
-    return np.asarray(2.0 * stdtr(freedom, -np.abs(t)))
+    test); 1 where that cannot be tested."""
+    from scipy.stats import ttest_ind
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # of values that do not vary
+        p = ttest_ind(judge, rest, axis=1, equal_var=False, nan_policy="omit").pvalue
+    varies = np.nanstd(judge, axis=1) + rest.std(axis=1) > SAME if rest.shape[1] else False
+    return np.where(varies & np.isfinite(p), p, 1.0)
