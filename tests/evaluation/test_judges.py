@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.evaluation.judge_rows import weighted_kappa
+from sparserank.evaluation.judge_rows import agreement
 from sparserank.evaluation.judges import JudgedMeans, judged_means, without_favour
 from tests.oracles import judged_means as oracle
 from tests.support.command_line import Cli, assert_refused
@@ -165,7 +165,7 @@ def test_the_command_prints_what_the_judge_is_worth(cli_here: Cli) -> None:
     said = f"model.qrels is worth {more} more human queries (n = 20 -> {20 + more}) for b.run against a.run."
     assert difference["sentence"] == said
     (fact,) = found["facts"]
-    assert sum(row["documents"] for row in fact["grades"]) == 200
+    assert np.sum(fact["documents"]) == 200
     assert 0.7 < fact["kappa"] < 1
     assert fact["notes"] == []
     assert len(fact["differs"]) == 5
@@ -177,18 +177,21 @@ def test_the_command_prints_what_the_judge_is_worth(cli_here: Cli) -> None:
     runs = {name: sr.read_run(name) for name in ("a.run", "b.run")}
     compared = sr.compare_systems(runs, "people.qrels", "ndcg@10", judges={"model.qrels": "model.qrels"})
     assert compared.judge_rows()[2] == pytest.approx(difference)
-    assert compared.judge_facts()[0]["grades"] == fact["grades"]
+    assert compared.judge_facts()[0]["documents"] == fact["documents"]
 
 
 def test_kappa_is_that_of_scikit_learn() -> None:
-    from sklearn.metrics import cohen_kappa_score
+    from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
     rng = np.random.default_rng(2)
     a = rng.integers(0, 4, 50)
     b = np.clip(a + rng.integers(-1, 2, 50), 0, 3)
-    pairs = list(zip(a.tolist(), b.tolist(), strict=True))
-    assert weighted_kappa(pairs) == pytest.approx(cohen_kappa_score(a, b, weights="quadratic"))
-    assert np.isnan(weighted_kappa([(1.0, 1.0)]))
+    people, judge = ({("q", str(i)): float(g) for i, g in enumerate(grades)} for grades in (a, b))
+    found = agreement(people, {**judge, ("q", "new"): 3.0})
+    assert found["kappa"] == pytest.approx(cohen_kappa_score(a, b, weights="quadratic"))
+    assert found["documents"] == confusion_matrix(a, b).tolist()
+    assert found["by_people"] == found["by_judge"] == [0, 1, 2, 3]
+    assert np.isnan(agreement({("q", "0"): 1.0}, {("q", "0"): 1.0})["kappa"])
 
 
 def test_a_judge_without_knowledge_leaves_the_human_interval(cli_here: Cli) -> None:

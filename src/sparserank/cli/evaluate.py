@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import FAILED_CHECK, MARKDOWN, TEXT, answer, give, refuse_other
 from sparserank.cli.reading import documents_for, model_of, parsed, require, require_no_reading
-from sparserank.cli.screen import note, say, table
+from sparserank.cli.screen import gap, note, say, table
 from sparserank.options import option
 from sparserank.text import brief, figure, interval, p_text, relative, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from sparserank.data.run_reader import Asked
     from sparserank.data.runs import Run
@@ -132,11 +132,9 @@ def run(
         compared = evaluated.against(baseline)
     if out is not None:
         evaluated.save(out)
-    verdicts = (
-        []
-        if fail_if_worse is None
-        else compared.gate(fail_if_worse, fail_if_shown=fail_if_shown, judge_only=judge_only)
-    )
+    verdicts: list[dict[str, Any]] = []
+    if fail_if_worse is not None:
+        verdicts = compared.gate(fail_if_worse, fail_if_shown=fail_if_shown, judge_only=judge_only)
     if judge_only:
         say(f"Decided by the grades of {', '.join(of_judges)} alone, not by those of people.")
     show_comparison(compared, verdicts)
@@ -283,53 +281,35 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
 
 def show_judges(compared: Comparison) -> None:
     """Print what the judges are worth; programs get the rows and the facts."""
-    from sparserank.text import many
-
     rows = compared.judge_rows()
     facts = compared.judge_facts()
-    comparison = answer().document
-    give({"rows": comparison, "judges": rows, "facts": facts}, rows)
-    everything = answer().format not in (TEXT, MARKDOWN) or answer().verbose
-    first = next(iter(compared.metrics))
+    give({"rows": answer().document, "judges": rows, "facts": facts}, rows)
+    metric = next(iter(compared.metrics))
     for fact in facts:
-        own = [r for r in rows if r["judge"] == fact["judge"] and (everything or r["metric"] == first)]
+        own = [r for r in rows if r["judge"] == fact["judge"] and r["metric"] == metric]
         cells = []
         for r in own:
             shown = figure if r["against"] is None else signed
             what = r["system"] if r["against"] is None else f"{r['system']} - {r['against']}"
-            by_people = interval(r["human_low"], r["human_high"], shown)
-            together = interval(r["estimate_low"], r["estimate_high"], shown)
-            cells.append(
-                [
-                    what,
-                    compared.metrics[r["metric"]].title,
-                    shown(r["human"]),
-                    by_people,
-                    shown(r["estimate"]),
-                    together,
-                ]
-            )
-            cells[-1].append(f"+{many(r['worth'])}" if r["worth"] else "nothing")
+            estimates = [
+                f"{shown(r[name])} {interval(r[f'{name}_low'], r[f'{name}_high'], shown)}"
+                for name in ("human", "estimate")
+            ]
+            cells.append([what, *estimates, f"+{r['worth']:,} queries" if r["worth"] else "nothing"])
         counts = f"{own[0]['n_human']:,} queries of people, {own[0]['n_judge']:,} of the judge"
-        columns = ["", "metric", "people", "interval", "with the judge", "interval", "worth (queries)"]
-        table(f"{fact['judge']}: {counts}", columns, cells)
-        for said in dict.fromkeys(r["sentence"] for r in own if r["against"] is not None or not compared.others):
+        title = f"{fact['judge']}: {compared.metrics[metric].title}, {counts}"
+        table(title, ["", "people alone", "with the judge", "worth"], cells)
+        for said in [r["sentence"] for r in own if r["against"] or not compared.others] + fact["notes"]:
             say(said)
-        for said in fact["notes"]:
-            say(said)
-        _show_grades(fact)
-        differs = [[d["query"], signed(d["human"]), signed(d["judge"])] for d in fact["differs"]]
-        if differs and everything:
+        gap()
+        by_judge = [f"{grade:g}" for grade in fact["by_judge"]]
+        by_people = zip(fact["by_people"], fact["documents"], strict=True)
+        counted = [[f"{grade:g}", *(f"{n:,}" for n in row)] for grade, row in by_people]
+        title = f"documents by grade of people (rows) and of the judge; weighted kappa {figure(fact['kappa'], 2)}"
+        table(title, ["", *by_judge], counted)
+        if answer().verbose:
+            differs = [[d["query"], signed(d["human"]), signed(d["judge"])] for d in fact["differs"]]
             table("queries for which it differs most", ["query", "people", "judge"], differs)
-
-
-def _show_grades(fact: Mapping[str, Any]) -> None:
-    """Print how many documents of each grade of people have which grade of the judge."""
-    counts = {(row["human"], row["judge"]): row["documents"] for row in fact["grades"]}
-    by_people, by_judge = (sorted({pair[i] for pair in counts}) for i in (0, 1))
-    cells = [[f"{h:g}", *(f"{counts.get((h, g), 0):,}" for g in by_judge)] for h in by_people]
-    agreement = f"weighted kappa {figure(fact['kappa'], 2)}"
-    table(f"documents by grade of people (rows) and judge, {agreement}", ["", *(f"{g:g}" for g in by_judge)], cells)
 
 
 def show_queries(title: str, rows: Sequence[dict[str, Any]]) -> None:

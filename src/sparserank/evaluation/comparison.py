@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError, DataFormatError, ParameterError
-from sparserank.evaluation.gate import Gate, gate, limit_of
-from sparserank.evaluation.judge_rows import Judge, JudgedMetric, judged_metric, weighted_kappa
+from sparserank.evaluation.gate import gate, limit_of
+from sparserank.evaluation.judge_rows import Judge, JudgedMetric, agreement, judged_metric
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
 from sparserank.files import StrPath, atomic_write
 from sparserank.metrics import Metric
@@ -140,24 +139,16 @@ class Comparison:
         Returns
         -------
         list of dict
-            `judge`; `kappa`, Cohen's kappa with people, with quadratic weights, and `grades`, the number of documents
-            for each pair of grades; `differs`, the queries for which the judge differs most; `notes`, sentences on
-            its queries.
+            `judge`; `kappa`, Cohen's kappa with people, with quadratic weights, on the documents that both graded;
+            `documents`, their number for each grade of people (`by_people`) and each of the judge (`by_judge`);
+            `differs`, the queries for which the judge differs most; `notes`, sentences on its queries.
         """
+        metric = next(iter(self.metrics))
         facts = []
         for name, judge in self.judges.items():
-            pairs = [(h, judge.grades[key]) for key, h in self.judgments.items() if key in judge.grades]
-            counts = sorted(Counter(pairs).items())
-            judged = self._judged(name, next(iter(self.metrics)))
-            facts.append(
-                {
-                    "judge": name,
-                    "kappa": weighted_kappa(pairs),
-                    "grades": [{"human": h, "judge": g, "documents": count} for (h, g), count in counts],
-                    "differs": judged.most_different(),
-                    "notes": judged.notes(),
-                }
-            )
+            judged = self._judged(name, metric)
+            more = {"differs": judged.most_different(), "notes": judged.notes()}
+            facts.append({"judge": name, **agreement(self.judgments, judge.grades), **more})
         return facts
 
     def _judged(self, name: str, metric: str) -> JudgedMetric:
@@ -266,9 +257,13 @@ class Comparison:
         if judge_only and not self.judges:
             raise ParameterError("judge_only", "needs a judge.")
         judge = next(iter(self.judges), "")
+        values = self.judges[judge].values if judge_only else self.values
+        judged = self._judged(judge, name) if judge and not judge_only else None
         rows = []
+        base = values[self.baseline][name]
         for system in self.others:
-            found = self._gated(system, name, limit, judge, judge_only)
+            means = judged.of(system, self.baseline) if judged is not None else None
+            found = gate(values[system][name], base, limit, self.metrics[name], self.baseline, judge, means)
             said = [found.sentence(system, self.baseline, name, fail_if_shown)]
             said += [sentences[system] for sentences in (self.lacking, self.unjudged) if system in sentences]
             rows.append(
@@ -287,21 +282,6 @@ class Comparison:
                 }
             )
         return rows
-
-    def _gated(self, system: str, metric: str, limit: tuple[float, bool], judge: str, judge_only: bool) -> Gate:
-        values = self.judges[judge].values if judge_only else self.values
-        means = None
-        if judge and not judge_only:
-            means = self._judged(judge, metric).of(system, self.baseline)
-        return gate(
-            values[system][metric],
-            values[self.baseline][metric],
-            limit,
-            self.metrics[metric],
-            self.baseline,
-            judge=judge,
-            means=means,
-        )
 
     def save(self, path: StrPath) -> None:
         """Write the values of the baseline on each query, with a hash of the judgments, for `against`.

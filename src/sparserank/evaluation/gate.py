@@ -126,7 +126,6 @@ def gate(
     limit: tuple[float, bool],
     metric: Metric,
     name: str = "the baseline",
-    *,
     judge: str = "",
     means: JudgedMeans | None = None,
 ) -> Gate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -67,18 +67,15 @@ class JudgedMetric:
 
     def means(self) -> JudgedMeans:
         """The estimates."""
-        n_systems = sum(against is None for _, against in self.pairs)
-        judge, rest = without_favour(self.judge[n_systems:], self.rest[n_systems:])
-        judge, rest = np.vstack([self.judge[:n_systems], judge]), np.vstack([self.rest[:n_systems], rest])
+        is_mean = np.array([against is None for _, against in self.pairs])[:, None]
+        judge, rest = without_favour(self.judge, self.rest)
+        judge, rest = np.where(is_mean, self.judge, judge), np.where(is_mean, self.rest, rest)
         return judged_means(self.human, judge, rest, self.strata)
 
     def of(self, system: str, against: str) -> JudgedMeans:
         """The estimates of one difference alone."""
-        i = self.pairs.index((system, against))
-        row = slice(i, i + 1)
-        return replace(
-            self, pairs=self.pairs[row], human=self.human[row], judge=self.judge[row], rest=self.rest[row]
-        ).means()
+        row = [self.pairs.index((system, against))]
+        return judged_means(self.human[row], *without_favour(self.judge[row], self.rest[row]), self.strata)
 
     def rows(self, confidence: float) -> list[dict[str, Any]]:
         """One row for each system and difference."""
@@ -94,8 +91,7 @@ class JudgedMetric:
                 row |= {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
             bias = mean_interval(self.judge[i] - self.human[i], confidence)
             row |= dict(zip(("bias", "bias_low", "bias_high"), bias, strict=True))
-            row |= {"lambda": float(found.share[i]) if used else 0.0}
-            row |= {"worth": int(found.worth[i]) - found.n_human}
+            row |= {"lambda": float(found.share[i]) * used, "worth": int(found.worth[i]) - found.n_human}
             rows.append(row | {"sentence": self._sentence(row)})
         return rows
 
@@ -183,29 +179,37 @@ def judged_metric(
 
 def _numbered(strata: Mapping[str, str], people: Sequence[str], others: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the strata of queries; raises as `judged_metric`."""
-    lacking = [q for q in (*people, *others) if q not in strata]
+    every = [*people, *others]
+    lacking = [q for q in every if q not in strata]
     if lacking:
         n = f"{len(lacking):,} queries"
         raise DataError(f"the strata lack {n}, e.g. {brief(lacking[0])}; give each query of the judge a stratum.")
-    counts = Counter(strata[q] for q in people)
-    for name in {strata[q] for q in (*people, *others)}:
-        if counts[name] < 2:
-            raise DataError(
-                f"stratum {brief(name)} has {counts[name]} queries of people, and needs 2; merge it with another."
-            )
-    number = {name: i for i, name in enumerate(counts)}
-    own, rest = (np.array([number[strata[q]] for q in queries], dtype=int) for queries in (people, others))
-    return own, rest
+    names, number = np.unique([strata[q] for q in every], return_inverse=True)
+    counts = np.bincount(number[: len(people)], minlength=len(names))
+    least = int(np.argmin(counts))
+    if counts[least] < 2:
+        name = brief(str(names[least]))
+        raise DataError(f"stratum {name} has {counts[least]} queries of people, and needs 2; merge it with another.")
+    return number[: len(people)], number[len(people) :]
 
 
-def weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float:
-    """Cohen's kappa of pairs of grades with quadratic weights; NaN if all grades are equal."""
-    if not pairs:
-        return float("nan")
+def agreement(people: Grades, judge: Grades) -> dict[str, Any]:
+    """How far a judge agrees with people on the documents that both graded.
+
+    Returns
+        kappa       Cohen's kappa with quadratic weights; NaN if all grades are equal
+        by_people   their grades; by_judge: its grades
+        documents   number of documents, a list over `by_judge` for each of `by_people`
+    """
+    pairs = [(grade, judge[key]) for key, grade in people.items() if key in judge]
     a, b = np.array(pairs).T
     # The expected squared difference of independent grades is that of their means and variances.
     expected = a.var() + b.var() + (a.mean() - b.mean()) ** 2
-    return float(1.0 - ((a - b) ** 2).mean() / expected) if expected > 0 else float("nan")
+    kappa = 1.0 - ((a - b) ** 2).mean() / expected if expected > 0 else np.nan
+    by_people, by_judge = np.unique(a).tolist(), np.unique(b).tolist()
+    count = Counter(pairs)
+    documents = [[count[h, g] for g in by_judge] for h in by_people]
+    return {"kappa": float(kappa), "by_people": by_people, "by_judge": by_judge, "documents": documents}
 
 
 def meant_grades(given: Mapping[float, float] | str) -> dict[float, float]:
