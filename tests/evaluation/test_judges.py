@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.cases import judges as worlds
 
 import sparserank as sr
 from sparserank.evaluation.judge_rows import agreement
@@ -338,3 +339,24 @@ def test_options_that_need_a_judge(cli_here: Cli) -> None:
     assert_refused(
         cli_here(*CALL, *judged, "--strata", "s.txt"), 1, "stratum 'tail' has 1 queries of people, and needs"
     )
+
+
+def test_intervals_hold_in_worlds_and_the_naive_mixture_does_not() -> None:
+    """The small part of `python -m benchmarks judges`."""
+    rng, n_worlds = np.random.default_rng(3), 1500
+    error = (0.05 / n_worlds) ** 0.5  # standard error of a share of 95%, and more than that of a difference of two
+    normal, graded = worlds.normal_pool(rng, 20_000), worlds.graded_pool(rng, worlds.SOME, 4000)
+    for pool, n, n_all in ((normal, 25, 100), (graded, 15, 600)):
+        for name, seen in worlds.worlds(rng, pool, n, n_all, n_worlds).items():
+            found = seen.shares()
+            assert found["judged"] > found["human"] - 0.007 - 3 * error, name
+            if name in ("r = 0.6, biased", worlds.STRONG):
+                assert found["naive"] < 0.5
+            if name.startswith("r = 0.9"):
+                assert found["judged_length"] / found["human_length"] == pytest.approx(0.626, rel=0.05)
+            if name in worlds.USELESS:
+                assert found["judged_length"] <= 1.03 * found["human_length"]
+                assert found["used"] < 0.1
+            assert found["warned"] < 0.08 or name == "constant"
+    head = worlds.worlds(rng, worlds.normal_pool(rng, 20_000), 50, 200, 100, head=True)
+    assert head["r = 0.9"].warned > 95
