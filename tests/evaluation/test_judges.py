@@ -235,6 +235,12 @@ def test_the_gate_decides_by_the_judge_as_far_as_people_confirm_it(cli_here: Cli
     assert needs
     people, together = map(int, needs.groups())
     assert 20 < together < people
+    # A limit for which the judge must grade more queries: as many for each of people, with an error in proportion.
+    more = cli_here(*CALL, "--judge", "model.qrels", "--fail-if-worse", "1%").done.out
+    few, of_judge = map(
+        int, re.findall(r"or ([\d,]+) with model.qrels if it grades ([\d,]+)\.", more.replace(",", ""))[0]
+    )
+    assert of_judge == 4 * few
     # Without a judge, the same number of queries is said.
     assert f"With {people} queries, this limit would have 5." in found[0]
     assert found[3].startswith("Decided by the grades of model.qrels alone, not by those of people.\n")

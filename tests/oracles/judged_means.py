@@ -8,7 +8,7 @@ from typing import NamedTuple
 from scipy import stats
 
 MOST = 2.0  # the largest lambda
-COST = 3  # degrees of freedom for lambda and for the choice of the narrower interval
+COST = 4  # degrees of freedom for lambda and for the choice of the narrower interval
 LEAST_QUERIES = 8
 
 Values = Mapping[str, float]

@@ -117,7 +117,14 @@ class Gate:
         variance = (self.limit / float(stdtrit(means.people.freedom, CONFIDENCE))) ** 2
         alone, together = means.queries_for(variance)
         said = f"For 5 false alarms in 100 at this limit you need {many(alone)} human queries"
-        return f"{said}, or {many(together)} with {self.judge}." if together < min(alone, means.n_all) else f"{said}."
+        if not means.used[0]:
+            return f"{said}."
+        if together <= means.n_all:
+            return f"{said}, or {many(together)} with {self.judge}."
+        # The judge must grade more: as many for each human query as now.
+        ratio = means.n_all / means.n_human
+        together = math.ceil(means.n_human * float(means.judged.error[0]) ** 2 / variance)
+        return f"{said}, or {many(together)} with {self.judge} if it grades {many(math.ceil(ratio * together))}."
 
 
 def gate(

@@ -14,7 +14,7 @@ LARGEST_LAMBDA = 2.0
 LEAST_QUERIES = 8  # of people; an interval from fewer would depend on the normality of their values
 # Degrees of freedom for lambda and for the choice of the narrower interval: with fewer, coverage is too low near a
 # correlation of 0.5 (`python -m benchmarks judges`).
-COST = 3
+COST = 4
 SAME = 1e-12  # relative; sums of squares below it are of equal values
 
 
