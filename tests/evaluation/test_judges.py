@@ -272,8 +272,8 @@ def test_the_queries_that_are_needed_give_the_variance() -> None:
     ("people", "judge", "more", "message"),
     [
         ("q0 0 d0 1\nq1 0 d1 0\n", "q0 0 d0 3\n", (), "has the grade 3, but those of people are 0 to 1; say what it"),
-        ("q0 0 d0 1\n", "z0 0 d0 1\n", (), "has no document that people graded, e.g. query 'q0'; use the same ids"),
-        ("q0 0 d0 1\n", "q0 0 z 1\n", (), "e.g. document 'd0' of query 'q0'; use the same ids in both"),
+        ("q0 0 d0 1\n", "z0 0 d0 1\n", (), "has no document that people graded, e.g. 'd0' of query 'q0'; use the"),
+        ("q0 0 d0 1\n", "q0 0 z 1\n", (), "e.g. 'd0' of query 'q0'; use the same ids of queries"),
         ("q0 0 d0 1\n", "q0 0 d0 1\n", ("--judge-grades", "1=2,1=0"), "must be pairs such as 2=1,3=1, each grade once"),
         ("q0 0 d0 1\n", "q0 0 d0 1\n", ("--strata", "a.run"), "a.run:1: expected 'query stratum'; got 'q0 Q0"),
     ],
@@ -333,10 +333,16 @@ def test_what_is_said_of_doubtful_judges(cli_here: Cli) -> None:
 
 def test_options_that_need_a_judge(cli_here: Cli) -> None:
     write_files(n_judge=30)
-    assert_refused(cli_here(*CALL, "--strata", "s.txt"), 2, "needs --judge.")
+    assert_refused(cli_here(*CALL, "--strata", "s.txt"), 2, "needs the grades of a judge.")
+    assert_refused(cli_here(*CALL, "--fail-if-worse", "1%", "--judge-only"), 2, "needs the grades of a judge.")
     assert_refused(cli_here(*CALL, "--judge-only"), 2, "needs --fail-if-worse.")
     judged = ("--judge", "model.qrels")
-    assert_refused(cli_here(*CALL, *judged, "--baseline", "x.json"), 2, "needs the runs of all systems")
+    assert cli_here(*CALL, "--out", "old.json").code == 0
+    assert_refused(cli_here(*CALL, *judged, "--baseline", "old.json"), 1, "an earlier evaluation has no grades of a")
+    sr.write_letor(sr.datasets.make_ranking(5, 5, 3, n_informative=1, n_redundant=0).data, "d.txt")
+    Path("scores.txt").write_text("1\n" * 25)
+    told = cli_here("evaluate", "d.txt", "--system", "scores.txt", *judged)
+    assert_refused(told, 1, "a judge needs runs, and judgments of people (--qrels); got judged documents.")
     Path("s.txt").write_text("q0 x\nq0 y\n")
     assert_refused(cli_here(*CALL, *judged, "--strata", "s.txt"), 1, "s.txt:2: query 'q0' has a stratum already")
     Path("s.txt").write_text("q0 x\n")

@@ -99,12 +99,6 @@ def run(
     require(not same, "--out", "is the file of --baseline.")
     kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
-    require(judges is None or qrels is not None, "--judge", "needs --qrels, the grades of people.")
-    require(judges is None or baseline is None, "--judge", "needs the runs of all systems, without --baseline.")
-    require(len(set(judges or [])) == len(judges or []), "--judge", "names the same file twice.")
-    for flag, value in (("--judge-grades", judge_grades), ("--strata", strata), ("--judge-only", judge_only or None)):
-        require(judges is not None or value is None, flag, "needs --judge.")
-    require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
     if qrels is not None:
         judged: Any = judgments_of(qrels, asked)
         systems: dict[str, Any] = {str(path): _lists_of(path, kind, runs, asked) for path, kind in kinds.items()}
@@ -295,8 +289,8 @@ def show_judges(compared: Comparison) -> None:
                 f"{shown(r[name])} {interval(r[f'{name}_low'], r[f'{name}_high'], shown)}"
                 for name in ("human", "estimate")
             ]
-            cells.append([what, *estimates, f"+{r['worth']:,} queries" if r["worth"] else "nothing"])
-        counts = f"{own[0]['n_human']:,} queries of people, {own[0]['n_judge']:,} of the judge"
+            cells.append([what, *estimates, f"+{r['worth']:,}" if r["worth"] else "nothing"])
+        counts = f"{own[0]['n_human']:,} queries of people, {own[0]['n_judge']:,} of the judge; worth in human queries"
         title = f"{fact['judge']}: {compared.metrics[metric].title}, {counts}"
         table(title, ["", "people alone", "with the judge", "worth"], cells)
         for said in [r["sentence"] for r in own if r["against"] or not compared.others] + fact["notes"]:

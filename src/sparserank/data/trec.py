@@ -9,7 +9,7 @@ from itertools import islice
 
 from sparserank.data.text_lines import number_in, text_lines
 from sparserank.data.usual_names import DOCUMENTS, OF_JUDGMENTS, QUERIES, plain
-from sparserank.errors import DataFormatError, ParameterError
+from sparserank.errors import DataFormatError
 from sparserank.files import StrPath
 from sparserank.text import brief
 
@@ -60,12 +60,9 @@ def read_strata(source: StrPath | Mapping[str, str]) -> dict[str, str]:
     Raises
         DataFormatError   a line has another number of fields, or a query has two strata; the message names file and
                           line
-        ParameterError    the source is neither a path nor a mapping
     """
     if isinstance(source, Mapping):
         return {str(q): str(stratum) for q, stratum in source.items()}
-    if not isinstance(source, StrPath):
-        raise ParameterError("strata", f"must be a file with lines '{STRATA}', or a mapping; got {brief(source)}.")
     strata = dict[str, str]()
     for line, text, fields in _lines_of_fields(source, STRATA):
         if len(fields) != 2:

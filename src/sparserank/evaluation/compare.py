@@ -39,6 +39,7 @@ from sparserank.metrics.ordering import RankedLists, in_order, rank_lists
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import with_columns_of
 from sparserank.number_checks import as_floats
+from sparserank.options import option
 from sparserank.options.arguments import check_arguments
 from sparserank.text import brief
 
@@ -145,7 +146,7 @@ def compare_systems(
     convention: str | Convention | None = None,
     judges: Mapping[str, Any] | None = None,
     judge_grades: Mapping[float, float] | str | None = None,
-    strata: Any = None,
+    strata: Mapping[Any, Any] | StrPath | None = None,
 ) -> Comparison:
     """Compare ranking metrics of several systems on the same documents, with paired tests.
 
@@ -195,19 +196,15 @@ def compare_systems(
     if not isinstance(systems, Mapping) or isinstance(systems, Run) or not systems:
         raise DataError(f"compare_systems needs at least one system, as {{name: scores}}; got {brief(systems)}.")
     systems, judged, parsed, judgments, unjudged = _on_judged(systems, data, metrics, label, qid, docid, convention)
-    values, named = {}, {repr(m): m for m in parsed}
-    for name, system in systems.items():
-        try:
-            values[str(name)] = dict(zip(map(repr, parsed), values_of(system, judged, parsed), strict=True))
-        except DataError as error:
-            raise DataError(f"{name}: {error}") from error
+    values, named = _values(systems, judged, parsed), {repr(m): m for m in parsed}
     chosen = baseline if baseline is not None else next(iter(values))
     if chosen not in values:
         raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
     ids = judged.query_ids
     lacking = {str(name): said for name, run in systems.items() if (said := _lacking(name, run, ids))}
-    if not judges and strata is not None:
-        raise ParameterError("strata", "needs a judge, whose queries give each stratum its weight.")
+    for option_name, value in (("strata", strata), ("judge_grades", judge_grades)):
+        if value is not None and not judges:
+            raise ParameterError(option_name, "needs the grades of a judge.")
     meant = meant_grades(judge_grades or {})
     known = {
         str(name): _judge_of(str(name), source, judgments, systems, parsed, meant)
@@ -231,7 +228,9 @@ def _judge_of(
 ) -> Judge:
     """The values of the systems by the grades of a judge."""
     if not isinstance(people, Qrels):
-        raise DataError(f"{name}: a judge needs judgments of people in the same form, and runs; got judged documents.")
+        raise DataError(
+            f"{name}: a judge needs runs, and judgments of people ({option('qrels')}); got judged documents."
+        )
     own = source if isinstance(source, Qrels) else judgments_of(source, USUAL, name)
     grades = Qrels(on_scale(name, own, people, meant))
     # A query that no system answered says nothing about them, unless people graded it.
@@ -241,11 +240,20 @@ def _judge_of(
     if left_out:
         _warn(f"{name}: left out, because no system has documents for them: {len(left_out):,} of its queries.")
     data = graded.documents(_runs_of(systems.values()))
-    values = {
-        str(system): dict(zip(map(repr, metrics), values_of(run, data, metrics), strict=True))
-        for system, run in systems.items()
-    }
-    return Judge(name, data.query_ids, values, graded)
+    return Judge(name, data.query_ids, _values(systems, data, metrics), graded)
+
+
+def _values(
+    systems: Mapping[str, Any], data: RankingDataset, metrics: Sequence[Metric]
+) -> dict[str, dict[str, np.ndarray]]:
+    """{system: {metric: (n_queries,) values}}"""
+    values = {}
+    for name, system in systems.items():
+        try:
+            values[str(name)] = dict(zip(map(repr, metrics), values_of(system, data, metrics), strict=True))
+        except DataError as error:
+            raise DataError(f"{name}: {error}") from error
+    return values
 
 
 def _on_judged(

@@ -255,7 +255,7 @@ class Comparison:
         if len(self.judges) > 1:
             raise DataError(f"a gate decides by one judge; got {', '.join(self.judges)}.")
         if judge_only and not self.judges:
-            raise ParameterError("judge_only", "needs a judge.")
+            raise ParameterError("judge_only", "needs the grades of a judge.")
         judge = next(iter(self.judges), "")
         values = self.judges[judge].values if judge_only else self.values
         judged = self._judged(judge, name) if judge and not judge_only else None

@@ -101,7 +101,8 @@ class JudgedMetric:
         what = _what(system, against)
         said = f"{self.name} is worth nothing here, for {what}: use the human grades."
         if more > 0:
-            said = f"{self.name} is worth {more} more human queries (n = {n} -> {n + more}) for {what}."
+            queries = "queries" if more > 1 else "query"
+            said = f"{self.name} is worth {more} more human {queries} (n = {n} -> {n + more}) for {what}."
         elif not self.rest.shape[1]:
             said = f"{self.name} is worth nothing here: people graded all of its queries."
         elif n < LEAST_QUERIES:
@@ -152,29 +153,25 @@ def judged_metric(
     Raises
         DataError   a query has no stratum, or people graded fewer than two queries of one
     """
-    others = [s for s in values if s != baseline]
     systems = [*values]
     # Each row of the matrix makes one mean or difference from the values of all systems.
     one = np.eye(len(systems))
-    combined = np.vstack([one, one[[systems.index(s) for s in others]] - one[systems.index(baseline)]])
+    base = systems.index(baseline)
+    combined = np.vstack([one, np.delete(one - one[base], base, axis=0)])
     by_people, by_judge = (combined @ np.array([by[s][metric] for s in systems]) for by in (values, judge.values))
-    graded = {str(q): i for i, q in enumerate(query_ids)}
-    judged = {str(q): i for i, q in enumerate(judge.query_ids) if np.isfinite(by_judge[:, i]).all()}
-    queries = [q for q, i in graded.items() if np.isfinite(by_people[:, i]).all()]
-    rest = [q for q in judged if q not in graded]
-    known = [k for k, q in enumerate(queries) if q in judged]
-    own = np.full((len(combined), len(queries)), np.nan)
-    own[:, known] = by_judge[:, [judged[queries[k]] for k in known]]
-    return JudgedMetric(
-        judge.name,
-        metric,
-        [*((s, None) for s in systems), *((s, baseline) for s in others)],
-        by_people[:, [graded[q] for q in queries]],
-        own,
-        by_judge[:, [judged[q] for q in rest]],
-        queries,
-        None if strata is None else _numbered(strata, queries, rest),
-    )
+    graded, judged = (np.isfinite(by).all(axis=0) for by in (by_people, by_judge))
+    by_people, by_judge = by_people[:, graded], by_judge[:, judged]
+    people, known = query_ids.astype(str), judge.query_ids[judged].astype(str)
+    others = ~np.isin(known, people)
+    people = people[graded]
+    # The judge's values of the queries of people.
+    _, of_people, of_judge = np.intersect1d(people, known, return_indices=True)
+    own = np.full_like(by_people, np.nan)
+    own[:, of_people] = by_judge[:, of_judge]
+    queries = people.tolist()
+    pairs = [*((s, None) for s in systems), *((s, baseline) for s in systems if s != baseline)]
+    numbers = None if strata is None else _numbered(strata, queries, known[others].tolist())
+    return JudgedMetric(judge.name, metric, pairs, by_people, own, by_judge[:, others], queries, numbers)
 
 
 def _numbered(strata: Mapping[str, str], people: Sequence[str], others: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -236,10 +233,9 @@ def on_scale(name: str, grades: Grades, people: Grades, meant: Mapping[float, fl
     """
     both = [key for key in people if key in grades]
     if not both:
-        q, d = next(iter(people))
-        same_query = any(q in {q for q, _ in people} for q, _ in grades)
-        what = f"document {brief(d)} of query {brief(q)}" if same_query else f"query {brief(q)}"
-        raise DataError(f"{name}: has no document that people graded, e.g. {what}; use the same ids in both.")
+        q, d = map(brief, next(iter(people)))
+        remedy = "use the same ids of queries and documents in both."
+        raise DataError(f"{name}: has no document that people graded, e.g. {d} of query {q}; {remedy}")
     least, most = min(*people.values(), 0.0), max(people.values())
     outside = {g for g in grades.values() if not least <= g <= most}.difference(meant)
     if outside:
