@@ -112,19 +112,15 @@ class Gate:
 
     def _needed_of_people(self, means: JudgedMeans) -> str:
         """The number of human queries that bear the limit, without the judge and with it."""
-        if self.limit <= 0 or not self.error:
+        if self.limit <= 0:
             return ""
-        variance = (self.limit / float(stdtrit(means.people.freedom, CONFIDENCE))) ** 2
-        alone, together = means.queries_for(variance)
+        half = float(stdtrit(means.people.freedom, CONFIDENCE) * means.people.error[0])
+        alone = math.ceil(self.n_queries * (half / self.limit) ** 2)
         said = f"For 5 false alarms in 100 at this limit you need {many(alone)} human queries"
         if not means.used[0]:
             return f"{said}."
-        if together <= means.n_all:
-            return f"{said}, or {many(together)} with {self.judge}."
-        # The judge must grade more: as many for each human query as now.
-        ratio = means.n_all / means.n_human
-        together = math.ceil(means.n_human * float(means.judged.error[0]) ** 2 / variance)
-        return f"{said}, or {many(together)} with {self.judge} if it grades {many(math.ceil(ratio * together))}."
+        each = means.n_all / means.n_human
+        return f"{said}, or {many(self.needed)} with {self.judge} if it grades {each:.1f} times as many."
 
 
 def gate(

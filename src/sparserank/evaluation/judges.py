@@ -3,7 +3,6 @@ however wrong the judge is (docs/theory.md, section 10)."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass
 
@@ -58,18 +57,6 @@ class JudgedMeans:
         judged = np.where(self.used, self.judged.half(), 1.0)
         ratio = np.where(self.used, self.people.half(), 1.0) / judged
         return np.minimum(self.n_human * ratio**2, self.n_all)
-
-    def queries_for(self, variance: float) -> tuple[float, float]:
-        """Numbers of human queries for this variance of the first mean, without the judge, and with as many of its
-        queries as now: by (3), the variance is var(h - lambda g) (1/n - 1/N) + var(h) / N."""
-        n, n_all = self.n_human, self.n_all
-        of_human = n * float(self.people.error[0]) ** 2
-        alone = math.ceil(of_human / variance)
-        if not self.used[0]:
-            return alone, alone
-        residual = (float(self.judged.error[0]) ** 2 - of_human / n_all) / (1 / n - 1 / n_all)
-        left = variance - (of_human - residual) / n_all
-        return alone, max(LEAST_QUERIES, math.ceil(residual / left)) if left > 0 else math.inf
 
 
 def judged_means(
