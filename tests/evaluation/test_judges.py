@@ -169,11 +169,13 @@ def test_the_command_prints_what_the_judge_is_worth(cli_here: Cli) -> None:
     assert np.sum(fact["documents"]) == 200
     assert 0.7 < fact["kappa"] < 1
     assert fact["notes"] == []
-    assert len(fact["differs"]) == 5
+    assert len(fact["differs"]) == 3
     text = cli_here(*CALL, "--judge", "model.qrels").done.out
     assert said in text
     assert "20 queries of people, 80 of the judge" in text
     assert f"weighted kappa {fact['kappa']:.2f}" in text
+    worst = fact["differs"][0]
+    assert f"It differs most for {worst['query']} ({worst['human']:+.3f}, judge {worst['judge']:+.3f})" in text
     # In Python, the same rows.
     runs = {name: sr.read_run(name) for name in ("a.run", "b.run")}
     compared = sr.compare_systems(runs, "people.qrels", "ndcg@10", judges={"model.qrels": "model.qrels"})

@@ -10,7 +10,7 @@ from sparserank.cli.output import FAILED_CHECK, MARKDOWN, TEXT, answer, give, re
 from sparserank.cli.reading import documents_for, model_of, parsed, require, require_no_reading
 from sparserank.cli.screen import gap, note, say, table
 from sparserank.options import option
-from sparserank.text import brief, figure, interval, p_text, relative, signed
+from sparserank.text import brief, figure, interval, listed, p_text, relative, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -293,7 +293,10 @@ def show_judges(compared: Comparison) -> None:
         counts = f"{own[0]['n_human']:,} queries of people, {own[0]['n_judge']:,} of the judge; worth in human queries"
         title = f"{fact['judge']}: {compared.metrics[metric].title}, {counts}"
         table(title, ["", "people alone", "with the judge", "worth"], cells)
-        for said in [r["sentence"] for r in own if r["against"] or not compared.others] + fact["notes"]:
+        differs = [f"{d['query']} ({signed(d['human'], 3)}, judge {signed(d['judge'], 3)})" for d in fact["differs"]]
+        most = [f"It differs most for {listed(differs)}."] if differs else []
+        sentences = [r["sentence"] for r in own if r["against"] or not compared.others]
+        for said in [*sentences, *most, *fact["notes"]]:
             say(said)
         gap()
         by_judge = [f"{grade:g}" for grade in fact["by_judge"]]
@@ -301,9 +304,6 @@ def show_judges(compared: Comparison) -> None:
         counted = [[f"{grade:g}", *(f"{n:,}" for n in row)] for grade, row in by_people]
         title = f"documents by grade of people (rows) and of the judge; weighted kappa {figure(fact['kappa'], 2)}"
         table(title, ["", *by_judge], counted)
-        if answer().verbose:
-            differs = [[d["query"], signed(d["human"]), signed(d["judge"])] for d in fact["differs"]]
-            table("queries for which it differs most", ["query", "people", "judge"], differs)
 
 
 def show_queries(title: str, rows: Sequence[dict[str, Any]]) -> None:

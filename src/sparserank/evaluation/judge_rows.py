@@ -26,7 +26,7 @@ from sparserank.text import brief, figure
 Grades = Mapping[tuple[str, str], float]
 Values = Mapping[str, Mapping[str, np.ndarray]]
 LEVEL = 0.05  # p values below it are differences beyond noise
-MOST = 5  # queries that are named because the judge differs most
+MOST = 3  # queries that are named because the judge differs most
 FEW = 20  # documents; as many equal grades are no accident
 
 
