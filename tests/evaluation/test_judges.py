@@ -278,7 +278,9 @@ def test_the_remedy_for_another_scale_works(cli_here: Cli) -> None:
     text = Path("model.qrels").read_text()
     Path("model.qrels").write_text(text.replace(" 2\n", " 4\n").replace(" 1\n", " 3\n"))
     done = cli_here(*CALL, "--judge", "model.qrels")
-    assert_refused(done, 1, "such as --judge-grades 3=2,4=2.")
+    assert_refused(done, 1, "such as --judge-grades 3=2,4=2, or 3=3 if it is on their scale.")
+    same = cli_here(*CALL, "--judge", "model.qrels", "--judge-grades", "3=3,4=4", "--format", "json").done
+    assert json.loads(same.out)["facts"][0]["by_judge"] == [0, 3, 4]
     wide = cli_here(*CALL, "--judge", "model.qrels", "--judge-grades", "3=1,4=2", "--format", "json").done
     Path("model.qrels").write_text(text)
     assert json.loads(wide.out) == json.loads(cli_here(*CALL, "--judge", "model.qrels", "--format", "json").done.out)

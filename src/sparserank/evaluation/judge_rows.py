@@ -239,10 +239,11 @@ def on_scale(name: str, grades: Grades, people: Grades, meant: Mapping[float, fl
     least, most = min(*people.values(), 0.0), max(people.values())
     outside = {g for g in grades.values() if not least <= g <= most}.difference(meant)
     if outside:
+        first = f"{min(outside):g}"
         pairs = ",".join(f"{g:g}={most if g > most else least:g}" for g in sorted(outside))
         raise DataError(
-            f"{name}: has the grade {min(outside):g}, but those of people are {least:g} to {most:g}; say what it "
-            f"means, such as {option('judge_grades', pairs)}."
+            f"{name}: has the grade {first}, but those of people are {least:g} to {most:g}; say what it means, such as "
+            f"{option('judge_grades', pairs)}, or {first}={first} if it is on their scale."
         )
     scaled = {key: meant.get(g, g) for key, g in grades.items()}
     if len(both) >= FEW and all(scaled[key] == people[key] for key in both):

@@ -146,5 +146,5 @@ def p_of_selection(judge: np.ndarray, rest: np.ndarray) -> np.ndarray:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # of values that do not vary
         p = ttest_ind(judge, rest, axis=1, equal_var=False, nan_policy="omit").pvalue
-    varies = np.nanstd(judge, axis=1) + rest.std(axis=1) > SAME if rest.shape[1] else False
+        varies = np.nanstd(judge, axis=1) + np.nanstd(rest, axis=1) > SAME
     return np.where(varies & np.isfinite(p), p, 1.0)
