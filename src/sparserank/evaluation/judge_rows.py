@@ -128,7 +128,8 @@ class JudgedMetric:
         if lacking:
             which = f"{len(lacking)} of the queries of people, e.g. {brief(lacking[0])}"
             notes.append(f"{self.name} lacks {which}; they count without it.")
-        p_values = np.ones(1) if self.strata is not None else holm(p_of_selection(self.judge, self.rest))
+        tested = self.strata is None and len(self.queries) >= LEAST_QUERIES
+        p_values = holm(p_of_selection(self.judge, self.rest)) if tested else np.ones(1)
         first = int(np.argmin(p_values))
         if p_values[first] < LEVEL:
             own, others = (figure(float(np.nanmean(values[first])), 3) for values in (self.judge, self.rest))
