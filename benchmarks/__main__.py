@@ -28,6 +28,7 @@ CASES = (
     "wide",
     "cluster",
     "coverage",
+    "judges",
     "random_labels",
 )
 

@@ -35,21 +35,21 @@ ROOMS = {
 # Nodes of the syntax tree of each room, which `test_code_nodes.py` counts: a change may only lower them, unless its
 # issue grants more. Lines are free: one statement a line, a name for an intermediate value, a comment per step.
 NODES = {
-    "cli": 22_709,
-    "report": 18_939,
+    "cli": 23_347,
+    "report": 18_950,
     "papers": 17_448,
-    "selection": 52_767,
+    "selection": 52_706,
     "rankers": 14_526,
-    "crossval": 35_372,
-    "evaluation": 10_512,
+    "crossval": 35_295,
+    "evaluation": 16_098,
     "export": 17_804,
     "model": 14_637,
-    "paths": 19_047,
+    "paths": 19_014,
     "solvers": 11_921,
     "objective": 3_915,
     "bins": 1_564,
     "shards": 26_825,
-    "data": 74_026,
+    "data": 74_359,
     "requests": 8_796,
     "workdir": 6_172,
     "transforms": 817,
@@ -60,7 +60,7 @@ NODES = {
     "ground": 7_256,
 }
 CHARACTERS = {
-    "report": 14_456,
+    "report": 14_462,
 }  # templates, style sheets and scripts
 REPRODUCTION = 30_060  # nodes of `reproduction/`, beside the package
 

@@ -12,6 +12,7 @@ import pytest
 
 import sparserank.data.letor.chunks as letor_chunks
 from sparserank import RankingDataset, fit_scaling, read, write_letor
+from sparserank.data.read import read_sources
 from sparserank.data.reading import Reading
 from sparserank.data.runs import Run
 from sparserank.data.store.convert import convert
@@ -318,3 +319,19 @@ def test_what_is_written_is_read_back(base: int, tmp_path: Path) -> None:
     assert list(again.docid) == docids  # type: ignore[arg-type]
     for written, found in zip(comments, again.comment, strict=True):  # type: ignore[arg-type]
         assert found.endswith(written.strip())
+
+
+def test_files_of_other_numbers_of_features_are_named(tmp_path: Path) -> None:
+    """Two data sets were read as one without a word. A file whose last feature is left out somewhere says nothing."""
+    for name, lines in {
+        "three": ["1 qid:1 1:1 2:2 3:3", "0 qid:1 1:2 2:1 3:0"],
+        "two": ["1 qid:2 1:1 2:2", "0 qid:2 1:2 2:1"],
+        "sparse": ["1 qid:3 1:1 2:2", "0 qid:3 1:2"],
+    }.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    three, two, sparse = (tmp_path / name for name in ("three", "two", "sparse"))
+    assert read([three, sparse]).n_features == 3
+    with pytest.warns(DataWarning, match="two: every line has 2 features, but 3 in .*three; are they of the same data"):
+        assert read([three, two]).n_features == 3
+    with pytest.warns(DataWarning, match="two: every line has 2 features, but 3 in the training data"):
+        read_sources({"train": three, "test": two}, {})

@@ -128,6 +128,28 @@ def test_json_and_frame_pick_their_columns_from_the_facts(result):
     assert [*facts["sizes"][0]["enter"]] == [n for n in result.feature_names if n in result.lists[result.by_size[0]]]
 
 
+def test_the_screen_compares_the_list_with_all_features_by_the_interval_of_every_selection(result):
+    of_all, chosen = (
+        next(line for line in str(result).splitlines() if line.startswith(n)) for n in ("all ", "chosen ")
+    )
+    assert of_all.split()[2:4] == ["12", f"{result.dense.mean:.4f}"]
+    assert of_all.endswith(result.all_features.against())
+    assert chosen.split()[1:3] == [str(result.chosen.n_features), f"{result.chosen.mean:.4f}"]
+    assert result.all_features.low < result.all_features.difference < result.all_features.high
+    assert result.all_features.difference == result.chosen.mean - result.dense.mean
+
+
+@pytest.mark.usefixtures("pictures", "no_processes")
+def test_all_features_may_be_the_answer():
+    data = make_ranking(40, 10, 5, n_informative=5, n_redundant=0, noise=0.0, random_state=3).data
+    found = sr.select(data, margin=0.0, **{**QUICK, "sizes": (1,)})
+    assert found.chosen is found.dense
+    assert found.headline.startswith("Keep 5 of 5 features")
+    assert str(found).splitlines()[-1].endswith("0.0%")
+    assert "All 5 features" in found.render_page()
+    assert found.to_json()["chosen"] == found.to_json()["all_features"]
+
+
 @pytest.mark.usefixtures("pictures")
 def test_files_have_the_content_of_the_result(result, tmp_path: Path):
     import lightgbm

@@ -20,7 +20,7 @@ from sparserank.export.fusion import export_fusion
 from sparserank.metrics import CONVENTIONS, parse_metric
 from sparserank.model.fusion import FusionFormula, FusionTerm
 from sparserank.paths import PathResult
-from sparserank.selection.fusion import shown_weight
+from sparserank.selection.fusion_plan import shown_weight
 from tests.support.command_line import Cli
 from tests.support.made_runs import QUALITY, QUICK, Judged, Runs, cut, flat, judgments, made, nested, qrels_of
 

@@ -153,6 +153,23 @@ EVALUATE = Command(
             "With {qrels}: run of a retriever that a model of fuse uses, named after its file or by NAME=FILE; may be "
             "repeated.",
         ),
+        cli_option(
+            "judges",
+            "list[Path] | None",
+            "With {qrels}, which are then grades of people for a few queries: judgments of a judge, such as a language "
+            "model, for many. Says how many human queries they are worth, and their bias; may be repeated.",
+            flag="--judge",
+        ),
+        cli_option(
+            "judge_grades",
+            "str | None",
+            "With {judges}: what its grades mean on the scale of people, such as 0=0,1=0,2=1,3=1.",
+        ),
+        cli_option(
+            "strata",
+            "Path | None",
+            "With {judges}: file with lines 'query stratum', if people graded another share of each stratum.",
+        ),
         cli_option("metric", "list[str] | None", "Metric; may be repeated.", shown="ndcg@10, map"),
         replace(
             OF_SELECT["convention"],
@@ -168,6 +185,7 @@ EVALUATE = Command(
             "such as 1%, or a number.",
         ),
         switch("fail_if_shown", "With {fail_if_worse}: only if the lower 95% bound of the loss is above it."),
+        switch("judge_only", "With {fail_if_worse} and {judges}: decide by the grades of the judge alone."),
         cli_option("junit", "Path | None", "With {fail_if_worse}: also write a JUnit report to this file."),
         cli_option("out", "Path | None", "Also write the values of the first system, for {baseline}."),
         cli_option(

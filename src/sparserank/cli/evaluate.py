@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import FAILED_CHECK, MARKDOWN, TEXT, answer, give, refuse_other
 from sparserank.cli.reading import documents_for, model_of, parsed, require, require_no_reading
-from sparserank.cli.screen import note, say, table
+from sparserank.cli.screen import gap, note, say, table
 from sparserank.options import option
-from sparserank.text import brief, figure, interval, p_text, relative, signed
+from sparserank.text import brief, figure, interval, listed, p_text, relative, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,8 @@ HELP = """Evaluate one or several systems on judged documents, with intervals, p
 A system is a model file (ours, or one that LightGBM saved), a run (TREC, JSON, Parquet or CSV) or a file with one \
 score per line in file order; the name of the file does not matter. All other systems are tested against the first. \
 With --qrels, judgments (TREC, BEIR, JSON or CSV) replace judged documents. All judged queries count; a query that is \
-missing from a run counts as 0.
+missing from a run counts as 0. With --judge, grades of people for a few queries are used with those of a language \
+model for many: it says how many human queries these are worth, or that they are worth nothing.
 
 [bold]Examples[/bold]
 
@@ -39,6 +40,8 @@ missing from a run counts as 0.
   sparserank evaluate test.txt --system run/model.json --format csv
 
   sparserank evaluate --qrels test.qrels --system now.run --system new.run --fail-if-worse 1%
+
+  sparserank evaluate --qrels people.qrels --judge model.qrels --system now.run --system new.run
 """
 
 
@@ -53,6 +56,10 @@ def run(
     missing: str | None = None,
     fail_if_worse: str | None = None,
     fail_if_shown: bool = False,
+    judges: list[Path] | None = None,
+    judge_grades: str | None = None,
+    strata: Path | None = None,
+    judge_only: bool = False,
     junit: Path | None = None,
     out: Path | None = None,
     baseline: Path | None = None,
@@ -82,6 +89,7 @@ def run(
     if fail_if_worse is None:
         require(not fail_if_shown, "--fail-if-shown", "needs --fail-if-worse.")
         require(junit is None, "--junit", "needs --fail-if-worse.")
+        require(not judge_only, "--judge-only", "needs --fail-if-worse.")
     else:
         parsed("--fail-if-worse", limit_of, fail_if_worse)
         several = baseline is not None or len(system) > 1
@@ -91,7 +99,6 @@ def run(
     require(not same, "--out", "is the file of --baseline.")
     kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
-    require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
     if qrels is not None:
         judged: Any = judgments_of(qrels, asked)
         systems: dict[str, Any] = {str(path): _lists_of(path, kind, runs, asked) for path, kind in kinds.items()}
@@ -109,15 +116,24 @@ def run(
             "scores": lambda path: _scores(path, judged),
         }
         systems = {str(path): of_kind[kind](path) for path, kind in kinds.items()}
-    compared = evaluated = compare_systems(systems, judged, metrics)
+    of_judges = {str(path): path for path in judges or []}
+    compared = evaluated = compare_systems(
+        systems, judged, metrics, judges=of_judges, judge_grades=judge_grades, strata=strata
+    )
     for lacking in evaluated.lacking.values():
         note(f"note: {lacking}")
     if baseline is not None:
         compared = evaluated.against(baseline)
     if out is not None:
         evaluated.save(out)
-    verdicts = [] if fail_if_worse is None else compared.gate(fail_if_worse, fail_if_shown=fail_if_shown)
+    verdicts: list[dict[str, Any]] = []
+    if fail_if_worse is not None:
+        verdicts = compared.gate(fail_if_worse, fail_if_shown=fail_if_shown, judge_only=judge_only)
+    if judge_only:
+        say(f"Decided by the grades of {', '.join(of_judges)} alone, not by those of people.")
     show_comparison(compared, verdicts)
+    if of_judges:
+        show_judges(compared)
     for name in compared.others if answer().format == MARKDOWN or answer().verbose else ():
         show_queries(f"{name}: queries whose {metrics[0]!r} changed most", compared.most_changed(name))
     for verdict in verdicts:
@@ -255,6 +271,39 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
                 f"{r['system']} is {word} {compared.baseline} by {figure(abs(r['difference']))} {r['metric']}, "
                 f"{interval(r['difference_low'], r['difference_high'], signed)}{shown_or_not}."
             )
+
+
+def show_judges(compared: Comparison) -> None:
+    """Print what the judges are worth; programs get the rows and the facts."""
+    rows = compared.judge_rows()
+    facts = compared.judge_facts()
+    give({"rows": answer().document, "judges": rows, "facts": facts}, rows)
+    metric = next(iter(compared.metrics))
+    for fact in facts:
+        own = [r for r in rows if r["judge"] == fact["judge"] and r["metric"] == metric]
+        cells = []
+        for r in own:
+            shown = figure if r["against"] is None else signed
+            what = r["system"] if r["against"] is None else f"{r['system']} - {r['against']}"
+            estimates = [
+                f"{shown(r[name])} {interval(r[f'{name}_low'], r[f'{name}_high'], shown)}"
+                for name in ("human", "estimate")
+            ]
+            cells.append([what, *estimates, f"+{r['worth']:,}" if r["worth"] else "nothing"])
+        counts = f"{own[0]['n_human']:,} queries of people, {own[0]['n_judge']:,} of the judge; worth in human queries"
+        title = f"{fact['judge']}: {compared.metrics[metric].title}, {counts}"
+        table(title, ["", "people alone", "with the judge", "worth"], cells)
+        differs = [f"{d['query']} ({signed(d['human'], 3)}, judge {signed(d['judge'], 3)})" for d in fact["differs"]]
+        most = [f"It differs most for {listed(differs)}."] if differs else []
+        sentences = [r["sentence"] for r in own if r["against"] or not compared.others]
+        for said in [*sentences, *most, *fact["notes"]]:
+            say(said)
+        gap()
+        by_judge = [f"{grade:g}" for grade in fact["by_judge"]]
+        by_people = zip(fact["by_people"], fact["documents"], strict=True)
+        counted = [[f"{grade:g}", *(f"{n:,}" for n in row)] for grade, row in by_people]
+        title = f"documents by grade of people (rows) and of the judge; weighted kappa {figure(fact['kappa'], 2)}"
+        table(title, ["", *by_judge], counted)
 
 
 def show_queries(title: str, rows: Sequence[dict[str, Any]]) -> None:

@@ -50,7 +50,8 @@ def unsolved_paths(paths: Mapping[tuple[str, int], PathResult], tol: float) -> s
         (of_final if fold == FINAL else of_folds).extend(solved)
     n_final, n_folds = (sum(missed(some).values()) for some in (of_final, of_folds))
     where = f"({n_final} of {len(of_final)} on all queries, {n_folds} of {len(of_folds)} without a fold)"
-    return unsolved([*of_final, *of_folds], where if of_folds else "on all queries", _asked(tol))
+    asked = f"{tol:g}" if tol >= FOLD_TOL else f"{tol:g} ({FOLD_TOL:g} where only quality is estimated)"
+    return unsolved([*of_final, *of_folds], where if of_folds else "on all queries", asked)
 
 
 def warn_unsolved(paths: Mapping[tuple[str, int], PathResult], tol: float) -> None:
@@ -58,10 +59,6 @@ def warn_unsolved(paths: Mapping[tuple[str, int], PathResult], tol: float) -> No
     sentence = unsolved_paths(paths, tol)
     if sentence is not None:
         warnings.warn(sentence, ConvergenceWarning, stacklevel=4)
-
-
-def _asked(tol: float) -> str:
-    return f"{tol:g}" if tol >= FOLD_TOL else f"{tol:g} ({FOLD_TOL:g} where only quality is estimated)"
 
 
 _REMEDIES = {

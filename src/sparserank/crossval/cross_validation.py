@@ -94,11 +94,6 @@ class CrossValidation:
         return next(iter(self.works.values()))
 
     @property
-    def tries_steps(self) -> bool:
-        """True if features enter as steps under any transform."""
-        return any(transform.shape.stepped for transform in self.works)
-
-    @property
     def objective(self) -> PairwiseObjective:
         """The loss on all training queries, under the first transform."""
         return self.first.objectives([FINAL])[0][0]
@@ -154,7 +149,7 @@ class CrossValidation:
         models = {}
         for f in self.folds or [FINAL]:
             whole = candidate_set.in_units(c, f)
-            feature = whole.indices // transform.columns_of_feature
+            feature = whole.indices // transform.shape.m
             reduced = [without_entries(whole, np.isin(feature, features)) for features in sets]
             models[f] = sp.csr_array(sp.vstack(reduced, format="csr"))
         for f, measured in self.works[transform].measure(models).items():

@@ -61,11 +61,6 @@ class FeatureTransform:
         kinds = set() if self.transform is None else set(self.transform.kinds)
         return engine.lacks(kinds, steps=self.shape.stepped)
 
-    @property
-    def columns_of_feature(self) -> int:
-        """Number of adjacent columns of a feature: its steps, or a single column."""
-        return self.shape.m
-
     def names(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The names of the columns."""
         if self.transform is None:

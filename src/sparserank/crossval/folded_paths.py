@@ -151,8 +151,9 @@ class FoldedPaths(TrainingQueries):
         """Compute the paths together: one read of X serves all of them."""
         with one_blas_thread():
             objectives, scalings = self.objectives([want.fold for want in wanted])
+            tol = self.path_plan.tol
             steps = [
-                steps_of(want, objective, self.path_plan, tol=self._tol(want.fold))
+                steps_of(want, objective, self.path_plan, tol=tol if want.fold == FINAL else max(tol, FOLD_TOL))
                 for want, objective in zip(wanted, objectives, strict=True)
             ]
             fitted = self.run(steps, scalings)
@@ -173,9 +174,6 @@ class FoldedPaths(TrainingQueries):
         0."""
         paths = [replace(path, scaling=scaling) for path, scaling in zip(run_all(steps), scalings, strict=True)]
         return [path.without_traces(self.transform.least) for path in paths] if self.transform.least else paths
-
-    def _tol(self, fold: int) -> float:
-        return self.path_plan.tol if fold == FINAL else max(self.path_plan.tol, FOLD_TOL)
 
     def measure(self, models: Mapping[int, sp.csr_array]) -> dict[int, np.ndarray]:
         """{fold: (n_metrics, n_models, queries of the fold)} for models (n_models, n_features) CSR per fold, in units

@@ -70,7 +70,7 @@ class TreeRivals:
 
 
 def tree_rivals(
-    word_or_file: Any, data: RankingDataset, never: Collection[int] = (), *, here: bool = True
+    word_or_file: Any, data: RankingDataset, never: Collection[int] = (), *, here: bool = True, required: bool = False
 ) -> TreeRivals:
     """The requested tree rivals.
 
@@ -79,6 +79,7 @@ def tree_rivals(
                        LightGBM saved, or its parameters
         data           training queries; never: features that our models may not use
         here           whether the data are in the memory of this process; if they are not, 'auto' leaves trees out
+        required       whether the job is about the trees, and checks itself whether they can be trained
     Raises
         ParameterError     it is none of these
         DataFormatError    the file contains no settings
@@ -89,6 +90,8 @@ def tree_rivals(
         return TreeRivals()
     is_default = word in (AUTO, LIGHTGBM)
     rivals = TreeRivals(default_rival(data, never)) if is_default else _of_file(word_or_file, data, never)
+    if required:
+        return rivals
     if word == AUTO and (not here or data.is_stored):
         return _none(rivals, "the training data are not in the memory of one process")
     rival = rivals.rival

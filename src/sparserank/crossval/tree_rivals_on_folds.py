@@ -105,17 +105,13 @@ class TreesOnFolds:
     def on_features(self, features: Mapping[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
         """(n_queries,) metric of the trees of the rival on some features of each fold; None if they do not finish
         within their time, or if the trees do not have all of these features."""
-        used = {self.sources[j] for fold_features in features.values() for j in fold_features.tolist()}
-        if self.trees.rival is None or not used.issubset(self.data.names):
+        used = {f: {self.sources[j] for j in fold_features.tolist()} for f, fold_features in features.items()}
+        names = self.data.names
+        if self.trees.rival is None or not set().union(*used.values()).issubset(names):
             return None
         name = self.trees.rival.name
-        columns = {f: self.columns_of(fold_features) for f, fold_features in features.items()}
+        columns = {f: np.flatnonzero([column in sources for column in names]) for f, sources in used.items()}
         return self.on_lists({name: columns}, store, None).get(name)
-
-    def columns_of(self, features: np.ndarray) -> np.ndarray:
-        """The numbers of the columns of trees of which these features are made, in ascending order."""
-        needed = {self.sources[j] for j in features.tolist()}
-        return np.flatnonzero([name in needed for name in self.data.names])
 
     def on_lists(
         self, lists: Mapping[str, Mapping[int, np.ndarray]], store: WorkStore | None, progress: Progress | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from sparserank.data.text_lines import number_in, text_lines
@@ -15,6 +15,7 @@ from sparserank.text import brief
 
 RUN = "qid Q0 docno rank score tag"
 QRELS = "qid 0 docno rel"
+STRATA = "query stratum"
 MAX_ENTRY_BYTES = 1 << 20  # longest line of a run or of judgments
 _FIELD = re.compile(r"[^ \t]+")
 
@@ -51,6 +52,25 @@ def judgment_entries(path: StrPath) -> Iterator[tuple[int, list[str]]]:
         if len(fields) != count:
             raise DataFormatError(f"{path}:{line}: expected '{layout}'; got {brief(text)}.")
         yield line, [fields[0], *fields[-2:]]
+
+
+def read_strata(source: StrPath | Mapping[str, str]) -> dict[str, str]:
+    """{query id: stratum} from a file with lines 'query stratum', or from a mapping.
+
+    Raises
+        DataFormatError   a line has another number of fields, or a query has two strata; the message names file and
+                          line
+    """
+    if isinstance(source, Mapping):
+        return {str(q): str(stratum) for q, stratum in source.items()}
+    strata = dict[str, str]()
+    for line, text, fields in _lines_of_fields(source, STRATA):
+        if len(fields) != 2:
+            raise DataFormatError(f"{source}:{line}: expected '{STRATA}'; got {brief(text)}.")
+        if fields[0] in strata:
+            raise DataFormatError(f"{source}:{line}: query {brief(fields[0])} has a stratum already; list it once.")
+        strata[fields[0]] = fields[1]
+    return strata
 
 
 def finite_number(

@@ -16,6 +16,7 @@ from sparserank.data.reading import Reading
 from sparserank.data.run_reader import (
     EITHER,
     JUDGMENTS,
+    USUAL,
     Asked,
     asked_in,
     is_mapping,
@@ -28,14 +29,17 @@ from sparserank.data.run_reader import (
 from sparserank.data.runs import Qrels, Run, document_ids, pairs_of
 from sparserank.data.tables.batches import document_texts, is_frame
 from sparserank.data.tables.frames import collected, column_names, is_lazy
-from sparserank.errors import DataError, DataWarning
+from sparserank.data.trec import read_strata
+from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.comparison import Comparison
+from sparserank.evaluation.judge_rows import Judge, copies, meant_grades, on_scale
 from sparserank.files import StrPath
 from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ordering import RankedLists, in_order, rank_lists
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import with_columns_of
 from sparserank.number_checks import as_floats
+from sparserank.options import option
 from sparserank.options.arguments import check_arguments
 from sparserank.text import brief
 
@@ -143,6 +147,9 @@ def compare_systems(
     qid: Any = None,
     docid: Any = None,
     convention: str | Convention | None = None,
+    judges: Mapping[str, Any] | None = None,
+    judge_grades: Mapping[float, float] | str | None = None,
+    strata: Mapping[Any, Any] | StrPath | None = None,
 ) -> Comparison:
     """Compare ranking metrics of several systems on the same documents, with paired tests.
 
@@ -160,6 +167,14 @@ def compare_systems(
         Columns of a frame, as in `evaluate`.
     convention : str, optional
         Definition of the metrics, as in `evaluate`.
+    judges : mapping of str to judgments, optional
+        {name: judgments} of judges that are no people, such as language models, on the scale of `data`. `data` are
+        then judgments of people for a few queries, those of a judge for many. See `Comparison.judge_rows`.
+    judge_grades : mapping of float to float, or str, optional
+        {grade of a judge: grade of people that it means}, or the same as '2=1,3=1'; other grades are kept.
+    strata : path or mapping, optional
+        Strata from which the queries of people were drawn at random, each with its own share: a file with lines 'query
+        stratum', or {query: stratum}. By default, they are a random part of the judge's queries.
 
     Returns
     -------
@@ -184,18 +199,64 @@ def compare_systems(
     if not isinstance(systems, Mapping) or isinstance(systems, Run) or not systems:
         raise DataError(f"compare_systems needs at least one system, as {{name: scores}}; got {brief(systems)}.")
     systems, judged, parsed, judgments, unjudged = _on_judged(systems, data, metrics, label, qid, docid, convention)
-    values, named = {}, {repr(m): m for m in parsed}
-    for name, system in systems.items():
-        try:
-            values[str(name)] = dict(zip(map(repr, parsed), values_of(system, judged, parsed), strict=True))
-        except DataError as error:
-            raise DataError(f"{name}: {error}") from error
+    values, named = _values(systems, judged, parsed), {repr(m): m for m in parsed}
     chosen = baseline if baseline is not None else next(iter(values))
     if chosen not in values:
         raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
     ids = judged.query_ids
     lacking = {str(name): said for name, run in systems.items() if (said := _lacking(name, run, ids))}
-    return Comparison(values, chosen, named, ids, judged.n_docs, judgments, lacking, unjudged)
+    for option_name, value in (("strata", strata), ("judge_grades", judge_grades)):
+        if value is not None and not judges:
+            raise ParameterError(option_name, "needs the grades of a judge.")
+    meant = meant_grades(judge_grades or {})
+    known = {
+        str(name): _judge_of(str(name), source, judgments, systems, parsed, meant)
+        for name, source in (judges or {}).items()
+    }
+    for sentence in copies(known):
+        _warn(sentence)
+    of_queries = None if strata is None else read_strata(strata)
+    compared = Comparison(values, chosen, named, ids, judged.n_docs, judgments, lacking, unjudged, known, of_queries)
+    compared.judge_rows()
+    return compared
+
+
+def _judge_of(
+    name: str,
+    source: Any,
+    people: Any,
+    systems: Mapping[str, Any],
+    metrics: Sequence[Metric],
+    meant: Mapping[float, float],
+) -> Judge:
+    """The values of the systems by the grades of a judge."""
+    if not isinstance(people, Qrels):
+        raise DataError(
+            f"{name}: a judge needs runs, and judgments of people ({option('qrels')}); got judged documents."
+        )
+    own = source if isinstance(source, Qrels) else judgments_of(source, USUAL, name)
+    grades = Qrels(on_scale(name, own, people, meant))
+    # A query that no system answered says nothing about them, unless people graded it.
+    answered = {q for q, _ in people}.union(*({q for q, _ in run} for run in systems.values()))
+    graded = Qrels({key: grade for key, grade in grades.items() if key[0] in answered})
+    left_out = {q for q, _ in grades} - answered
+    if left_out:
+        _warn(f"{name}: left out, because no system has documents for them: {len(left_out):,} of its queries.")
+    data = graded.documents(_runs_of(systems.values()))
+    return Judge(name, data.query_ids, _values(systems, data, metrics), graded)
+
+
+def _values(
+    systems: Mapping[str, Any], data: RankingDataset, metrics: Sequence[Metric]
+) -> dict[str, dict[str, np.ndarray]]:
+    """{system: {metric: (n_queries,) values}}"""
+    values = {}
+    for name, system in systems.items():
+        try:
+            values[str(name)] = dict(zip(map(repr, metrics), values_of(system, data, metrics), strict=True))
+        except DataError as error:
+            raise DataError(f"{name}: {error}") from error
+    return values
 
 
 def _on_judged(

@@ -6,13 +6,14 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from sparserank.errors import DataError, DataFormatError
+from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.evaluation.gate import gate, limit_of
+from sparserank.evaluation.judge_rows import Judge, JudgedMetric, agreement, judged_metric
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
 from sparserank.files import StrPath, atomic_write
 from sparserank.metrics import Metric
@@ -50,6 +51,10 @@ class Comparison:
         {system: sentence} for runs that have no documents for some of the queries.
     unjudged : dict of str to str
         {system: sentence} for runs of which no document is judged.
+    judges : dict of str to Judge
+        {name: values and grades} of the judges.
+    strata : dict of str to str, optional
+        {query: stratum}.
 
     Examples
     --------
@@ -67,6 +72,8 @@ class Comparison:
     judgments: Any
     lacking: dict[str, str]
     unjudged: dict[str, str]
+    judges: dict[str, Judge] = field(default_factory=dict)
+    strata: Mapping[str, str] | None = None
 
     def __repr__(self) -> str:
         systems, metrics = ", ".join(self.values), ", ".join(self.metrics)
@@ -95,6 +102,57 @@ class Comparison:
                     row |= {"p_value": p.p_value, "p_holm": float(corrected[system])}
                 table.append(row)
         return table
+
+    def judge_rows(self, confidence: float = DEFAULT_CONFIDENCE) -> list[dict[str, Any]]:
+        """Return one row per judge, metric and system, and per difference from the baseline: what the judge is worth.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            Confidence of the intervals, between 0 and 1.
+
+        Returns
+        -------
+        list of dict
+            `judge`, `metric`, `system` and `against` (the baseline, or None for a mean); `n_human` and `n_judge`, the
+            queries of people and of the judge; `human`, the estimate of people alone, and `estimate`, that with the
+            judge where it is worth something, both with `_low` and `_high`; `lambda`, the weight of the judge; `worth`,
+            the number of human queries that would have the same effect; `bias`, how far its grades are from those of
+            people, with `_low` and `_high`; `sentence`, which says it.
+
+        Examples
+        --------
+        >>> import sparserank as sr
+        >>> people = {f"q{i}": {"a": i % 2, "b": 1} for i in range(10)}
+        >>> judge = {f"q{i}": {"a": i % 2, "b": 1 - i % 3 // 2} for i in range(40)}
+        >>> runs = {"x": {q: {"a": 2, "b": 1} for q in judge}, "y": {q: {"a": 1, "b": 2} for q in judge}}
+        >>> found = sr.compare_systems(runs, people, "ndcg@10", judges={"model": judge})
+        >>> [(row["system"], row["n_human"], row["n_judge"]) for row in found.judge_rows()]
+        [('x', 10, 40), ('y', 10, 40), ('y', 10, 40)]
+        """
+        check_arguments(Comparison.judge_rows, locals(), confidence=Number(above=0, below=1))
+        return [row for name in self.judges for m in self.metrics for row in self._judged(name, m).rows(confidence)]
+
+    def judge_facts(self) -> list[dict[str, Any]]:
+        """Return what is known of the grades of each judge.
+
+        Returns
+        -------
+        list of dict
+            `judge`; `kappa`, Cohen's kappa with people, with quadratic weights, on the documents that both graded;
+            `documents`, their number for each grade of people (`by_people`) and each of the judge (`by_judge`);
+            `differs`, the queries for which the judge differs most; `notes`, sentences on its queries.
+        """
+        metric = next(iter(self.metrics))
+        facts = []
+        for name, judge in self.judges.items():
+            judged = self._judged(name, metric)
+            more = {"differs": judged.most_different(), "notes": judged.notes()}
+            facts.append({"judge": name, **agreement(self.judgments, judge.grades), **more})
+        return facts
+
+    def _judged(self, name: str, metric: str) -> JudgedMetric:
+        return judged_metric(self.judges[name], self.values, self.baseline, self.query_ids, metric, self.strata)
 
     def most_changed(self, system: str) -> list[dict[str, Any]]:
         """Return the ten queries whose values of the first metric differ most from the baseline.
@@ -133,7 +191,12 @@ class Comparison:
         ]
 
     def gate(
-        self, fail_if_worse: str | float, metric: str | None = None, *, fail_if_shown: bool = False
+        self,
+        fail_if_worse: str | float,
+        metric: str | None = None,
+        *,
+        fail_if_shown: bool = False,
+        judge_only: bool = False,
     ) -> list[dict[str, Any]]:
         """Judge what each other system loses against the baseline, as `evaluate --fail-if-worse` does.
 
@@ -146,6 +209,8 @@ class Comparison:
             The metric, as `rows` names it. Default: the first.
         fail_if_shown : bool, default False
             A system fails only if the one-sided 95% bound of its loss is above the limit.
+        judge_only : bool, default False
+            Decide by the grades of the judge alone. Otherwise, a judge counts as far as people confirm it.
 
         Returns
         -------
@@ -160,8 +225,8 @@ class Comparison:
         ParameterError
             The limit is neither a share nor a number, or no loss can be as large; or the metric is unknown.
         DataError
-            There is no other system; the baseline has no documents for some queries or the worst possible mean; or
-            fewer than two queries have a value.
+            There is no other system, or several judges; the baseline has no documents for some queries or the worst
+            possible mean; or fewer than two queries have a value.
 
         See Also
         --------
@@ -187,10 +252,18 @@ class Comparison:
         if lacking:
             remedy = "For a gate, give another baseline, or leave these queries out of the judgments."
             raise DataError(f"{lacking} {remedy}")
+        if len(self.judges) > 1:
+            raise DataError(f"a gate decides by one judge; got {', '.join(self.judges)}.")
+        if judge_only and not self.judges:
+            raise ParameterError("judge_only", "needs the grades of a judge.")
+        judge = next(iter(self.judges), "")
+        values = self.judges[judge].values if judge_only else self.values
+        judged = self._judged(judge, name) if judge and not judge_only else None
         rows = []
-        base = self.values[self.baseline][name]
+        base = values[self.baseline][name]
         for system in self.others:
-            found = gate(self.values[system][name], base, limit, self.metrics[name], self.baseline)
+            means = judged.of(system, self.baseline) if judged is not None else None
+            found = gate(values[system][name], base, limit, self.metrics[name], self.baseline, judge, means)
             said = [found.sentence(system, self.baseline, name, fail_if_shown)]
             said += [sentences[system] for sentences in (self.lacking, self.unjudged) if system in sentences]
             rows.append(
@@ -204,6 +277,7 @@ class Comparison:
                     "above_limit": found.fails(),
                     "shown": found.fails(shown=True),
                     "fails": found.fails(fail_if_shown),
+                    "judge": judge or None,
                     "sentence": " ".join(said),
                 }
             )
@@ -268,6 +342,8 @@ class Comparison:
         ('now', [True])
         """
         check_arguments(Comparison.against, locals())
+        if self.judges:
+            raise DataError("an earlier evaluation has no grades of a judge; compare the runs of both systems.")
         content = read_json(path, EXPECTED)
         system, values = content.get("system"), content.get("values")
         if content.get("format") != FORMAT or not isinstance(system, str) or not isinstance(values, dict):

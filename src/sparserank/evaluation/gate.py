@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from sparserank.errors import DataError, ParameterError
+from sparserank.evaluation.judges import JudgedMeans
 from sparserank.files import StrPath, atomic_write
 from sparserank.metrics import Metric
 from sparserank.text import brief, figure, many, visible
@@ -45,6 +46,9 @@ class Gate:
     loss, error   mean loss (> 0: the system is worse) and its standard error
     limit         the largest acceptable loss, in units of the metric
     unit          absolute mean of the baseline on these queries
+    freedom       degrees of freedom of the error
+    judge         name of the judge; "" if there is none
+    means         the estimates with the judge; None if it decides alone
     """
 
     loss: float
@@ -52,12 +56,15 @@ class Gate:
     limit: float
     unit: float
     n_queries: int
+    freedom: int
+    judge: str = ""
+    means: JudgedMeans | None = None
 
     @property
     def half(self) -> float:
         """Distance of the one-sided bounds from the loss; also the limit that these queries bear, which the estimated
         loss of 5 in 100 equally good systems exceeds."""
-        return float(stdtrit(self.n_queries - 1, CONFIDENCE) * self.error)
+        return float(stdtrit(self.freedom, CONFIDENCE) * self.error)
 
     def fails(self, shown: bool = False) -> bool:
         """Whether the loss, or if `shown` its lower bound, is above the limit."""
@@ -65,7 +72,7 @@ class Gate:
 
     def failing(self, loss: float, limit: float) -> float:
         """How often the estimated loss of a system with this true loss would exceed a limit with as many queries."""
-        return float(stdtr(self.n_queries - 1, (loss - limit) / self.error)) if self.error > 0 else float(loss > limit)
+        return float(stdtr(self.freedom, (loss - limit) / self.error)) if self.error > 0 else float(loss > limit)
 
     @property
     def needed(self) -> float:
@@ -90,21 +97,43 @@ class Gate:
             word = "not above the limit, but these queries cannot tell"
         bounds = f"one-sided 95% bounds {share(self.loss - self.half)} and {share(self.loss + self.half)}"
         loss = f"estimated loss of {metric} {share(self.loss)} ({bounds}), limit {share(self.limit)}: {word}"
-        said = f"{name} against {baseline}: {loss}. {'The gate fails. ' if self.fails(shown) else ''}"
+        alone = f"By the grades of {self.judge} alone, not by people: " if self.judge and self.means is None else ""
+        said = f"{alone}{name} against {baseline}: {loss}. {'The gate fails. ' if self.fails(shown) else ''}"
         if not self.error:
             return f"{said}All {self.n_queries:,} queries differ alike, so they say nothing about false alarms."
         said += f"With these {self.n_queries:,} queries, "
         if shown:
             return f"{said}a gate for what is shown has {rates(self.limit + self.half)}."
         said += f"this limit has {rates(self.limit)}; a limit of {share(self.half)} has {rates(self.half)}"
+        if self.means is not None:
+            return f"{said}. {self._needed_of_people(self.means)}".rstrip()
         more = self.limit < self.half and math.isfinite(self.needed)
         return f"{said}. With {many(self.needed)} queries, this limit would have 5." if more else f"{said}."
 
+    def _needed_of_people(self, means: JudgedMeans) -> str:
+        """The number of human queries that bear the limit, without the judge and with it."""
+        if self.limit <= 0:
+            return ""
+        half = float(stdtrit(means.people.freedom, CONFIDENCE) * means.people.error[0])
+        alone = math.ceil(self.n_queries * (half / self.limit) ** 2)
+        said = f"For 5 false alarms in 100 at this limit you need {many(alone)} human queries"
+        if not means.used[0]:
+            return f"{said}."
+        each = means.n_all / means.n_human
+        return f"{said}, or {many(self.needed)} with {self.judge} if it grades {each:.1f} times as many."
+
 
 def gate(
-    values: np.ndarray, baseline: np.ndarray, limit: tuple[float, bool], metric: Metric, name: str = "the baseline"
+    values: np.ndarray,
+    baseline: np.ndarray,
+    limit: tuple[float, bool],
+    metric: Metric,
+    name: str = "the baseline",
+    judge: str = "",
+    means: JudgedMeans | None = None,
 ) -> Gate:
-    """Judge the values (n_queries,) of a metric of a system against those of a baseline of this name.
+    """Judge the values (n_queries,) of a metric of a system against those of a baseline of this name; judge,
+    means: as in `Gate`, of the difference from the baseline.
 
     Raises
         DataError        fewer than two queries have a value, or nothing can be worse than the baseline
@@ -126,7 +155,10 @@ def gate(
         raise ParameterError(
             "fail_if_worse", f"must be below {figure(largest)}, because no loss of {metric!r} is larger; got {got}."
         )
-    return Gate(float(lost.mean()), error, absolute, unit, n)
+    if means is None:
+        return Gate(float(lost.mean()), error, absolute, unit, n, n - 1, judge)
+    by = means.judged if means.used[0] else means.people
+    return Gate(-sign * float(by.mean[0]), float(by.error[0]), absolute, unit, n, by.freedom, judge, means)
 
 
 def write_junit(rows: Sequence[Mapping[str, Any]], path: StrPath) -> None:

@@ -48,11 +48,12 @@ class LossBounds:
     draw_error: np.ndarray
     n_rare: int = 0
 
-    @property
+    @cached_property
     def resolution(self) -> float:
         """Smallest loss that these queries can detect: the smallest bound of any candidate, or, if one is clearly the
         best, the smallest error of a lead; 0 if no candidate differs from another on any query."""
-        return max(float(self.upper.min()), self._least_reach)
+        others = self._reach[~np.eye(len(self.means), dtype=bool)]
+        return max(float(self.upper.min()), float(others.min()) if len(others) else 0.0)
 
     def at(self, means: np.ndarray) -> np.ndarray:
         """(m,) bounds if the means were these (m,), with the same errors of differences."""
@@ -62,11 +63,6 @@ class LossBounds:
     def _reach(self) -> np.ndarray:
         """(m, m) amount by which a lead may be overestimated."""
         return self.quantile[:, None] * self.error
-
-    @cached_property
-    def _least_reach(self) -> float:
-        others = self._reach[~np.eye(len(self.means), dtype=bool)]
-        return float(others.min()) if len(others) else 0.0
 
     def queries_needed(self, margin: float) -> float:
         """Approximate number of queries that could show a loss of at most `margin`; tends to be too large."""

@@ -145,12 +145,13 @@ class PathResult:
         ridge: np.ndarray | None = None,
     ) -> PathResult:
         """Create the path of an objective from these points, one per alpha."""
-        width = objective.width
-        names = objective.feature_names
+        coefs = sp.csr_array((0, objective.n_features))
+        if points:
+            coefs = sp.csr_array(sp.vstack([p.coef for p in points], format="csr"))
         return cls(
             penalty,
             alphas.copy(),
-            significant(_below([p.coef for p in points], width * len(names)), objective),
+            significant(coefs, objective),
             np.array([p.loss for p in points]),
             np.array([p.objective for p in points]),
             np.array([p.kkt_violation for p in points]),
@@ -162,8 +163,8 @@ class PathResult:
             l1_alpha_max,
             objective.n_pairs,
             objective.total_weight,
-            names,
-            width,
+            objective.feature_names,
+            objective.width,
             ridge,
         )
 
@@ -365,7 +366,3 @@ def _without_traces(coefs: sp.csr_array, units: np.ndarray, share: float) -> sp.
     out.data[traces] = 0.0
     out.eliminate_zeros()
     return out
-
-
-def _below(coefs: Sequence[sp.csr_array], n_features: int) -> sp.csr_array:
-    return sp.csr_array(sp.vstack(coefs, format="csr")) if coefs else sp.csr_array((0, n_features))

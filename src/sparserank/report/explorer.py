@@ -5,7 +5,7 @@ queries, as a histogram."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
@@ -18,8 +18,10 @@ from sparserank.report.html import rendered
 from sparserank.report.size_picture import size_picture
 from sparserank.report.tables import evenly
 from sparserank.selection.claims import counted, queries
-from sparserank.selection.result import SelectionResult
 from sparserank.text import figure, percent, relative, visible
+
+if TYPE_CHECKING:
+    from sparserank.selection.result import SelectionResult
 
 MAX_SIZES, MAX_FEATURES = 40, 60  # on the slider; rows of the matrix
 MAX_NARROW = 12  # sizes of a matrix in half of the page

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparserank.evaluation.statistics import as_percent
-from sparserank.paths import PathResult
 from sparserank.penalties.rules import ALPHA, SIZE
 from sparserank.report.svg import (
     FAINT,
@@ -25,7 +24,10 @@ from sparserank.report.svg import (
     new_figure,
     to_svg,
 )
-from sparserank.selection.result import SelectionResult
+
+if TYPE_CHECKING:
+    from sparserank.paths import PathResult
+    from sparserank.selection.result import SelectionResult
 
 BARS = 20  # features in the picture of costs
 ACROSS = {ALPHA: "strength of the penalty, relative to the start of the path", SIZE: "number of features"}

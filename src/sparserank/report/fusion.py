@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from sparserank.crossval.choice import Candidate
 from sparserank.data.fusion.norms import MINMAX
@@ -21,9 +22,12 @@ from sparserank.report.screen import (
     first_of,
     more_in,
 )
-from sparserank.selection.fusion import MAX_RETRIEVER, TITLES, FusionResult, shown_weight
+from sparserank.selection.fusion_plan import MAX_RETRIEVER, TITLES, shown_weight
 from sparserank.selection.rivals import ComparedRival
 from sparserank.text import figure, interval, relative, shortened, signed
+
+if TYPE_CHECKING:
+    from sparserank.selection.fusion import FusionResult
 
 
 def fusion_lines(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 from markupsafe import Markup
 
@@ -33,9 +34,11 @@ from sparserank.report.tables import (
 )
 from sparserank.selection.claims import EXPECTED, FIRST, JUDGED, KEEP, QUALITY, STABILITY, Claim, heading, never_used
 from sparserank.selection.lists import TreesSelection
-from sparserank.selection.result import ChoiceResult, ModelResult, SelectionResult
 from sparserank.selection.result_files import has_matplotlib
 from sparserank.text import listed, signed
+
+if TYPE_CHECKING:
+    from sparserank.selection.result import ChoiceResult, ModelResult, SelectionResult
 
 COSTS_ARE = (
     "The cost of a feature is the loss of the metric when the feature is left out and the other features are "
@@ -79,8 +82,7 @@ def render_page(
 def page_of(result: ChoiceResult, place: str | None = None) -> str:
     """The page of a model, as `render_page`, or of a list of features for trees."""
     if not isinstance(result, TreesSelection):
-        assert isinstance(result, SelectionResult)
-        return render_page(result, place)
+        return render_page(cast("SelectionResult", result), place)
     sections = [
         Section("Features to keep", "", [gain_table(result)]),
         Section("Sizes", "", [size_table(result)], [size_picture(result)]),

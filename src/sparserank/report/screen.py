@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sparserank.crossval.choice import Candidate, reference_name
 from sparserank.crossval.tree_rivals import AS_IN, BEYOND, WITHOUT
@@ -21,9 +21,11 @@ from sparserank.requests.selection import BOOSTS, LOST
 from sparserank.selection.claims import BELOW, CONSTANT, FIRST, NOT_COMPARED, Claim, counted
 from sparserank.selection.for_engine import other_fills
 from sparserank.selection.lists import TreesSelection
-from sparserank.selection.result import ChoiceResult, SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.text import MIN_NAME, change, figure, percent, shortened, visible
+
+if TYPE_CHECKING:
+    from sparserank.selection.result import ChoiceResult, SelectionResult
 
 MAX_LINES, MAX_WIDTH, MIN_WIDTH = 30, 100, 80
 MAX_NAME, MAX_NAME_NARROW = 34, 20  # characters of a name in a row of figures; the report has it in full
@@ -106,7 +108,7 @@ class Screen(ABC):
         rows.append((self.shown("chosen", result.chosen), result.chosen.n_features, result.chosen.mean, ""))
         rows += [*self.best(), *(_row(r, r.name) for r in self.rivals()), *self.alone()]
         noun = f"{result.noun}s"
-        star = "*" if self.has_intervals else ""
+        star = "*" if math.isfinite(result.choice.bound(result.chosen)) else ""  # enough queries for intervals
         against = f"against {self.measure if wide or result.change is not None else 'all'}"
         cells = [[noun, result.metric, against, f"chosen against row{star}"]]
         for _, n, mean, chosen in rows:
@@ -168,11 +170,6 @@ class Screen(ABC):
             if c.n_features == 1 and c is not self.result.chosen and not self.result.choice.by_cost:
                 return [(f"{ALONE}{used[0]}", 1, c.mean, "")]
         return []
-
-    @property
-    def has_intervals(self) -> bool:
-        """Whether there are enough queries for intervals."""
-        return math.isfinite(self.result.choice.bound(self.result.chosen))
 
     # -- features ------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,9 +29,11 @@ from sparserank.report.svg import (
     to_svg,
 )
 from sparserank.selection.claims import counted
-from sparserank.selection.result import ChoiceResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.text import listed, percent, relative
+
+if TYPE_CHECKING:
+    from sparserank.selection.result import ChoiceResult
 
 MAIN = 10.0  # percent below the highest value shown: the range of the main panel
 ROOM = 0.06  # margin above and below the values of an axis, as a fraction of its range

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sparserank.crossval.choice import FEATURE, Choice
 from sparserank.evaluation import Comparison
@@ -12,12 +13,14 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.report.document import Column, Fact, Table
 from sparserank.selection.claims import enough, share, smallest
 from sparserank.selection.facts import model_row
-from sparserank.selection.lists import TreesSelection
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Pair, QueryDifference
-from sparserank.selection.result import ChoiceResult, SelectionResult
 from sparserank.text import figure, interval, listed, p_text, signed
+
+if TYPE_CHECKING:
+    from sparserank.selection.lists import TreesSelection
+    from sparserank.selection.result import ChoiceResult, SelectionResult
 
 MAX_LEFT = 50  # features left out that a page lists
 MAX_OWN, MAX_RIVAL = 12, 5  # features shown for a pair of documents: of the chosen model, only of the rival

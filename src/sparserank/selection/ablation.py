@@ -15,7 +15,6 @@ from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.tasks import FINAL
-from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import without_entries
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.model import RankingModel
@@ -203,11 +202,6 @@ class Ablation:
         return Substitute(names[feature], names[other], correlations.get(feature, 0.0), mean, low, high)
 
 
-def ablates_sizes(data: RankingDataset) -> bool:
-    """Whether models other than the chosen one are ablated."""
-    return data.n_docs <= MAX_DOCUMENTS
-
-
 def ablation_of_sizes(
     ablation: Ablation,
     worth: Worth,
@@ -222,7 +216,7 @@ def ablation_of_sizes(
     """
     cv = ablation.cv
     out: list[dict[str, Costs] | None] = [None] * len(by_size)
-    if ablation.plan.fast or not ablates_sizes(cv.data):
+    if ablation.plan.fast or cv.data.n_docs > MAX_DOCUMENTS:
         return out
     ablations = {
         i: replace(ablation, candidate=c, model=model)

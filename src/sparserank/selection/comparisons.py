@@ -92,7 +92,8 @@ class Comparisons:
         """Compare with rivals. Trees that are shown to be better are also trained on the chosen features."""
         all_rivals = Rivals(choice, rivals) if rivals else None
         compared_rivals = [] if all_rivals is None else [compared(all_rivals, r, choice) for r in rivals]
-        report = RivalReport(tuple(compared_rivals), tuple(self.trees.left_out), not self.cv.tries_steps)
+        steps = any(transform.shape.stepped for transform in self.cv.works)
+        report = RivalReport(tuple(compared_rivals), tuple(self.trees.left_out), not steps)
         better = report.better
         chosen = choice.chosen
         if better is None or not better.for_model:

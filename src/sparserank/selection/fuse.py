@@ -27,13 +27,15 @@ from sparserank.options import CheckedLater, asked, option, values_of
 from sparserank.options.arguments import check_arguments
 from sparserank.options.fusion import FUSE, AllFuseOptions, FuseOptions
 from sparserank.paths.refits import NamedFormulas
-from sparserank.selection.fusion import FusionFacts, FusionResult, alone, title_of
+from sparserank.selection.fusion import FusionFacts, FusionResult
 from sparserank.selection.fusion_plan import (
     NO_PATH,
+    alone,
     fusion_plan,
     norms_tried,
     norms_with_paths,
     retriever_costs,
+    title_of,
     transform_of,
 )
 from sparserank.selection.inputs import check_queries, check_relevant

@@ -10,7 +10,6 @@ import numpy as np
 
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, reference_name
-from sparserank.data.fusion.norms import MINMAX, RRF, Norm
 from sparserank.export.fusion import fusion_command
 from sparserank.lazy import cached_property
 from sparserank.model.feature import Feature
@@ -19,6 +18,7 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
 from sparserank.options.arguments import check_arguments
 from sparserank.selection.claims import FIRST, JUDGED, Claim, claims, counted, queries
+from sparserank.selection.fusion_plan import MAX_RETRIEVER, alone, shown_weight
 from sparserank.selection.queries import FeatureContribution, QueryDifference
 from sparserank.selection.result import FORMAT, FORMAT_VERSION, ModelResult, SelectionResult
 from sparserank.selection.rivals import ComparedRival
@@ -28,25 +28,8 @@ from sparserank.transforms import NONE
 if TYPE_CHECKING:
     from sparserank.export.explanation import QueryExplanation
 
-MAX_NAMED, MAX_RETRIEVER = 4, 28  # retrievers in the first line; characters of a name
-TITLES = {RRF: "RRF", MINMAX: "CombSUM"}
+MAX_NAMED = 4  # retrievers in the first line
 MAX_GAP = 0.05  # larger differences between the judged shares of kept and other retrievers are noted
-
-
-def shown_weight(weight: float, decimals: int) -> str:
-    """The weight with this many decimals, or in scientific notation if it would show as 0, which no kept weight is."""
-    text = f"{weight:.{decimals}f}"
-    return text if float(text) else f"{weight:.0e}"
-
-
-def title_of(norm: Norm) -> str:
-    """The name of the sum of all retrievers under a norm."""
-    return TITLES.get(str(norm), f"equal weights, {norm}")
-
-
-def alone(retriever: str) -> str:
-    """The name of the formula of one retriever."""
-    return f"{retriever} alone"
 
 
 @dataclass(frozen=True)

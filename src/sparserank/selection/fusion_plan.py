@@ -13,7 +13,7 @@ from sparserank.crossval.feature_groups import COSTS, MAX, FeatureGroups, positi
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
-from sparserank.data.fusion.norms import AUTO, OF_SCORES, RRF, Norm, parse_norm, rules_of
+from sparserank.data.fusion.norms import AUTO, MINMAX, OF_SCORES, RRF, Norm, parse_norm, rules_of
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.export.fusion import FUSION_ENGINES
@@ -27,6 +27,8 @@ from sparserank.text import brief
 OF_RUNS, OF_RANK_COLUMNS = ("minmax", "zscore", "rrf"), ("rrf", "rrf(k=10)", "logrank")  # norms that 'auto' tries
 NO_PATH = "no retriever ranks the relevant documents above the others"
 N_ALPHAS = 20  # regularisation strengths on each path: retrievers are few
+MAX_RETRIEVER = 28  # characters of the name of a retriever
+TITLES = {RRF: "RRF", MINMAX: "CombSUM"}
 LEAST_WEIGHT = 1e-6  # smallest share of a kept retriever: smaller ones are residues of the solver's tolerance
 
 
@@ -201,3 +203,22 @@ def _require(condition: bool, place: str, message: str) -> None:
 
 def _known_retrievers(names: Sequence[str]) -> str:
     return f"the retrievers are {brief(', '.join(names))}"
+
+
+# -- the words for formulas -------------------------------------------------------------------------------------------
+
+
+def title_of(norm: Norm) -> str:
+    """The name of the sum of all retrievers under a norm."""
+    return TITLES.get(str(norm), f"equal weights, {norm}")
+
+
+def alone(retriever: str) -> str:
+    """The name of the formula of one retriever."""
+    return f"{retriever} alone"
+
+
+def shown_weight(weight: float, decimals: int) -> str:
+    """The weight with this many decimals, or in scientific notation if it would show as 0, which no kept weight is."""
+    text = f"{weight:.{decimals}f}"
+    return text if float(text) else f"{weight:.0e}"

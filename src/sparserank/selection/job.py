@@ -78,7 +78,8 @@ class Problem:
     judged         the training queries with more documents, on which candidates are evaluated; for the cv protocol
     query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: equal weights
     current        the ranker in use
-    trees          rivals that are trained on the same folds, each within `rival_time` seconds
+    trees          rivals that are trained on the same folds, each within `rival_time` seconds; or the trees that lists
+                   of features are for
     formulas       rivals that need no training
     transforms     of the features, in place of those that the plan names
     named          formulas with fixed weights that may be chosen too; they replace the dense models
@@ -107,7 +108,7 @@ class Problem:
 class Job:
     """A checked plan for a problem, with the folds of its queries.
 
-    kind, files   of the directory in which it runs
+    kind, files   of the directory in which `select` runs it
     """
 
     kind, files = "select", RESULT_FILES

@@ -16,8 +16,7 @@ import numpy as np
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, choose
 from sparserank.crossval.tasks import FINAL
-from sparserank.crossval.tree_files import refuse_objective
-from sparserank.crossval.tree_rivals import LIGHTGBM, TreeRivals, allowed, default_rival, is_file, rival_of_file
+from sparserank.crossval.tree_rivals import LIGHTGBM, TreeRivals, allowed, is_file
 from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_trees, usable_by_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
@@ -161,8 +160,8 @@ class TreesSelection(ChoiceResult):
 def refuse_others(chosen: AllSelectOptions) -> None:
     """Raise ParameterError for an option that cannot be combined with for_model, or for a value of it that names no
     trees."""
-    for name, value in values_of(SELECT.keys() - FOR_MODEL.keys(), chosen).items():
-        if not np.array_equal(value, SELECT[name].default):
+    for name, value in values_of(SELECT, chosen).items():
+        if name not in FOR_MODEL and not np.array_equal(value, SELECT[name].default):
             raise ParameterError(name, f"cannot be combined with {option('for_model')}.")
     path = chosen["for_model"]
     if not (isinstance(path, str) and path == LIGHTGBM) and not is_file(path):
@@ -176,15 +175,13 @@ class ListsJob(Job):
 
     def __init__(self, plan: SelectionPlan, problem: Problem, chosen: AllSelectOptions) -> None:
         super().__init__(plan, problem, chosen["n_threads"])
-        data = self.data
-        file: Any = chosen["for_model"]
-        rival, notes = (default_rival(data), ()) if file == LIGHTGBM else rival_of_file(file, data)
-        refuse_objective(file, rival.settings)
+        data, rival = self.data, problem.trees.rival
+        assert rival is not None
         check_trees(data, rival.settings)
-        self.notes = list(notes)
+        self.notes: list[str] = []
         if rival.lacks:
             lacks = f"{', '.join(rival.lacks)}, which the table does not have."
-            self.notes.insert(0, f"the trees are handicapped: they are trained without {lacks}")
+            self.notes = [f"the trees are handicapped: they are trained without {lacks}"]
         # The columns that trees can use, and those that every list has.
         table, rules = rival.table.learned(data), plan.penalties[0]
         kept = {data.sources[j] for j in rules.keep}
@@ -232,18 +229,17 @@ class ListsJob(Job):
         groups, front = self.feature_groups.by_column(data.sources, table.names), self.front
         orders = {f: np.concatenate([front, own[~np.isin(own, front)]]) for f, own in on_folds.by_gain.items()}
         lengths = self.lengths if all(map(len, orders.values())) else ()
-        lists = {k: {f: groups.whole(own[:k], usable) for f, own in orders.items()} for k in lengths}
+        lists = {
+            f"trees on {counted(k)}": (k, {f: groups.whole(own[:k], usable) for f, own in orders.items()})
+            for k in lengths
+        }
         # Trees on lists, each evaluated on the queries that its list has not seen.
-        labels = {k: f"trees on {counted(k)}" for k in lengths}
-        of_label = {labels[k]: {f: own[f] for f in folds} for k, own in lists.items()}
-        values = on_folds.on_lists(of_label, store, lambda done, _, what, left: tell(first, done, what))
-
-        def candidate(of: str, k: int, features: np.ndarray, values: np.ndarray) -> Candidate:
-            return Candidate(of, k, 0.0, -1, len(features), groups.cost(features), values)
-
-        final = {candidate(labels[k], k, own[FINAL], values[labels[k]]): own[FINAL] for k, own in lists.items()}
-        dense = candidate(ALL, len(usable), usable, everything.values)
-        final[dense] = usable
+        columns = {label: {f: own[f] for f in folds} for label, (_, own) in lists.items()}
+        values = on_folds.on_lists(columns, store, lambda done, _, what, left: tell(first, done, what))
+        tried = [(label, k, own[FINAL], values[label]) for label, (k, own) in lists.items()]
+        tried.append((ALL, len(usable), usable, everything.values))
+        final = {Candidate(label, k, 0.0, -1, len(own), groups.cost(own), of): own for label, k, own, of in tried}
+        dense = [*final][-1]
         # The choice, and the trees on the chosen list.
         choice = choose(
             list(final),

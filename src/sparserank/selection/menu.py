@@ -152,15 +152,11 @@ def _could_be_steps(plan: SelectionPlan, data: RankingDataset) -> bool:
 
 
 def _too_large_for_steps(data: RankingDataset) -> bool:
-    return data.n_features > MAX_FEATURES_OF_STEPS or _n_values(data) > MAX_VALUES_OF_STEPS
+    return data.n_features > MAX_FEATURES_OF_STEPS or data.n_docs * data.n_features > MAX_VALUES_OF_STEPS
 
 
 def _in_memory(data: RankingDataset, client: Any) -> bool:
     return not data.is_stored and client is None
-
-
-def _n_values(data: RankingDataset) -> int:
-    return data.n_docs * data.n_features
 
 
 def _on(transform: FeatureTransform, labelled: dict[str, Penalty | SizedMaker]) -> list[PathTask]:

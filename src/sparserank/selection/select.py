@@ -277,9 +277,9 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
     used = {"train": train, "validation": valid, "test": test}
     if engine is not None:
         warn_of_engine(engine, train, plan.never)
-    rival = NO if plan.fast or of_trees else chosen["rival"]
-    trees = tree_rivals(rival, train, plan.never, here=client is None)
-    if (of_trees or trees.rival is not None) and train.doc_weight is not None:
+    asked_for = chosen["for_model"] or (NO if plan.fast else chosen["rival"])
+    trees = tree_rivals(asked_for, train, () if of_trees else plan.never, here=client is None, required=of_trees)
+    if trees.rival is not None and train.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
     facts: dict[str, Any] = {} if request is None else {REQUEST: request.listed}
     judged = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from sparserank.data.matrices import float_type
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, policy_of, too_large, unjudged_label
 from sparserank.data.streams import BEGIN, RowBlock, Stream, StreamPosition, positions
-from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError
+from sparserank.errors import DataError, DataFormatError, DataWarning, TooManyFeaturesError
 from sparserank.execution import available_cores
 from sparserank.files import StrPath
 from sparserank.options import option
@@ -58,6 +59,8 @@ class TextRows(Stream):
         if names is not None:
             checked_names(names, len(names))
         self._known = False
+        # The number of features of every line, where no line leaves one out, and where this was seen.
+        self._full_width = None if like is None or like.is_sparse else (like.n_features, "the training data")
 
     def look(self) -> None:
         width = self._most if self.feature_names is None else len(self.feature_names)
@@ -75,20 +78,36 @@ class TextRows(Stream):
             if f < start.file:
                 continue
             skip = start.block if f == start.file else 0
-            n_rows = 0
+            of_file = _Seen()
             for b, chunk in enumerate(self._chunks(f, skip), start=skip):
                 if len(chunk.rows.label):
                     check_values(chunk, self.policy, self.unjudged, self.dtype)
-                    n_rows += len(chunk.rows.label)
+                    of_file.add(chunk)
                     seen.add(chunk)
                     yield self._piece(chunk, f, b)
-            if n_rows == 0 and skip == 0:
+            if of_file.n_rows == 0 and skip == 0:
                 raise DataFormatError(no_rows(str(path), "lines such as '2 qid:10 1:0.03 2:0.67'"))
+            self._check_width(str(path), of_file)
         if not self._known:
             self.n_features = self._width(seen)
             dense_from = DENSE_FROM * seen.n_rows * self.n_features
             self.sparse = seen.n_values < dense_from if self._reading.sparse is None else bool(self._reading.sparse)
             self._known = True
+
+    def _check_width(self, place: str, seen: _Seen) -> None:
+        """Warn if every line of a file has the same features, but not as many as those of another one."""
+        width = seen.largest + 1
+        if self._known or seen.n_values != seen.n_rows * width:
+            return
+        if self._full_width is None:
+            self._full_width = width, place
+        elif self._full_width[0] != width:
+            others, where = self._full_width
+            warnings.warn(
+                f"{place}: every line has {width} features, but {others} in {where}; are they of the same data?",
+                DataWarning,
+                stacklevel=6,
+            )
 
     def _chunks(self, f: int, skip: int) -> Iterator[Chunk]:
         most = self.n_features if self._known else self._most

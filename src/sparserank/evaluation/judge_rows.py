@@ -1,0 +1,264 @@
+"""What a judge is worth for a comparison of systems: rows of estimates, and facts about its grades."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from sparserank.errors import DataError, ParameterError
+from sparserank.evaluation.judges import (
+    LEAST_QUERIES,
+    JudgedMeans,
+    judged_means,
+    p_of_selection,
+    without_favour,
+)
+from sparserank.evaluation.statistics import holm, mean_interval
+from sparserank.options import option
+from sparserank.text import brief, figure
+
+Grades = Mapping[tuple[str, str], float]
+Values = Mapping[str, Mapping[str, np.ndarray]]
+LEVEL = 0.05  # p values below it are differences beyond noise
+MOST = 3  # queries that are named because the judge differs most
+FEW = 20  # documents; as many equal grades are no accident
+
+
+@dataclass(frozen=True, repr=False)
+class Judge:
+    """A judge of a comparison.
+
+    query_ids   (N,) the queries that it graded
+    values      {system: {metric: (N,)}} by its grades
+    grades      its grades, on the scale of people
+    """
+
+    name: str
+    query_ids: np.ndarray
+    values: Values
+    grades: Grades
+
+
+@dataclass(frozen=True, repr=False)
+class JudgedMetric:
+    """Values of one metric by people and by a judge: of each system, then differences of the others from the baseline.
+
+    pairs          [(system, None)], then [(system, baseline)]
+    human, judge   (m, n) of the queries of people; NaN where the judge has none
+    rest           (m, r) of the other queries of the judge
+    queries        (n,) those of people
+    strata         numbers of the strata of both, or None
+    """
+
+    name: str
+    metric: str
+    pairs: list[tuple[str, str | None]]
+    human: np.ndarray
+    judge: np.ndarray
+    rest: np.ndarray
+    queries: list[str]
+    strata: tuple[np.ndarray, np.ndarray] | None
+
+    def means(self) -> JudgedMeans:
+        """The estimates."""
+        is_mean = np.array([against is None for _, against in self.pairs])[:, None]
+        judge, rest = without_favour(self.judge, self.rest)
+        judge, rest = np.where(is_mean, self.judge, judge), np.where(is_mean, self.rest, rest)
+        return judged_means(self.human, judge, rest, self.strata)
+
+    def of(self, system: str, against: str) -> JudgedMeans:
+        """The estimates of one difference alone."""
+        row = [self.pairs.index((system, against))]
+        return judged_means(self.human[row], *without_favour(self.judge[row], self.rest[row]), self.strata)
+
+    def rows(self, confidence: float) -> list[dict[str, Any]]:
+        """One row for each system and difference."""
+        found = self.means()
+        n_judge = int(np.isfinite(self.judge[0]).sum()) + self.rest.shape[1]
+        rows = []
+        for i, (system, against) in enumerate(self.pairs):
+            row: dict[str, Any] = {"judge": self.name, "metric": self.metric, "system": system, "against": against}
+            row |= {"n_human": found.n_human, "n_judge": n_judge}
+            used = bool(found.used[i])
+            for name, by in (("human", found.people), ("estimate", found.judged if used else found.people)):
+                mean, half = float(by.mean[i]), float(by.half(confidence)[i])
+                row |= {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
+            bias = mean_interval(self.judge[i] - self.human[i], confidence)
+            row |= dict(zip(("bias", "bias_low", "bias_high"), bias, strict=True))
+            row |= {"lambda": float(found.share[i]) * used, "worth": int(found.worth[i]) - found.n_human}
+            rows.append(row | {"sentence": self._sentence(row)})
+        return rows
+
+    def _sentence(self, row: Mapping[str, Any]) -> str:
+        """What the judge is worth for the row, and its bias."""
+        n, more, system, against = (row[name] for name in ("n_human", "worth", "system", "against"))
+        what = _what(system, against)
+        said = f"{self.name} is worth nothing here, for {what}: use the human grades."
+        if more > 0:
+            queries = "queries" if more > 1 else "query"
+            said = f"{self.name} is worth {more} more human {queries} (n = {n} -> {n + more}) for {what}."
+        elif not self.rest.shape[1]:
+            said = f"{self.name} is worth nothing here: people graded all of its queries."
+        elif n < LEAST_QUERIES:
+            said = f"{self.name} gives no interval: people graded {n} queries, and it needs {LEAST_QUERIES} of them."
+        low, high = row["bias_low"], row["bias_high"]
+        if against is None or not (low > 0 or high < 0):
+            return said
+        least, most = sorted((abs(low), abs(high)))
+        favoured = system if low > 0 else against
+        return f"{said} It favours {favoured} by {abs(row['bias']):.3f} ({least:.3f} to {most:.3f})."
+
+    def most_different(self) -> list[dict[str, Any]]:
+        """The queries for which the judge differs most, in the last row."""
+        human, judge = self.human[-1], self.judge[-1]
+        apart = np.abs(np.nan_to_num(judge - human))
+        order = np.argsort(-apart, kind="stable")[:MOST].tolist()
+        return [{"query": self.queries[i], "human": human[i], "judge": judge[i]} for i in order if apart[i]]
+
+    def notes(self) -> list[str]:
+        """Queries that the judge lacks, and a warning where it says itself that people graded others than it did."""
+        notes = []
+        lacking = [q for q, value in zip(self.queries, self.judge[0], strict=True) if np.isnan(value)]
+        if lacking:
+            which = f"{len(lacking)} of the queries of people, e.g. {brief(lacking[0])}"
+            notes.append(f"{self.name} lacks {which}; they count without it.")
+        tested = self.strata is None and len(self.queries) >= LEAST_QUERIES
+        p_values = holm(p_of_selection(self.judge, self.rest)) if tested else np.ones(1)
+        first = int(np.argmin(p_values))
+        if p_values[first] < LEVEL:
+            own, others = (figure(float(np.nanmean(values[first])), 3) for values in (self.judge, self.rest))
+            notes.append(
+                f"warning: by the grades of {self.name}, the mean {self.metric} of {_what(*self.pairs[first])} is "
+                f"{own} for the queries of people and {others} for its others (p = {p_values[first]:.2g}), so people "
+                "graded a selection: all means here are those of such queries. Draw them at random, or name "
+                f"{option('strata')}."
+            )
+        return notes
+
+
+def _what(system: str, against: str | None) -> str:
+    return system if against is None else f"{system} against {against}"
+
+
+def judged_metric(
+    judge: Judge, values: Values, baseline: str, query_ids: np.ndarray, metric: str, strata: Mapping[str, str] | None
+) -> JudgedMetric:
+    """The values of a comparison and those of a judge, on the queries where all systems have a value.
+
+    Raises
+        DataError   a query has no stratum, or people graded fewer than two queries of one
+    """
+    systems = [*values]
+    # Each row of the matrix makes one mean or difference from the values of all systems.
+    one = np.eye(len(systems))
+    base = systems.index(baseline)
+    combined = np.vstack([one, np.delete(one - one[base], base, axis=0)])
+    by_people, by_judge = (combined @ np.array([by[s][metric] for s in systems]) for by in (values, judge.values))
+    graded, judged = (np.isfinite(by).all(axis=0) for by in (by_people, by_judge))
+    by_people, by_judge = by_people[:, graded], by_judge[:, judged]
+    people, known = query_ids.astype(str), judge.query_ids[judged].astype(str)
+    others = ~np.isin(known, people)
+    people = people[graded]
+    # The judge's values of the queries of people.
+    _, of_people, of_judge = np.intersect1d(people, known, return_indices=True)
+    own = np.full_like(by_people, np.nan)
+    own[:, of_people] = by_judge[:, of_judge]
+    queries = people.tolist()
+    pairs = [*((s, None) for s in systems), *((s, baseline) for s in systems if s != baseline)]
+    numbers = None if strata is None else _numbered(strata, queries, known[others].tolist())
+    return JudgedMetric(judge.name, metric, pairs, by_people, own, by_judge[:, others], queries, numbers)
+
+
+def _numbered(strata: Mapping[str, str], people: Sequence[str], others: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the strata of queries; raises as `judged_metric`."""
+    every = [*people, *others]
+    lacking = [q for q in every if q not in strata]
+    if lacking:
+        n = f"{len(lacking):,} queries"
+        raise DataError(f"the strata lack {n}, e.g. {brief(lacking[0])}; give each query of the judge a stratum.")
+    names, number = np.unique([strata[q] for q in every], return_inverse=True)
+    counts = np.bincount(number[: len(people)], minlength=len(names))
+    least = int(np.argmin(counts))
+    if counts[least] < 2:
+        name = brief(str(names[least]))
+        raise DataError(f"stratum {name} has {counts[least]} queries of people, and needs 2; merge it with another.")
+    return number[: len(people)], number[len(people) :]
+
+
+def agreement(people: Grades, judge: Grades) -> dict[str, Any]:
+    """How far a judge agrees with people on the documents that both graded.
+
+    Returns
+        kappa       Cohen's kappa with quadratic weights; NaN if all grades are equal
+        by_people   their grades; by_judge: its grades
+        documents   number of documents, a list over `by_judge` for each of `by_people`
+    """
+    pairs = [(grade, judge[key]) for key, grade in people.items() if key in judge]
+    a, b = np.array(pairs).T
+    # The expected squared difference of independent grades is that of their means and variances.
+    expected = a.var() + b.var() + (a.mean() - b.mean()) ** 2
+    kappa = 1.0 - ((a - b) ** 2).mean() / expected if expected > 0 else np.nan
+    by_people, by_judge = np.unique(a).tolist(), np.unique(b).tolist()
+    count = Counter(pairs)
+    documents = [[count[h, g] for g in by_judge] for h in by_people]
+    return {"kappa": float(kappa), "by_people": by_people, "by_judge": by_judge, "documents": documents}
+
+
+def meant_grades(given: Mapping[float, float] | str) -> dict[float, float]:
+    """{grade of a judge: grade of people} from a mapping or from '2=1,3=1'.
+
+    Raises
+        ParameterError   a grade is no number, or occurs twice
+    """
+    pairs = [pair.split("=") for pair in given.split(",")] if isinstance(given, str) else [*given.items()]
+    try:
+        meant = {float(own): float(of_people) for own, of_people in pairs}
+    except ValueError:
+        meant = {}
+    if len(meant) < len(pairs) or not all(map(math.isfinite, [*meant, *meant.values()])):
+        raise ParameterError("judge_grades", f"must be pairs such as 2=1,3=1, each grade once; got {brief(given)}.")
+    return meant
+
+
+def on_scale(name: str, grades: Grades, people: Grades, meant: Mapping[float, float]) -> dict[tuple[str, str], float]:
+    """The grades of a judge on the scale of people. meant: {its grade: theirs}; other grades are kept.
+
+    Raises
+        DataError   a grade is outside their scale; no query or document is theirs; or all grades are theirs
+    """
+    both = [key for key in people if key in grades]
+    if not both:
+        q, d = map(brief, next(iter(people)))
+        remedy = "use the same ids of queries and documents in both."
+        raise DataError(f"{name}: has no document that people graded, e.g. {d} of query {q}; {remedy}")
+    least, most = min(*people.values(), 0.0), max(people.values())
+    outside = {g for g in grades.values() if not least <= g <= most}.difference(meant)
+    if outside:
+        first = f"{min(outside):g}"
+        pairs = ",".join(f"{g:g}={most if g > most else least:g}" for g in sorted(outside))
+        raise DataError(
+            f"{name}: has the grade {first}, but those of people are {least:g} to {most:g}; say what it means, such as "
+            f"{option('judge_grades', pairs)}, or {first}={first} if it is on their scale."
+        )
+    scaled = {key: meant.get(g, g) for key, g in grades.items()}
+    if len(both) >= FEW and all(scaled[key] == people[key] for key in both):
+        raise DataError(
+            f"{name}: has the grades of people for all {len(both):,} documents that both graded, so nothing shows how "
+            "wrong it is elsewhere; give the grades of the judge alone."
+        )
+    return scaled
+
+
+def copies(judges: Mapping[str, Judge]) -> list[str]:
+    """A sentence for each two judges with the same grades."""
+    return [
+        f"{a} and {b} have the same grades: they are one judge, which is counted once for each."
+        for a, b in combinations(judges, 2)
+        if judges[a].grades == judges[b].grades
+    ]

@@ -1,0 +1,150 @@
+"""Means from the grades of people for a few queries and those of a judge for many, with an interval that is valid
+however wrong the judge is (docs/theory.md, section 10)."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+LARGEST_LAMBDA = 2.0
+LEAST_QUERIES = 8  # of people; an interval from fewer would depend on the normality of their values
+# Degrees of freedom for lambda and for the choice of the narrower interval: with fewer, coverage is too low near a
+# correlation of 0.5 (`python -m benchmarks judges`).
+COST = 4
+SAME = 1e-12  # relative; sums of squares below it are of equal values
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """(m,) estimates of means, their standard errors, and degrees of freedom."""
+
+    mean: np.ndarray
+    error: np.ndarray
+    freedom: int
+
+    def half(self, confidence: float = 0.95) -> np.ndarray:
+        """(m,) half the lengths of their intervals; NaN without degrees of freedom."""
+        return np.asarray(stdtrit(self.freedom if self.freedom > 0 else np.nan, 0.5 + confidence / 2) * self.error)
+
+
+@dataclass(frozen=True)
+class JudgedMeans:
+    """Estimates of m means.
+
+    people, judged    with the grades of people alone, and with the judge
+    share             (m,) mean lambda: how much of what the judge says is believed
+    n_human, n_all    queries of people; those of people or of the judge
+    """
+
+    people: Estimates
+    judged: Estimates
+    share: np.ndarray
+    n_human: int
+    n_all: int
+
+    @property
+    def used(self) -> np.ndarray:
+        """(m,) whether the judge is worth something: its 95% interval is narrower than that of people."""
+        enough = self.n_human >= LEAST_QUERIES
+        return np.asarray(enough & (self.judged.half() < self.people.half()))
+
+    @property
+    def worth(self) -> np.ndarray:
+        """(m,) number of human queries whose interval, without the judge, would be as long; at most all queries."""
+        judged = np.where(self.used, self.judged.half(), 1.0)
+        ratio = np.where(self.used, self.people.half(), 1.0) / judged
+        return np.minimum(self.n_human * ratio**2, self.n_all)
+
+
+def judged_means(
+    human: np.ndarray, judge: np.ndarray, rest: np.ndarray, strata: tuple[np.ndarray, np.ndarray] | None = None
+) -> JudgedMeans:
+    """Estimate means over the traffic from the values of people and of a judge.
+
+    Parameters
+        human    (m, n) values by the grades of people, at least one
+        judge    (m, n) values of the same queries by the grades of the judge; NaN in the columns of queries that it
+                 did not judge
+        rest     (m, r) its values of other queries
+        strata   ((n,), (r,)) numbers from 0 of the strata of both; each has a query of people. None: one stratum
+    Source
+        docs/theory.md, section 10; equations (5) to (7). Of differences, `judge` and `rest` are as in (8).
+    """
+    n, r = human.shape[1], rest.shape[1]
+    of, of_rest = (np.zeros(n, dtype=int), np.zeros(r, dtype=int)) if strata is None else strata
+    known = np.isfinite(judge).all(axis=0)
+    g = np.where(known, judge, 0.0)
+    # Members of each stratum: queries of people, those that the judge knows too, and its other queries.
+    one_hot = np.eye(int(of.max()) + 1)
+    in_own, in_rest = one_hot[of], one_hot[of_rest]
+    in_both = in_own * known[:, None]
+    n_own, n_both, n_rest = (members.sum(axis=0) for members in (in_own, in_both, in_rest))
+    weight = (n_own + n_rest) / (n + r)
+    of_judge = n_both / n_own
+    part = n_rest / np.maximum(n_both + n_rest, 1)  # c of the theory
+
+    # Lambda of each query from the others, (6): sums of squares and products within strata, without what it adds.
+    g_centred, h_centred = (x - _means(x, in_both)[:, of] for x in (g, human))
+    scale = (weight**2 * of_judge * part / n_own / np.maximum(n_both - 1, 1) * (n_both > 1))[of] * known
+    without = (n_both / np.maximum(n_both - 1, 1))[of]
+    gg, gh, hh = (
+        np.sum(scale * x * y, axis=1, keepdims=True) - without * scale * x * y
+        for x, y in ((g_centred, g_centred), (g_centred, h_centred), (h_centred, h_centred))
+    )
+    freedom = np.maximum(n_both - 1, 0).sum() - 2 - (n_both > 1)[of]
+    varies = (gg > SAME * np.maximum(hh, gg.max(axis=1, keepdims=True))) & (gh > 0) & known & (freedom > 0)
+    slope = np.divide(gh, gg, out=np.ones_like(gg), where=varies)
+    error = np.divide(
+        np.maximum(hh - slope * gh, 0.0) / np.maximum(freedom, 1), gg, out=np.zeros_like(gg), where=varies
+    )
+    share = np.where(varies, np.clip(slope - error / slope, 0.0, LARGEST_LAMBDA), 0.0)
+
+    # Spread of the judge's values within strata, and their means over its other queries.
+    together = (g @ in_both + rest @ in_rest) / np.maximum(n_both + n_rest, 1)
+    squares = (g - together[:, of]) ** 2 @ in_both + (rest - together[:, of_rest]) ** 2 @ in_rest
+    spread = squares / np.maximum(n_both + n_rest - 1, 1)
+    rest_mean = _means(rest, in_rest)
+
+    def estimates(lam: np.ndarray, cost: int) -> Estimates:
+        u = human - lam * part[of] * (g - rest_mean[:, of])
+        means = _means(u, in_own)
+        of_sample = (u - means[:, of]) ** 2 @ in_own / np.maximum(n_own - 1, 1) / n_own
+        of_rest = (of_judge * part * _means(lam, in_both)) ** 2 * spread / np.maximum(n_rest, 1)
+        mean = means @ weight
+        variance = (of_sample + of_rest) @ weight**2 + (means - mean[:, None]) ** 2 @ weight / (n + r)
+        return Estimates(mean, np.sqrt(variance), n - len(weight) - cost)
+
+    return JudgedMeans(estimates(np.zeros_like(share), 0), estimates(share, COST), share.mean(axis=1), n, n + r)
+
+
+def _means(values: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """(m, n_strata) means within strata; 0 for a stratum without members. values: (m, n); members: (n, n_strata)."""
+    return np.asarray(values @ members / np.maximum(members.sum(axis=0), 1))
+
+
+def without_favour(judge: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Differences of two systems by a judge, each row less its mean over the queries where it is not 0, (8).
+
+    A judge that favours one of two systems does so only where their rankings differ. Unless that is subtracted, lambda
+    and the length of the interval depend on the sign of the error of the estimate, and intervals miss too often.
+    """
+    every = np.concatenate([judge, rest], axis=1)
+    differs = np.isfinite(every) & (every != 0)
+    mean = every.sum(axis=1, keepdims=True, where=differs) / np.maximum(differs.sum(axis=1, keepdims=True), 1)
+    every = np.where(differs, every - mean, every)
+    return every[:, : judge.shape[1]], every[:, judge.shape[1] :]
+
+
+def p_of_selection(judge: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """(m,) p values that the judge's own means on the queries of people and on its other queries are equal (Welch's
+    test); 1 where that cannot be tested."""
+    from scipy.stats import ttest_ind
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # of values that do not vary
+        p = ttest_ind(judge, rest, axis=1, equal_var=False, nan_policy="omit").pvalue
+        varies = np.nanstd(judge, axis=1) + np.nanstd(rest, axis=1) > SAME
+    return np.where(varies & np.isfinite(p), p, 1.0)

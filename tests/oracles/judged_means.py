@@ -1,0 +1,141 @@
+"""Means from grades of people for a few queries and of a judge for many, the slow way: one loop per sum of the formulas
+in docs/theory.md, section 10. Imports nothing from the package."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from scipy import stats
+
+MOST = 2.0  # the largest lambda
+COST = 4  # degrees of freedom for lambda and for the choice of the narrower interval
+LEAST_QUERIES = 8
+
+Values = Mapping[str, float]
+
+
+class Estimate(NamedTuple):
+    """An estimated mean, half of the length of its interval, and the mean of lambda over the queries of people."""
+
+    mean: float
+    half: float
+    share: float
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def variance(values: list[float]) -> float:
+    """Of a sample; 0 for one value, as a stratum of one query has no spread that could be estimated."""
+    if len(values) < 2:
+        return 0.0
+    middle = mean(values)
+    return sum((v - middle) ** 2 for v in values) / (len(values) - 1)
+
+
+def best_share(human: Values, judge: Values, strata: Mapping[str, str], weights: Mapping[str, float]) -> float:
+    """(6): the lambda of the smallest variance, estimated on these queries of people, and drawn towards 0 by its
+    error."""
+    gg = gh = hh = 0.0
+    freedom = -2
+    for s, weight in weights.items():
+        own = [q for q in human if strata[q] == s and q in judge]
+        if len(own) < 2:
+            continue
+        freedom += len(own) - 1
+        mean_g = mean([judge[q] for q in own])
+        mean_h = mean([human[q] for q in own])
+        gg += weight * sum((judge[q] - mean_g) ** 2 for q in own)
+        gh += weight * sum((judge[q] - mean_g) * (human[q] - mean_h) for q in own)
+        hh += weight * sum((human[q] - mean_h) ** 2 for q in own)
+    if gg <= 1e-12 * hh or gh <= 0.0 or freedom < 1:
+        return 0.0
+    slope = gh / gg
+    error = max(hh - slope * gh, 0.0) / freedom / gg
+    return min(max(slope - error / slope, 0.0), MOST)
+
+
+def with_judge(
+    human: Values, judge: Values, strata: Mapping[str, str] | None = None, confidence: float = 0.95
+) -> Estimate:
+    """The estimate with the lambdas of `best_share`, each from the other queries of people; strata: {query: name}."""
+    return _estimate(human, judge, strata, confidence, use_judge=True)
+
+
+def human_only(
+    human: Values, judge: Values, strata: Mapping[str, str] | None = None, confidence: float = 0.95
+) -> Estimate:
+    """The estimate with lambda = 0; the judge only says how many queries each stratum has."""
+    return _estimate(human, judge, strata, confidence, use_judge=False)
+
+
+def decided(
+    human: Values, judge: Values, strata: Mapping[str, str] | None = None, confidence: float = 0.95
+) -> Estimate:
+    """That of people, where the judge is worth nothing; else that with the judge."""
+    alone = human_only(human, judge, strata, confidence)
+    both = with_judge(human, judge, strata, confidence)
+    return both if both.half < alone.half else alone
+
+
+def _estimate(
+    human: Values, judge: Values, strata: Mapping[str, str] | None, confidence: float, use_judge: bool
+) -> Estimate:
+    everything = {*human, *judge}
+    named = dict.fromkeys(everything, "all") if strata is None else strata
+    names = sorted({named[q] for q in everything})
+    whole = {s: [q for q in everything if named[q] == s] for s in names}
+    own = {s: [q for q in human if named[q] == s] for s in names}
+    both = {s: [q for q in own[s] if q in judge] for s in names}
+    rest = {s: [judge[q] for q in whole[s] if q not in human] for s in names}
+
+    # c of each stratum, and the weight of its sums in lambda
+    part = {s: len(rest[s]) / (len(rest[s]) + len(both[s])) if rest[s] else 0.0 for s in names}
+    weights = {}
+    for s in names:
+        if len(both[s]) >= 2:
+            of_judge = len(both[s]) / len(own[s])
+            share = len(whole[s]) / len(everything)
+            weights[s] = share**2 * of_judge * part[s] / len(own[s]) / (len(both[s]) - 1)
+
+    means, within, shares = {}, 0.0, []
+    for s in names:
+        rest_mean = mean(rest[s]) if rest[s] else 0.0
+        values, lambdas = [], []
+        for q in own[s]:
+            lam = 0.0
+            if use_judge and q in both[s]:
+                others = {other: human[other] for other in human if other != q}
+                lam = best_share(others, judge, named, weights)
+                lambdas.append(lam)
+            values.append(human[q] - (lam * part[s] * (judge[q] - rest_mean) if lam else 0.0))
+            shares.append(lam)
+        means[s] = mean(values)
+        of_sample = variance(values) / len(own[s])
+        of_rest = 0.0
+        if lambdas and rest[s]:
+            spread = variance([judge[q] for q in both[s]] + rest[s])
+            factor = len(both[s]) / len(own[s]) * part[s] * mean(lambdas)
+            of_rest = factor**2 * spread / len(rest[s])
+        within += (len(whole[s]) / len(everything)) ** 2 * (of_sample + of_rest)
+    estimate = sum(len(whole[s]) / len(everything) * means[s] for s in names)
+    between = sum(len(whole[s]) / len(everything) * (means[s] - estimate) ** 2 for s in names) / len(everything)
+    freedom = len(human) - len(names) - (COST if use_judge else 0)
+    enough = len(human) >= LEAST_QUERIES and freedom >= 1
+    quantile = float(stats.t.ppf(0.5 + confidence / 2, freedom)) if enough else math.nan
+    return Estimate(estimate, quantile * math.sqrt(within + between), mean(shares))
+
+
+def without_favour(judge: Values) -> dict[str, float]:
+    """(8): differences of two systems, less the mean of those that are not 0."""
+    others = [g for g in judge.values() if g != 0]
+    favour = mean(others) if others else 0.0
+    return {q: g - favour if g != 0 else g for q, g in judge.items()}
+
+
+def naive_mixture(human: Values, judge: Values, confidence: float = 0.95) -> Estimate:
+    """Wrong variant: the judge's values as if they were those of people, where people gave none."""
+    values = [human.get(q, judge.get(q, math.nan)) for q in {*human, *judge}]
+    half = float(stats.t.ppf(0.5 + confidence / 2, len(values) - 1)) * math.sqrt(variance(values) / len(values))
+    return Estimate(mean(values), half, 1.0)
