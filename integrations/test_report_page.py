@@ -193,21 +193,20 @@ def test_paper_is_white_and_shows_what_is_folded(browser: Browser, pages: dict[s
 A4 = (680, 1009)  # pixels of a sheet within its margins
 
 
-def test_the_first_sheet_of_paper_is_enough_to_decide(browser: Browser, pages: dict[str, Path], tmp_path: Path) -> None:
+def test_the_first_sheet_of_paper_is_enough_to_decide(browser: Browser, tmp_path: Path) -> None:
     """The heading, the picture and the model in words; what is for those who compute begins on the next sheet."""
     data = sr.datasets.make_ranking(80, (8, 14), 14, n_informative=9, random_state=3).data
     result = sr.select(data, penalties="l1", cv=3, half_samples=0, rival="none")
     assert result.chosen.n_features >= 6
     result.report(tmp_path / "page.html")
-    for page in (tmp_path / "page.html", pages["fuse"]):
-        browser.visit(page, A4[0])
-        browser.call("Emulation.setEmulatedMedia", media="print")
-        words = "[...document.querySelectorAll('details')].find(d => d.textContent.includes('in words'))"
-        assert browser.value(f"document.querySelector('.explorer figure').compareDocumentPosition({words}) & 4")
-        assert browser.value(f"{words}.querySelectorAll('p').length") > 0
-        assert browser.value(f"{words}.getBoundingClientRect().bottom") <= A4[1]
-        assert browser.value(f"{words}.compareDocumentPosition(document.querySelector('.grid')) & 4")
-        assert browser.value("getComputedStyle(document.querySelector('.grid')).breakBefore") == "page"
+    browser.visit(tmp_path / "page.html", A4[0])
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    words = "[...document.querySelectorAll('details')].find(d => d.textContent.includes('in words'))"
+    assert browser.value(f"document.querySelector('.explorer figure').compareDocumentPosition({words}) & 4")
+    assert browser.value(f"{words}.querySelectorAll('p').length") > 0
+    assert browser.value(f"{words}.getBoundingClientRect().bottom") <= A4[1]
+    assert browser.value(f"{words}.compareDocumentPosition(document.querySelector('.grid')) & 4")
+    assert browser.value("getComputedStyle(document.querySelector('.grid')).breakBefore") == "page"
 
 
 FAULTY = {

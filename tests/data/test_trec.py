@@ -266,6 +266,33 @@ def test_ids_that_no_file_can_hold_are_refused_before_writing(tmp_path: Path) ->
     assert not (tmp_path / "x").exists()
 
 
+def test_texts_of_queries_are_ids_in_written_files(tmp_path: Path) -> None:
+    """Judgments of Quepid have the text of the query as its id: such a run was refused."""
+    qid, docid = ["red shoes", "red shoes", "warm", "warm"], ["a", "b", "a", "c"]
+    data = sr.RankingDataset(np.zeros((4, 1)), [0, 1, 0, 1], qid, docid=docid)
+    sr.write_run(data, [0.5, 0.25, 2.0, 0.0], tmp_path / "a.run")
+    sr.write_qrels(data, tmp_path / "a.qrels")
+    assert (tmp_path / "a.run").read_text().splitlines()[0] == "red shoes\tQ0\ta\t1\t0.5\tsparserank"
+    run = sr.read_run(tmp_path / "a.run")
+    assert run == {("red shoes", "a"): 0.5, ("red shoes", "b"): 0.25, ("warm", "a"): 2.0, ("warm", "c"): 0.0}
+    assert sr.read_qrels(tmp_path / "a.qrels")["red shoes", "b"] == 1
+    assert list(run_lines(run)) == (tmp_path / "a.run").read_text().splitlines(keepends=True)
+    for odd in ("red\tshoes", "red  shoes", "a b"):
+        qid, docid = ("q", odd) if odd == "a b" else (odd, "b")
+        unwritable = sr.RankingDataset(np.zeros((2, 1)), [0, 1], [qid, qid], docid=[docid, "c"])
+        with pytest.raises(DataError, match="contains blanks"):
+            sr.write_run(unwritable, [0.0, 1.0], tmp_path / "b.run")
+
+
+def test_ratings_that_are_no_grades_are_named() -> None:
+    """From 1 to 10, a document rated worst counted above an unjudged one, and the best had a gain of 1,023."""
+    with pytest.warns(DataWarning, match=r"grades are 1 to 10, .*up to 1023; a document judged worst.*the worst to 0"):
+        sr.read_qrels({"q": {"a": 1, "b": 10}})
+    with pytest.warns(DataWarning, match=r"grades are 0 to 5, with which the gain .* is up to 31; map them to 0 to 4"):
+        sr.read_qrels({"q": {"a": 0, "b": 5}})
+    sr.read_qrels({"q": {"a": 1, "b": 4}})  # only the relevant ones are listed
+
+
 def test_equal_scores_have_equal_ranks_in_written_runs(tmp_path: Path) -> None:
     """So that the ranks order nothing that the scores do not; sums of the same values may differ in the last bit."""
     data = sr.RankingDataset(np.zeros((4, 1)), [0, 1, 0, 1], ["q"] * 4, docid=["a", "b", "c", "d"])

@@ -91,6 +91,7 @@ class Layout:
 
 
 OF_RUNS = Layout("a run must be", "a run needs", "scores", SCORES)
+MAX_USUAL_GRADE = 4  # of judgments: scales from 1 to 5 or 10 are ratings
 OF_QRELS = Layout("judgments must be", "judgments need", "grades", OF_JUDGMENTS)
 
 
@@ -295,6 +296,14 @@ def judgments_of(source: Any, asked: Asked, name: str = "the judgments") -> Qrel
         if entries.unit == "line":
             raise DataFormatError(f"{entries.place}: contains no judgments; expected lines '{QRELS}'.")
         raise DataError(f"{entries.place}: contains no judgments.")
+    low, high = min(judgments.values()), max(judgments.values())
+    if high > MAX_USUAL_GRADE:
+        worst = "; a document judged worst counts above one without judgment" if low > 0 else ""
+        message = (
+            f"{entries.place}: grades are {low:g} to {high:g}, with which the gain 2^grade - 1 of NDCG is up to "
+            f"{2.0 ** min(high, 1000.0) - 1:.4g}{worst}; map them to 0 to {MAX_USUAL_GRADE}, the worst to 0."
+        )
+        warnings.warn(message, DataWarning, stacklevel=3)
     return judgments
 
 

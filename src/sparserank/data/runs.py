@@ -109,7 +109,9 @@ def _checked_ids(data: RankingDataset) -> np.ndarray:
 
 def _refuse_unwritable(qid: str, docnos: Sequence[str]) -> None:
     """Raise DataError for an id that a TREC file cannot contain."""
-    odd = next((name for name in (qid, *docnos) if not _is_word(name)), None)
+    # Where tabs separate the columns, the id of a query may be words with single blanks.
+    qid_word = qid.replace(" ", "_") if qid == " ".join(qid.split()) else qid
+    odd = qid if not _is_word(qid_word) else next((name for name in docnos if not _is_word(name)), None)
     if odd is not None:
         raise DataError(f"the id {brief(odd)} contains blanks, which TREC files do not allow; rename it.")
     if qid.startswith("#"):
@@ -137,7 +139,7 @@ def write_run(
         Scores in the order of the rows from which the data set was made, as `RankingModel.score_dataset` returns them.
     path : path
         The file. The documents of a query are in descending order of score; equal scores are in the order of the rows
-        and have equal ranks.
+        and have equal ranks. Tabs separate the columns if a query id contains blanks.
     tag : str, default 'sparserank'
         Name of the run, a single word.
 
@@ -164,10 +166,12 @@ def write_run(
     if not _is_word(tag):
         raise DataError(f"tag must be one word; got {brief(tag)}.")
     scores = data.from_input_order(np.asarray(scores, dtype=np.float64))
+    blank = _separator(data.query_ids)
     with atomic_write(path) as out:
         for q, (lo, hi) in enumerate(pairwise(data.query_ptr)):
             best_first = lo + np.argsort(-scores[lo:hi], kind="stable")
-            out.writelines(_lines(data.query_ids[q], zip(ids[best_first], scores[best_first], strict=True), tag))
+            entries = zip(ids[best_first], scores[best_first], strict=True)
+            out.writelines(_lines(data.query_ids[q], entries, tag, blank))
 
 
 def ranked(run: Run) -> dict[str, list[tuple[str, float]]]:
@@ -184,12 +188,19 @@ def run_lines(run: Run, tag: str = "sparserank") -> Iterator[str]:
     Raises
         DataError   an id that the file cannot contain
     """
-    for qid, entries in ranked(run).items():
+    lists = ranked(run)
+    blank = _separator(lists)
+    for qid, entries in lists.items():
         _refuse_unwritable(qid, [docno for docno, _ in entries])
-        yield from _lines(qid, entries, tag)
+        yield from _lines(qid, entries, tag, blank)
 
 
-def _lines(qid: Any, entries: Iterable[tuple[Any, float]], tag: str) -> Iterator[str]:
+def _separator(query_ids: Iterable[Any]) -> str:
+    """What separates the columns of a file: tabs, if the id of a query contains blanks, as the text of a query does."""
+    return "\t" if any(" " in str(qid) for qid in query_ids) else " "
+
+
+def _lines(qid: Any, entries: Iterable[tuple[Any, float]], tag: str, blank: str) -> Iterator[str]:
     """The lines of a query, whose documents and scores are in the order of their ranks; equal scores, which differ in
     rounding at most, have equal ranks."""
     rank = 0
@@ -197,7 +208,7 @@ def _lines(qid: Any, entries: Iterable[tuple[Any, float]], tag: str) -> Iterator
     for place, (docno, score) in enumerate(entries, start=1):
         rank = rank if math.isclose(score, last, rel_tol=ROUNDING) else place
         last = score
-        yield f"{qid} Q0 {docno} {rank} {float(score)!r} {tag}\n"
+        yield blank.join([str(qid), "Q0", str(docno), str(rank), f"{float(score)!r}", f"{tag}\n"])
 
 
 def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:
@@ -227,8 +238,9 @@ def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:
     """
     check_arguments(write_qrels, locals())
     ids = _checked_ids(data)
+    blank = _separator(data.query_ids)
     with atomic_write(path) as out:
         for i in range(data.n_docs):
             label = float(data.relevance[i])
             grade = int(label) if label == int(label) else label
-            out.write(f"{data.qid[i]} 0 {ids[i]} {grade!r}\n")  # type: ignore[index]
+            out.write(blank.join([str(data.qid[i]), "0", str(ids[i]), f"{grade!r}\n"]))  # type: ignore[index]

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from sparserank.crossval.choice import Candidate
+from sparserank.crossval.choice import FEATURE, Candidate
 from sparserank.crossval.current_model import in_order
 from sparserank.crossval.rivals import Rival
 from sparserank.model.in_words import in_words
 from sparserank.report.html import rendered
 from sparserank.report.size_picture import size_picture
 from sparserank.report.tables import evenly
+from sparserank.requests.selection import BOOSTS
 from sparserank.selection.claims import counted, queries
 from sparserank.text import figure, percent, relative, visible
 
@@ -51,11 +52,17 @@ def explorer(result: SelectionResult, commands: Sequence[str]) -> Markup:
         wide=len(data["sizes"]) > MAX_NARROW,
         width_of_names=min(max([len(noun), *map(len, data["names"])]), MAX_NAME) + 2,
         max_rows=MAX_FEATURES,
-        words=list(in_words(result.model).values()),
+        words=_in_words(result),
         differences=[
             differences(result.metric, of["name"], picture, result.n_queries, of["most"]) for of, picture in pairs
         ],
     )
+
+
+def _in_words(result: SelectionResult) -> list[str]:
+    """What somebody needs who decides: the boosts to set and the clauses to delete, or what each feature does."""
+    boosts = [note.capitalize() for note in result.notes if note.startswith(BOOSTS)]
+    return boosts or (list(in_words(result.model).values()) if result.noun == FEATURE else [])
 
 
 def _data_of_page(result: SelectionResult, commands: Sequence[str]) -> dict[str, Any]:
