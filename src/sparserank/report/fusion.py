@@ -20,7 +20,7 @@ from sparserank.report.screen import (
     Row,
     aligned,
     first_of,
-    more_in,
+    source_of_all_notes,
 )
 from sparserank.selection.fusion_plan import MAX_RETRIEVER, TITLES, shown_weight
 from sparserank.selection.rivals import ComparedRival
@@ -34,9 +34,9 @@ def fusion_lines(
     result: FusionResult, folder: str | None = None, *, most: int = MAX_LINES, width: int = MAX_WIDTH
 ) -> list[str]:
     """The lines on the screen; folder: directory of the run, for the next commands."""
-    more = more_in(folder, "result.selection.notes")
+    source = source_of_all_notes(folder, "result.selection.notes")
     width = max(MIN_WIDTH, min(width, MAX_WIDTH))
-    return FusionScreen(result.selection, result.claims, width, more, result).lines(folder, most, True)
+    return FusionScreen(result.selection, result.claims, width, source, result).lines(folder, most, True)
 
 
 @dataclass(frozen=True)

@@ -73,10 +73,12 @@ def render_page(
         shown      the selection to show, by default that of the result
         selected   the section about the selected features; by default a table of features
     """
-    found = shown or result.selected
-    section = selected or Section("Selected features", COSTS_ARE, [feature_table(found)])
-    top = explorer(found, commands_of_sizes(result, place))
-    return _document(found, result.claims, _sections(found, section), never_used(found.constant_features), top)
+    selection = shown or result.selected
+    section = selected or Section("Selected features", COSTS_ARE, [feature_table(selection)])
+    top = explorer(selection, commands_of_sizes(result, place))
+    return _document(
+        selection, result.claims, _sections(selection, section), never_used(selection.constant_features), top
+    )
 
 
 def page_of(result: ChoiceResult, place: str | None = None) -> str:
@@ -91,20 +93,20 @@ def page_of(result: ChoiceResult, place: str | None = None) -> str:
 
 
 def _document(
-    found: ChoiceResult,
+    result: ChoiceResult,
     claims: Sequence[Claim],
     sections: Iterable[Section],
     closing: Sequence[str] = (),
     top: Markup | None = None,
 ) -> str:
     """One HTML document about a choice; the last section is about the origin of the data."""
-    origin = [] if found.origin is None else [Section("Origin", "", origin_tables(found.origin, found.plan))]
-    better = found.rivals.better
+    origin = [] if result.origin is None else [Section("Origin", "", origin_tables(result.origin, result.plan))]
+    better = result.rivals.better
     return to_html(
-        heading(found.choice, found.n_all, found.noun, "" if better is None else better.name),
+        heading(result.choice, result.n_all, result.noun, "" if better is None else better.name),
         " ".join(lead(claims)),
         [*sections, *origin],
-        notes=found.notes,
+        notes=result.notes,
         closing=[*closing, f"sparserank {__version__}"],
         top=top,
         sure=how_sure(claims),
@@ -128,10 +130,10 @@ def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
     """The selected features, and the evidence for them."""
     noun = result.noun
     redundant = result.redundant
-    found = result.queries
+    queries = result.queries
     levels = column_table(result.model)
-    more = [*([levels] if levels.rows else []), zeroed_table(result)]
-    yield replace(selected, tables=[*selected.tables, *more], pictures=_worth(result))
+    details = [*([levels] if levels.rows else []), zeroed_table(result)]
+    yield replace(selected, tables=[*selected.tables, *details], pictures=_worth(result))
     if result.worth.substitutes:
         text = (
             f"Other models within the margin, or as good as the chosen one, with at most a quarter more {noun}s, use "
@@ -154,12 +156,12 @@ def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
         )
         yield Section(f"Redundant {noun}s", text, [family_table(result)])
     if result.stability is not None:
-        said = next(c.text for c in result.claims if c.key.startswith(STABILITY))
-        yield Section("Stability", said, [stability_table(result)])
-    if found.lost or found.won:
+        text = next(c.text for c in result.claims if c.key.startswith(STABILITY))
+        yield Section("Stability", text, [stability_table(result)])
+    if queries.lost or queries.won:
         text = (
-            f"Compared with the {found.rival}, on {found.wins + found.losses + found.ties} {COMPARED_ON[found.on]}: "
-            f"better on {found.wins}, worse on {found.losses}, equal on {found.ties}."
+            f"Compared with the {queries.rival}, on {queries.wins + queries.losses + queries.ties} "
+            f"{COMPARED_ON[queries.on]}: better on {queries.wins}, worse on {queries.losses}, equal on {queries.ties}."
         )
         yield Section("Queries lost and won", text, query_tables(result))
     yield from _test(result)

@@ -55,24 +55,24 @@ def screen_lines(
     """The lines on the screen; folder: directory of the run, for the next commands; k: whether one of these may set
     another size."""
     width = max(MIN_WIDTH, min(width, MAX_WIDTH))
-    more = more_in(folder)
+    source_of_notes = source_of_all_notes(folder)
     kind: Callable[..., Screen] = ListScreen if isinstance(result, TreesSelection) else ModelScreen
-    return kind(result, result.claims, width, more).lines(folder, most, k)
+    return kind(result, result.claims, width, source_of_notes).lines(folder, most, k)
 
 
-def more_in(folder: str | None, notes: str = "result.notes") -> str:
+def source_of_all_notes(folder: str | None, notes: str = "result.notes") -> str:
     """Where to find all notes: an option of the command, or, without the folder of a run, an attribute in Python."""
     return f"{VERBOSE} shows" if folder is not None else f"{notes} contains"
 
 
 @dataclass(frozen=True)
 class Screen(ABC):
-    """The screen of a choice; more: where all notes are."""
+    """The screen of a choice; source_of_notes: where all notes are, and the verb."""
 
     result: ChoiceResult
     claims: Sequence[Claim]
     width: int
-    more: str
+    source_of_notes: str
 
     def lines(self, folder: str | None, most: int, k: bool) -> list[str]:
         """At most `most` lines: if they are too many, without empty lines; then short; then with fewer features."""
@@ -90,7 +90,7 @@ class Screen(ABC):
         """All lines but the commands, with at most `room` lines on features; short: with one line for all notes, no
         names of redundant features, and no size 1, which is among the sizes."""
         notes = self.notes()
-        first = [*self.said(FIRST), "", *self.table(), *self.said(BELOW), ""]
+        first = [*self.claim_lines(FIRST), "", *self.table(), *self.claim_lines(BELOW), ""]
         if short:
             first = [line for line in first if not line.startswith(ALONE)]
             notes = notes if len(notes) < 2 else self.notes(short=True)
@@ -185,9 +185,9 @@ class Screen(ABC):
     def exports(self, place: str) -> list[str]:
         """Commands that use the run; place: its directory, quoted."""
 
-    def more_names(self, names: Sequence[str], what: str = "") -> list[str]:
+    def more_names(self, names: Sequence[str], statement: str = "") -> list[str]:
         """The names that do not have a separate line, and a statement about them."""
-        return [self.cut(f"{len(names)} more{what}: {', '.join(names)}")] if names else []
+        return [self.cut(f"{len(names)} more{statement}: {', '.join(names)}")] if names else []
 
     # -- other sizes, unused features, next commands -------------------------------------------------------------------
 
@@ -216,18 +216,18 @@ class Screen(ABC):
             wanted = by_size[:: max(len(by_size) // (MAX_SIZES - 2), 1)]
         else:
             wanted = [min(by_size, key=lambda c: abs(c.n_features - size)) for size in SIZES]
-        found = [c for c in by_size if c is chosen or c is best or any(c is w for w in wanted)]
-        while len(found) > MAX_SIZES or max(map(len, self.size_lines(found))) > self.width:
-            others = [c for c in found if c is not chosen and c is not best]
+        sizes = [c for c in by_size if c is chosen or c is best or any(c is w for w in wanted)]
+        while len(sizes) > MAX_SIZES or max(map(len, self.size_lines(sizes))) > self.width:
+            others = [c for c in sizes if c is not chosen and c is not best]
             # Drop the size that is farthest from the chosen one.
-            found.remove(max(others, key=lambda c: abs(math.log(max(c.n_features, 1) / max(chosen.n_features, 1)))))
-        return found
+            sizes.remove(max(others, key=lambda c: abs(math.log(max(c.n_features, 1) / max(chosen.n_features, 1)))))
+        return sizes
 
     def all_notes(self) -> list[str]:
         """The rivals that were not compared, and the notes that the first lines do not contain."""
         above = self.result.suspicion or ""
-        said = [c.text for c in self.claims if c.key == NOT_COMPARED]
-        return [*said, *(n for n in self.result.notes if n.removesuffix(".") not in above)]
+        not_compared = [c.text for c in self.claims if c.key == NOT_COMPARED]
+        return [*not_compared, *(n for n in self.result.notes if n.removesuffix(".") not in above)]
 
     def notes(self, *, short: bool = False) -> list[str]:
         """The first notes, or if `short`, only how many there are. What changes in a request, and what a rival reads
@@ -239,7 +239,11 @@ class Screen(ABC):
         shown = [*always, *others[: 0 if short else room]]
         left = len(notes) - len(shown)
         if left:
-            shown.append(f"{left} more; {self.more} them" if shown else f"{self.more} {counted(left, 'note')}")
+            shown.append(
+                f"{left} more; {self.source_of_notes} them"
+                if shown
+                else f"{self.source_of_notes} {counted(left, 'note')}"
+            )
         return self.wrapped(*(f"note: {text}" for text in shown))
 
     def commands(self, folder: str, k: bool) -> list[str]:
@@ -251,27 +255,29 @@ class Screen(ABC):
         by_cost = self.result.choice.by_cost
         size, limit, words = ("cost", "budget", "lower cost") if by_cost else ("n_features", "k", "smaller size above")
         smaller = [getattr(c, size) for c in sizes if getattr(c, size) < getattr(chosen, size)]
-        said = []
+        commands = []
         if smaller and again:
-            said.append(f"add {option(limit, smaller[-1])} for the next {words} (seconds; replaces the choice)")
+            commands.append(f"add {option(limit, smaller[-1])} for the next {words} (seconds; replaces the choice)")
         if visible(folder) == folder:
             place = Path(folder)
-            said += self.exports(shlex.quote(str(place)))
-            said += [f"open {shlex.quote(str(place / 'report.html'))}"] if (place / "report.html").exists() else []
-            said.append(f"{VERBOSE} for all")
-        return self.joined(said)
+            commands += self.exports(shlex.quote(str(place)))
+            report = place / "report.html"
+            if report.exists():
+                commands.append(f"open {shlex.quote(str(report))}")
+            commands.append(f"{VERBOSE} for all")
+        return self.joined(commands)
 
-    def joined(self, said: Sequence[str]) -> list[str]:
+    def joined(self, commands: Sequence[str]) -> list[str]:
         """The commands, on as few lines as possible."""
         lines: list[str] = []
-        for one in said:  # commands are not wrapped
-            if lines and len(lines[-1]) + len(one) + 3 <= self.width:
-                lines[-1] += f" | {one}"
+        for command in commands:  # they are not wrapped
+            if lines and len(lines[-1]) + len(command) + 3 <= self.width:
+                lines[-1] += f" | {command}"
             else:
-                lines.append(f"{'      ' if lines else 'Next: '}{one}")
+                lines.append(f"{'      ' if lines else 'Next: '}{command}")
         return lines
 
-    def said(self, rank: int) -> list[str]:
+    def claim_lines(self, rank: int) -> list[str]:
         """The claims of a rank."""
         return self.wrapped(*(claim.text for claim in self.claims if claim.rank == rank))
 
@@ -303,29 +309,29 @@ class ModelScreen(Screen):
         for row in shown:
             loss = _left_out(row) if costed and len(rows) > 1 else ""  # a model needs a feature
             bar = "=" * round(BAR * max(row["loss"] or 0.0, 0.0) / largest)
-            cells.append([f"{row['weight']:+.3f}", f"{loss:>7} {bar}", f" {self.kept(row)}"])
+            cells.append([f"{row['weight']:+.3f}", f"{loss:>7} {bar}", f" {self.stability_of(row)}"])
         lines = self.fitted(["feature", *(visible(row["name"]) for row in shown)], cells, self.width, 2)
         return [*aligned(lines, "<", ">8", "<", "<"), *self.others(rest)]
 
-    def kept(self, row: Fact) -> str:
+    def stability_of(self, row: Fact) -> str:
         """The number of half-samples that select a feature, and its substitute."""
         stability = self.result.stability
-        said = []
+        parts = []
         if stability is not None:
-            said.append(f"{round(row['selection_frequency'] * stability.n_samples)} of {stability.n_samples}")
+            parts.append(f"{round(row['selection_frequency'] * stability.n_samples)} of {stability.n_samples}")
         if row["substitute"] is not None:
             other = shortened(row["substitute"], MAX_NAME_NARROW)
-            said.append(f"or {other} (r = {row['substitute_correlation']:.2f})")
-        return ", ".join(said)
+            parts.append(f"or {other} (r = {row['substitute_correlation']:.2f})")
+        return ", ".join(parts)
 
     def others(self, rest: Sequence[Fact]) -> list[str]:
         """The selected features that do not have a separate line."""
         losses = [row["loss"] for row in rest if row["loss"] is not None]
         known = rest and len(losses) == len(rest) and max(losses) >= NO_LOSS
-        each = f", each at most {max(losses):.1f}%" if known else ""
+        largest = f", each at most {max(losses):.1f}%" if known else ""
         free = sum(loss <= 0 for loss in losses)
         none = f", {free} without a loss on these queries" if free else ""
-        return self.more_names([row["name"] for row in rest], f"{each}{none}")
+        return self.more_names([row["name"] for row in rest], f"{largest}{none}")
 
     def feature_groups(self, rows: Sequence[Fact], room: int) -> list[str]:
         """The groups in use, the most costly to leave out first."""
@@ -339,22 +345,22 @@ class ModelScreen(Screen):
         n = self.result.n_all - self.result.chosen.n_features
         if n == 0:
             return ""
-        said = []
+        reasons = []
         constant = len(self.result.constant_features)
         left = self.result.redundant.left
         dropped = self.result.plan.count(self.result.plan.never)
         if dropped:
-            said.append(f"{dropped} {'was' if dropped == 1 else 'were'} left out beforehand")
+            reasons.append(f"{dropped} {'was' if dropped == 1 else 'were'} left out beforehand")
         if constant:
-            said.append(f"{constant} {'is' if constant == 1 else 'are'} {CONSTANT}")
+            reasons.append(f"{constant} {'is' if constant == 1 else 'are'} {CONSTANT}")
         if left:
             names = [[shortened(name, 2 * MAX_NAME) for name in (row.feature, row.selected)] for row in left[:n_pairs]]
             pairs = ", ".join(f"{feature} ({selected})" for feature, selected in names)
-            more = f": {pairs}{', ...' if len(left) > n_pairs else ''}" if pairs else ""
+            examples = f": {pairs}{', ...' if len(left) > n_pairs else ''}" if pairs else ""
             correlate = f"{len(left)} correlate{'s' if len(left) == 1 else ''}"
-            said.append(f"{correlate} with a used one, |r| >= {self.result.redundant.least:g}{more}")
+            reasons.append(f"{correlate} with a used one, |r| >= {self.result.redundant.least:g}{examples}")
         features = "1 feature is" if n == 1 else f"{n} features are"
-        return f"{features} not used{': ' if said else ''}{'; '.join(said)}"
+        return f"{features} not used{': ' if reasons else ''}{'; '.join(reasons)}"
 
     def exports(self, place: str) -> list[str]:
         command = self.result.export_command(self.result.model, place)

@@ -46,14 +46,14 @@ def penalty_table(result: SelectionResult) -> Table:
     rows = []
     for label, path in result.paths.items():
         name = label
-        found = result.by_penalty.get(label)
+        model = result.by_penalty.get(label)
         if label not in result.by_penalty:
-            found = max((d for d in choice.candidates if d.penalty == label), key=lambda d: d.mean)
+            model = max((d for d in choice.candidates if d.penalty == label), key=lambda d: d.mean)
             name = label.replace("ridge", "dense (ridge)", 1)
-        elif found is not None:
-            name = found.label
-        below, at_most = ("-", "-") if found is None else losses(choice, model_row(choice, found, []))
-        n = "none" if found is None else str(found.n_features)
+        elif model is not None:
+            name = model.label
+        below, at_most = ("-", "-") if model is None else losses(choice, model_row(choice, model, []))
+        n = "none" if model is None else str(model.n_features)
         c = path.certificate()
         gap = "-" if c.gap is None else f"{c.gap:.0e}"
         rows.append([name, n, below, at_most, c.status, f"{c.kkt_violation:.0e}", gap, figure(c.time_s, 1)])
@@ -67,14 +67,14 @@ def penalty_table(result: SelectionResult) -> Table:
 
 def _certified(result: SelectionResult) -> list[str]:
     """The limits of the certificates in the table."""
-    said = ["Path, worst kkt and gap describe the whole path of the penalty."]
+    notes = ["Path, worst kkt and gap describe the whole path of the penalty."]
     if any(c is not None and c.relax > 0 for c in result.by_penalty.values()):
-        said.append(
+        notes.append(
             "A relaxed (1) model is the optimum of another problem, a ridge problem on what it uses. A relaxed (0.5) "
             "model is not the optimum of any problem."
         )
     conditions = dict.fromkeys(path.certificate().gap_condition for path in result.paths.values())
-    return [*said, *(f"The gaps are valid {condition}." for condition in conditions if condition is not None)]
+    return [*notes, *(f"The gaps are valid {condition}." for condition in conditions if condition is not None)]
 
 
 def size_table(result: ChoiceResult, most: int | None = None) -> Table:
@@ -138,7 +138,7 @@ def feature_table(result: SelectionResult) -> Table:
         note = "The column half-samples is the share of them that select the feature."
     columns |= _costs(result, "cost")
     title = f"Selected features and their ablation costs {where(result)}, with the others refitted"
-    note = " ".join(said for said in (note, result.smaller) if said)
+    note = " ".join(text for text in (note, result.smaller) if text)
     return Table.of(title, result.facts["features"], columns, note=note)
 
 
@@ -195,7 +195,7 @@ def family_table(result: SelectionResult) -> Table:
     families: dict[str, list[str]] = {}
     for r in result.redundant.left:
         families.setdefault(r.selected, []).append(f"{r.feature} ({signed(r.correlation, 2)})")
-    rows = [[selected, str(len(own)), listed(own, MAX_LEFT)] for selected, own in families.items()]
+    rows = [[selected, str(len(family)), listed(family, MAX_LEFT)] for selected, family in families.items()]
     title = f"Selected {result.noun}s and the {result.noun}s redundant with each (correlation)"
     return Table(title, ["selected", "redundant", f"{result.noun}s"], rows, words=(2,))
 
@@ -230,40 +230,43 @@ def stability_table(result: SelectionResult) -> Table:
 
 def query_tables(result: SelectionResult) -> list[Table]:
     """The queries with the largest losses and gains, each with the deciding features."""
-    found = result.queries
+    queries = result.queries
     out = []
-    head = ["query", "documents", "chosen model", found.rival, "difference"]
-    for title, own, lost in (("Lost most", found.lost, True), ("Won most", found.won, False)):
-        rows = [[q.query, str(q.n_docs), figure(q.chosen), figure(q.rival), signed(q.difference)] for q in own]
+    head = ["query", "documents", "chosen model", queries.rival, "difference"]
+    for title, changed, lost in (("Lost most", queries.lost, True), ("Won most", queries.won, False)):
+        rows = [[q.query, str(q.n_docs), figure(q.chosen), figure(q.rival), signed(q.difference)] for q in changed]
         out += [Table(f"{title}, by {result.metric}", head, rows)] if rows else []
-        for q in own:
-            out += [] if q.pair is None else [_pair_table(q.query, q.pair, found.rival, lost, result.noun)]
+        for q in changed:
+            out += [] if q.pair is None else [_pair_table(q.query, q.pair, queries.rival, lost, result.noun)]
             out += [_list_table(q)] if q.lists else []
     return out
 
 
 def _list_table(q: QueryDifference) -> Table:
     """The first documents of a query, ranker by ranker."""
-    columns = [[f"{document} ({grade:g})" for document, grade in own.documents] for own in q.lists]
+    columns = [[f"{document} ({grade:g})" for document, grade in ranking.documents] for ranking in q.lists]
     rows = [[str(rank), *cells] for rank, cells in enumerate(zip(*columns, strict=True), 1)]
     title = f"Query {q.query}: the first {len(rows)} documents of each ranker"
-    head = ["rank", *(own.ranker for own in q.lists)]
+    head = ["rank", *(ranking.ranker for ranking in q.lists)]
     return Table(title, head, rows, note="The grades are in brackets.", folded=True)
 
 
 def _pair_table(query: str, pair: Pair, rival: str, lost: bool, noun: str) -> Table:
     """Why a query is lost or won: for each feature, its contribution to the document that should rank higher
     minus its contribution to the other."""
-    own, others = ([r for r in pair.features if (r.chosen is None) is one] for one in (False, True))
-    shown = [*own[:MAX_OWN], *others][: MAX_OWN + MAX_RIVAL]
+    of_chosen, of_rival_only = ([r for r in pair.features if (r.chosen is None) is lacks] for lacks in (False, True))
+    shown = [*of_chosen[:MAX_OWN], *of_rival_only][: MAX_OWN + MAX_RIVAL]
     values = [[v if isinstance(v, str) else f"{v:.6g}" for v in (r.better, r.worse)] for r in shown]
-    rows = [[r.feature, signed(r.chosen), signed(r.rival), *of] for r, of in zip(shown, values, strict=True)]
+    rows = [
+        [r.feature, signed(r.chosen), signed(r.rival), *pair_values]
+        for r, pair_values in zip(shown, values, strict=True)
+    ]
     rest = [r for r in pair.features if r not in shown]
     n = len(rest) + pair.others[0]
     if n:
-        of_chosen, of_rival = (sum(getattr(r, name) or 0.0 for r in rest) for name in ("chosen", "rival"))
-        by_chosen = signed(of_chosen) if any(r.chosen is not None for r in rest) else "-"
-        by_rival = "-" if pair.rival is None else signed(of_rival + pair.others[1])
+        sum_of_chosen, sum_of_rival = (sum(getattr(r, name) or 0.0 for r in rest) for name in ("chosen", "rival"))
+        by_chosen = signed(sum_of_chosen) if any(r.chosen is not None for r in rest) else "-"
+        by_rival = "-" if pair.rival is None else signed(sum_of_rival + pair.others[1])
         rows.append([f"{n} other{'' if n == 1 else 's'}", by_chosen, by_rival, "", ""])
     rows.append(["together", signed(pair.chosen), signed(pair.rival), "", ""])
     heads = [f"value in {d.document} (grade {d.grade:g})" for d in (pair.better, pair.worse)]
@@ -288,8 +291,8 @@ def _deciding(pair: Pair, lost: bool, of: str = "chosen") -> list[tuple[float, s
 
 
 def _by(parts: Sequence[tuple[float, str]]) -> str:
-    said = ", ".join(f"{feature} {signed(part)}" for part, feature in parts[:3])
-    return f", by {said}" if said else ""
+    features = ", ".join(f"{feature} {signed(part)}" for part, feature in parts[:3])
+    return f", by {features}" if features else ""
 
 
 def pair_sentence(pair: Pair, rival: str, lost: bool, noun: str = FEATURE) -> str:
@@ -334,7 +337,7 @@ def bounds(row: Fact) -> str:
 def origin_tables(origin: Origin, plan: SelectionPlan) -> list[Table]:
     """Files, date, command, versions."""
     drawn = f"{plan.cv}, drawn with seed {plan.random_state}"
-    made = [
+    run = [
         ["date", origin.date.replace("T", " ").replace("+00:00", " UTC")],
         ["command", origin.command or "a call of sparserank.select in Python"],
         ["versions", ", ".join(f"{name} {number}" for name, number in origin.versions.items())],
@@ -344,4 +347,4 @@ def origin_tables(origin: Origin, plan: SelectionPlan) -> list[Table]:
         [p.part, f"{p.documents:,}", f"{p.queries:,}", p.hash, ", ".join(p.files) or "from memory"] for p in origin.data
     ]
     head = ["part", "documents", "queries", "hash", "files"]
-    return [Table("Run", ["", "what"], made, words=(1,)), Table("Data", head, data, words=(4,))]
+    return [Table("Run", ["", "what"], run, words=(1,)), Table("Data", head, data, words=(4,))]
