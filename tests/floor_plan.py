@@ -41,7 +41,7 @@ NODES = {
     "selection": 52_706,
     "rankers": 14_526,
     "crossval": 35_295,
-    "evaluation": 16_098,
+    "evaluation": 16_104,
     "export": 17_804,
     "model": 14_637,
     "paths": 19_014,

@@ -95,7 +95,7 @@ def test_a_folder_without_work_belongs_to_no_plan(tmp_path: Path) -> None:
         WorkStore(tmp_path / "run", {"a": 1}, kind="select")
 
 
-@pytest.mark.parametrize("place", ["sparserank.data.read.collect", "sparserank.selection.select.write_results"])
+@pytest.mark.parametrize("place", ["sparserank.data.read.collect", "sparserank.selection.result.write_results"])
 def test_ctrl_c_while_reading_or_writing_is_one_sentence(place, run, select, monkeypatch):
     monkeypatch.setattr(place, interrupted)
     code, err = select(run)
