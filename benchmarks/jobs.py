@@ -106,9 +106,9 @@ def select(data: Ranking) -> str:
     known: dict[str, Any] = {name: value for name, value in plain.items() if name in SelectionPlan.__dataclass_fields__}
     plan = SelectionPlan(penalties, parse_metric("ndcg@10"), (parse_metric("map"), parse_metric("ndcg@5")), **known)
     try:
-        from sparserank.selection.job import Problem, SelectionJob
-
-        job: Any = SelectionJob(plan, Problem(_dataset(data)), n_threads=N_THREADS)
+        jobs: Any = import_module("sparserank.selection.job")
+        problem = getattr(jobs, "SelectionProblem", None) or jobs.Problem  # as it was called before
+        job: Any = jobs.SelectionJob(plan, problem(_dataset(data)), n_threads=N_THREADS)
     except ImportError:  # in earlier versions
         earlier = import_module("sparserank.jobs.selection_job").SelectionJob
         job = earlier(plan, _dataset(data), None, None, n_threads=N_THREADS)

@@ -29,7 +29,7 @@ from sparserank.metrics import parse_metric
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.svg import ACCENT, INK, PAGE_SIZE, SERIES, SOFT, legend_below, new_axes, to_svg
 from sparserank.selection.claims import counted
-from sparserank.selection.job import Problem, SelectionJob
+from sparserank.selection.job import SelectionJob, SelectionProblem
 from sparserank.selection.plan import SelectionPlan
 from sparserank.text import figure
 from sparserank.workdir.pieces import code_hash
@@ -276,7 +276,7 @@ def _kept(work: Path | None, identity: str, name: str, make: Callable[[], Arrays
 def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int]) -> Arrays:
     """Values of our models of every size and of our choice, and the feature lists of the chosen maker."""
     began = time.perf_counter()
-    job = SelectionJob(plan, Problem(data), n_threads=available_cores())
+    job = SelectionJob(plan, SelectionProblem(data), n_threads=available_cores())
     candidate_set = job.candidates()
     chosen, seconds = plan.choose(candidate_set.sparse, candidate_set.dense).chosen, time.perf_counter() - began
     own = [c for c in candidate_set.sparse if c.penalty == chosen.penalty and c.relax == 0]

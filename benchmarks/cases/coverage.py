@@ -201,12 +201,12 @@ def _judged(here: Any, rest: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     from sparserank.evaluation import mean_of
     from sparserank.metrics import parse_metric
     from sparserank.paths import PathPlan
-    from sparserank.selection.job import Problem, SelectionJob
+    from sparserank.selection.job import SelectionJob, SelectionProblem
     from sparserank.selection.plan import make_plan
 
     metric, path_plan = parse_metric("ndcg@10"), PathPlan(n_alphas=25)
     plan = make_plan(penalties=None, metric=metric, report_metrics=(), convention="default", path_plan=path_plan)
-    job = SelectionJob(plan, Problem(here, trees=tree_rivals("auto", here)), n_threads=1)
+    job = SelectionJob(plan, SelectionProblem(here, trees=tree_rivals("auto", here)), n_threads=1)
     candidate_set = job.candidates()
     candidates = [*candidate_set.sparse, *candidate_set.dense]
     values = np.array([c.values for c in candidates])

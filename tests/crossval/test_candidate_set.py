@@ -20,7 +20,7 @@ from sparserank.metrics import parse_metric
 from sparserank.paths import BestK, PathPlan, PenaltyPath, fit_path_on, refit_on_support
 from sparserank.paths.fit import parse_maker
 from sparserank.penalties import L1, MCP, Ridge, parse_penalty
-from sparserank.selection.job import Problem, SelectionJob
+from sparserank.selection.job import SelectionJob, SelectionProblem
 from sparserank.shards.scaling import fit_scaling
 from sparserank.solvers import PairwiseObjective
 from sparserank.solvers.loop import solve
@@ -138,7 +138,7 @@ def test_refits_keep_signs() -> None:
         )
         assert (held.model.coef >= 0).all()
         assert len(free.choice.candidates) > 3
-    candidate_set = SelectionJob(held.plan, Problem(data)).candidates()
+    candidate_set = SelectionJob(held.plan, SelectionProblem(data)).candidates()
     sparse = candidate_set.sparse
     assert any(c.relax > 0 for c in sparse)
     for c in sparse:
@@ -155,7 +155,7 @@ def test_a_fold_without_a_model_that_small_leaves_the_size_out() -> None:
     data = sr.RankingDataset(X, y, np.repeat(np.arange(30), 10))
     path = {"penalties": ["l1"], "n_alphas": 8, "alpha_min_ratio": 0.3, "feature_transform": "none"}
     found = sr.select(data, **path, convention="letor4", half_samples=0, random_state=0)
-    job = SelectionJob(found.plan, Problem(data))
+    job = SelectionJob(found.plan, SelectionProblem(data))
     candidate_set = job.candidates()
     sparse = candidate_set.sparse
     assert len(sparse) < 3 * len({int(k) for k in found.paths["l1"].nnz if k > 0})  # some sizes are left out

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.bins import fit_bins
 from sparserank.crossval.cross_validation import CrossValidation
-from sparserank.crossval.feature_groups import each_alone
+from sparserank.crossval.feature_groups import groups_of_one
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.data.reading import Reading
@@ -133,7 +133,7 @@ def test_distilled_weights_are_tried_by_default_where_there_is_enough_to_learn()
     plan = make_plan(penalties=None, metric="ndcg@5", report_metrics=(), convention="default")
     assert menu.transforms_tried(plan, few) == ["none"]
     assert menu.transforms_tried(plan, many) == ["none", "distilled"]
-    labels = [t.label for t in menu.tasks_of(plan, many, each_alone(many.feature_names))]
+    labels = [t.label for t in menu.tasks_of(plan, many, groups_of_one(many.feature_names))]
     assert labels == ["l1", "mcp", "ridge", "distilled mcp", "steps(cutoff=5)"]
     assert menu.transforms_tried(plan, curved) == ["none", "log", "distilled(log)"]
     assert menu.transforms_tried(replace(plan, engine="ranklib"), curved)[2:] == ["distilled(log)", "distilled"]

@@ -13,7 +13,7 @@ from sparserank.data.folds import query_folds
 from sparserank.datasets import make_ranking
 from sparserank.evaluation import per_query_values
 from sparserank.selection.ablation import Ablation
-from sparserank.selection.job import Problem, SelectionJob
+from sparserank.selection.job import SelectionJob, SelectionProblem
 from tests.oracles import substitutes as oracle
 
 OPTIONS: dict[str, Any] = {"penalties": "mcp", "n_alphas": 12, "cv": 3, "half_samples": 0, "report_metrics": ["map"]}
@@ -41,7 +41,7 @@ def as_sets(used: np.ndarray) -> list[frozenset[int]]:
 def test_substitutes_come_from_explicit_models_that_are_nearly_as_good(copies: RankingDataset) -> None:
     options = {**OPTIONS, "penalties": ["l1", "mcp"], "margin": 0.1}
     result = sr.select(copies, feature_transform="none", relaxed=False, rival="none", **options)
-    candidate_set = SelectionJob(result.plan, Problem(copies)).candidates()
+    candidate_set = SelectionJob(result.plan, SelectionProblem(copies)).candidates()
     choice = result.plan.choose(candidate_set.sparse, candidate_set.dense)
     first = frozenset(result.model.support.tolist())
     sets = {first}
@@ -92,7 +92,7 @@ def by_copies(data: RankingDataset, columns: dict[int, np.ndarray], metric: Any)
 
 def test_leaving_a_feature_out_is_a_refit_of_the_others_without_the_queries_that_judge_it(data):
     result = sr.select(data, feature_transform="none", relaxed=False, **OPTIONS)
-    job = SelectionJob(result.plan, Problem(data))
+    job = SelectionJob(result.plan, SelectionProblem(data))
     candidate_set = job.candidates()
     chosen = next(c for c in candidate_set.sparse if (c.penalty, c.k) == (result.chosen.penalty, result.chosen.k))
     supports = {f: candidate_set.features(chosen, f) for f in range(3)}
@@ -112,7 +112,7 @@ def test_leaving_a_feature_out_is_a_refit_of_the_others_without_the_queries_that
 def ablation_of(data: RankingDataset) -> Ablation:
     """Of the best model of three features."""
     result = sr.select(data, **OPTIONS, feature_transform="none", k=3)
-    job = SelectionJob(result.plan, Problem(data))
+    job = SelectionJob(result.plan, SelectionProblem(data))
     candidate_set = job.candidates()
     return Ablation(
         job.cv, candidate_set, result.plan.choose(candidate_set.sparse, candidate_set.dense), result.model, result.plan

@@ -39,7 +39,7 @@ from sparserank.report.svg import PALETTE, inline, legend_below, new_axes, pictu
 from sparserank.report.tables import column_table
 from sparserank.selection import queries as queries_module
 from sparserank.selection.claims import heading
-from sparserank.selection.job import Problem, SelectionJob
+from sparserank.selection.job import SelectionJob, SelectionProblem
 from sparserank.selection.plan import make_plan
 from sparserank.selection.queries import decisive_pair
 from sparserank.selection.result import SelectionResult
@@ -341,7 +341,7 @@ def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str
     }
     settings = PathPlan(n_alphas=8)
     plan = make_plan(**given, path_plan=settings, half_samples=0, feature_transform="none" if kind == "steps" else kind)  # type: ignore[arg-type]
-    job = SelectionJob(plan, Problem(data), n_threads=1)
+    job = SelectionJob(plan, SelectionProblem(data), n_threads=1)
     candidate_set = job.candidates()
     sparse, dense = candidate_set.sparse, candidate_set.dense
     some = [*sparse[:: max(len(sparse) // 6, 1)], dense[0], dense[-1]]

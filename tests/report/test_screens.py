@@ -28,7 +28,7 @@ from sparserank.report import screen
 from sparserank.report.page import render_page
 from sparserank.selection import comparisons as rivals
 from sparserank.selection.claims import needed
-from sparserank.selection.job import Problem, SelectionJob, SelectionPlan, SelectionResult
+from sparserank.selection.job import SelectionJob, SelectionPlan, SelectionProblem, SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.solvers import Stop, solve
 from sparserank.solvers.lockstep import Steps
@@ -227,7 +227,7 @@ DATA = sr.datasets.make_ranking(40, 15, 8, n_informative=3, n_redundant=2, noise
 def select(*penalties: Penalty, **options: object) -> SelectionResult:
     few = {"cv": 2, "half_samples": 4, "path_plan": PathPlan(n_alphas=30)}
     plan = SelectionPlan(penalties, parse_metric("ndcg@10"), **few | options)  # type: ignore[arg-type]
-    return SelectionJob(plan, Problem(DATA, test=DATA), n_threads=1).execute()
+    return SelectionJob(plan, SelectionProblem(DATA, test=DATA), n_threads=1).execute()
 
 
 def test_penalties_that_differ_in_signs_or_weights_alone_are_kept_apart() -> None:
@@ -298,7 +298,7 @@ def test_the_best_single_feature_is_found_wherever_it_stands(monkeypatch: pytest
     monkeypatch.setattr(rivals, "MAX_SINGLE_FEATURES", 10)
     settings = PathPlan(n_alphas=15)
     plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), cv=2, half_samples=0, path_plan=settings)
-    result = SelectionJob(plan, Problem(wide, test=wide), n_threads=1).execute()
+    result = SelectionJob(plan, SelectionProblem(wide, test=wide), n_threads=1).execute()
     assert result.test is not None
     assert any("f61" in system for system in result.test.values)
     assert any("among the 10 of 61" in text for text in result.notes)

@@ -16,7 +16,7 @@ from sparserank.cli.selection_tables import show_selection
 from sparserank.metrics import parse_metric
 from sparserank.penalties import L1
 from sparserank.report.svg import new_axes, picture_text, to_svg
-from sparserank.selection.job import Problem, SelectionJob, SelectionPlan
+from sparserank.selection.job import SelectionJob, SelectionPlan, SelectionProblem
 from sparserank.selection.result_files import write_results
 from sparserank.text import visible
 from tests.support.command_line import Cli
@@ -51,7 +51,7 @@ def test_screen_page_and_pictures_show_the_names_of_the_model(capsys, tmp_path):
     data = sr.datasets.make_ranking(60, 15, d, n_informative=12, n_redundant=5, noise=0.2, random_state=2).data
     named = sr.RankingDataset(data.X, data.relevance, data.qid, None, HOSTILE)
     plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), cv=2, margin=0.001, half_samples=10)
-    result = SelectionJob(plan, Problem(named, test=named), n_threads=1).execute()
+    result = SelectionJob(plan, SelectionProblem(named, test=named), n_threads=1).execute()
     write_results(result, tmp_path)
     show_selection(result, str(tmp_path), 60)
     features = json.loads((tmp_path / "model.json").read_text())["features"]

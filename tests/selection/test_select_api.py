@@ -16,7 +16,7 @@ from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
 from sparserank.evaluation import per_query_values
 from sparserank.paths import PathPlan
-from sparserank.selection.job import Problem, SelectionJob
+from sparserank.selection.job import SelectionJob, SelectionProblem
 from sparserank.selection.plan import make_plan
 from tests.extension.modified_huber import ModifiedHuber
 
@@ -311,7 +311,7 @@ def test_weights_are_rounded_in_every_fold_before_they_are_judged():
         metric="ndcg@10", report_metrics=(), convention="default", path_plan=PathPlan(round=1), k=3,
         penalties="mcp", feature_transform=("none",), relaxed=False,
     )  # fmt: skip
-    job = SelectionJob(plan, Problem(data))
+    job = SelectionJob(plan, SelectionProblem(data))
     found = job.candidates()
     c = next(c for c in found.sparse if c.k == result.chosen.k)
     values, plain = np.full(data.n_queries, np.nan), np.full(data.n_queries, np.nan)

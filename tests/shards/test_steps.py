@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.bins import StepFunction, edges_of, fit_bins
-from sparserank.crossval.feature_groups import each_alone
+from sparserank.crossval.feature_groups import groups_of_one
 from sparserank.data.reading import Reading
 from sparserank.errors import DataError
 from sparserank.metrics import parse_metric
@@ -320,17 +320,17 @@ def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) 
     assert "2295 documents x 8 features; penalties='steps' and feature_transform='distilled' try them" in note
     monkeypatch.undo()
     # What a budget cannot pay is left out of a path of its own.
-    costs = each_alone(many.feature_names, [5.0] + 7 * [1.0])
+    costs = groups_of_one(many.feature_names, [5.0] + 7 * [1.0])
     labels = {t.label for t in menu.tasks_of(replace(plan, budget=3.0), many, costs)}
     assert {"steps", "steps within a cost of 3", "l1"} <= labels
     assert "l1 within a cost of 3" not in labels
     # Steps take the place of no penalty on another transform.
     curved = sr.datasets.make_curved_ranking(210, random_state=0).data
-    tried = [t.label for t in menu.tasks_of(plan, curved, each_alone(curved.feature_names))]
+    tried = [t.label for t in menu.tasks_of(plan, curved, groups_of_one(curved.feature_names))]
     assert tried == ["l1", "ridge", "l1 on log", "mcp on log", "ridge on log", "distilled mcp on log", "steps"]
     # An engine that cannot run logarithms gets MCP on unchanged features.
     for_raw = replace(plan, engine="ranklib")
-    tried = [t.label for t in menu.tasks_of(for_raw, curved, each_alone(curved.feature_names))]
+    tried = [t.label for t in menu.tasks_of(for_raw, curved, groups_of_one(curved.feature_names))]
     assert tried[:4] == ["l1", "mcp", "ridge", "l1 on log"]
     assert "mcp on log" in tried  # which an earlier run without the engine may have left, for the cost of the engine
 

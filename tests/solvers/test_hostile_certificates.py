@@ -19,7 +19,7 @@ from sparserank.losses import PairwiseLoss, SquaredHinge, loss_name
 from sparserank.paths import PathPlan
 from sparserank.paths.refits import RELAX
 from sparserank.penalties import Penalty, parse_penalty
-from sparserank.selection.job import Problem, SelectionJob
+from sparserank.selection.job import SelectionJob, SelectionProblem
 from sparserank.selection.plan import make_plan
 from tests.extension.modified_huber import ModifiedHuber
 from tests.oracles import certificates as oracle
@@ -247,7 +247,7 @@ def job_of(penalties: list[Any], transform: str) -> SelectionJob:
     settings = PathPlan(n_alphas=12, tol=TOL)
     judged = {"metric": "ndcg@10", "report_metrics": (), "convention": "default"}
     plan = make_plan(penalties=penalties, **judged, path_plan=settings, cv=2, feature_transform=transform)
-    return SelectionJob(plan, Problem(MADE), n_threads=1)
+    return SelectionJob(plan, SelectionProblem(MADE), n_threads=1)
 
 
 def saved_models(job: SelectionJob, folder: Path) -> list[tuple[Candidate, sr.RankingModel]]:

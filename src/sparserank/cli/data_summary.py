@@ -83,10 +83,10 @@ def suspicious(data: RankingDataset, remedy: str = "drop") -> dict[str, str]:
     from sparserank.cli.screen import warn
     from sparserank.data.suspects import suspected
 
-    told = suspected(without_holes(data), remedy=remedy)
-    for sentence in told.values():
+    messages = suspected(without_holes(data), remedy=remedy)
+    for sentence in messages.values():
         warn(sentence)
-    return told
+    return messages
 
 
 def without_holes(data: RankingDataset) -> RankingDataset:

@@ -83,7 +83,7 @@ def run(
         explanation = explain_query(loaded, documents_of, query)
     compared = None if pair is None else explanation.pair(*pair)
     documents = []
-    each = []
+    by_feature = []
     rows = []
     for i, name in enumerate(explanation.documents[:most]):
         label = float(explanation.relevance[i]) if labelled else None
@@ -91,10 +91,13 @@ def run(
         shown = {"document": name, "label": label, "score": score}
         parts = dict(zip(explanation.features, explanation.contributions[i].tolist(), strict=True))
         documents.append({**shown, "contributions": parts})
-        each += [{**shown, "feature": feature, "contribution": value} for feature, value in parts.items()]
+        by_feature += [{**shown, "feature": feature, "contribution": value} for feature, value in parts.items()]
         drivers = ", ".join(f"{feature} {signed(value)}" for feature, value in explanation.drivers(i))
         rows.append([name, "-" if label is None else f"{label:g}", figure(score), drivers])
-    give({"query": explanation.query, "documents": documents, "pair": compared}, each if compared is None else compared)
+    give(
+        {"query": explanation.query, "documents": documents, "pair": compared},
+        by_feature if compared is None else compared,
+    )
     if compared is None:
         table(
             f"Query {explanation.query}: {len(explanation.documents)} documents; "

@@ -152,8 +152,8 @@ def _write_files(out: Path, files: Mapping[str, str | bytes]) -> list[str]:
     is_file = out.suffix in {Path(file).suffix for file in files} and not out.is_dir()
     several = is_file and not {first, "columns.json"}.issuperset(files)
     require(not several, "--out", f"must be a folder for {' and '.join(files)}; got {str(out)!r}.")
-    beside = {file: out.with_name(f"{out.stem}.{file}") for file in files} | {first: out}
-    places = {beside[name] if is_file else out / name: content for name, content in files.items()}
+    file_of = {file: out.with_name(f"{out.stem}.{file}") for file in files} | {first: out}
+    places = {file_of[name] if is_file else out / name: content for name, content in files.items()}
     with nullcontext() if is_file else WorkDirectory(out, "export"):
         there = next((place for place in places if os.path.lexists(place)), None)
         if there is not None:

@@ -48,7 +48,7 @@ def _show(fitted: FittedModel, out: Path) -> None:
     ranker = fitted.ranker
     model = fitted.model
     data = fitted.data
-    document = {"model": str(out), **fitted.facts}
+    document = {"model": str(out), **fitted.summary}
     give(document, [{name: value for name, value in document.items() if name != "features"}])
     if answer().format == TEXT and not answer().verbose:
         show_all(_short(fitted, out))
@@ -81,7 +81,7 @@ def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
     by_feature = model.weights.items()
     rows = [[name, f"{w:+.4g}", model.sources[name][0].kind] for name, w in by_feature][:MAX_FEATURES]
     plain = all(row[2] == "none" for row in rows)
-    more = len(by_feature) - len(rows)
+    n_others = len(by_feature) - len(rows)
     n_columns = 2 if plain else 3
     weights = Table("", ["feature", "weight", "transform"][:n_columns], [row[:n_columns] for row in rows])
     file = shlex.quote(str(out))
@@ -91,7 +91,7 @@ def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
         f"{data.n_docs:,} documents; no queries were held out for evaluation.",
         "",
         weights,
-        *([f"{more} more: sparserank inspect {file}"] if more else []),
+        *([f"{n_others} more: sparserank inspect {file}"] if n_others else []),
         f"Next: sparserank evaluate TEST --system {file} {f' | {export}' if export else ''} | --verbose",
         f"wrote {out}",
     ]

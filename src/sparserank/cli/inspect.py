@@ -61,8 +61,8 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
     from sparserank.model.file_format import FORMAT
 
     first, *others = files
-    holds_model = first.is_file() and FORMAT.encode() in (head_of(first) or b"")
-    is_model = (first / "model.json").is_file() or holds_model
+    is_model_file = first.is_file() and FORMAT.encode() in (head_of(first) or b"")
+    is_model = (first / "model.json").is_file() or is_model_file
     if others and is_model:
         require(not verify, "--verify", "applies to stores.")
         _drift(first, others, options, fail=fail_if_drift)
@@ -214,7 +214,7 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
     rows = drift(model, documents)
     give(rows, [{**row, "drift": " ".join(row["drift"])} for row in rows])
     cells = []
-    ranks_more = documents.sizes.max() > TOP  # otherwise every document is in the top ranks
+    has_deep_lists = documents.sizes.max() > TOP  # otherwise every document is in the top ranks
     for r in rows:
         missing, outside, distance = (_compared(r, rule, rise) for rule, rise in RISES.items())
         of_training = f"{r['training_missing']:.1%}" if "training_missing" in r else "-"
@@ -224,7 +224,7 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
                 f"{r[f'{of}median']:.4g} ({r[f'{of}low']:.4g} to {r[f'{of}high']:.4g})" for of in ("", "training_")
             ]
         word = ", ".join(r["drift"]) or "no"
-        changed = f"{r['changed']:.0%}" if ranks_more else "-"
+        changed = f"{r['changed']:.0%}" if has_deep_lists else "-"
         cells.append([r["feature"], missing, of_training, *spans, outside, distance, changed, word])
     head = f"{path}: {documents.n_queries:,} queries, {documents.n_docs:,} documents, beside those of training"
     before = ["missing in training", "median (5 to 95%)", "median in training"]

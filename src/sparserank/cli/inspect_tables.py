@@ -110,8 +110,8 @@ def _summary(
         columns = data.sources
         absent = {*proposal.features}.difference(columns) if small else set()
         proposal.leave_out({*suspects, *absent})
-        kept = [j for j, column in enumerate(columns) if column not in proposal.left_out]
-        data = data.take_features(kept) if len(kept) < len(columns) else data
+        positions = [j for j, column in enumerate(columns) if column not in proposal.left_out]
+        data = data.take_features(positions) if len(positions) < len(columns) else data
         summary, rows = summary_of(files, data, features=small, suspicions=[*suspects.values()])
     except SparserankError as error:
         proposal.blocked.append(str(error).rstrip("."))
@@ -151,8 +151,8 @@ def pasted(words: Sequence[str]) -> str:
 
 def _escaped(word: str) -> str:
     """Quote for bash, zsh and ksh: $'...'."""
-    held = (chr(b) if 32 <= b < 127 and chr(b) not in "'\\" else f"\\x{b:02x}" for b in os.fsencode(word))
-    return f"$'{''.join(held)}'"
+    escaped = (chr(b) if 32 <= b < 127 and chr(b) not in "'\\" else f"\\x{b:02x}" for b in os.fsencode(word))
+    return f"$'{''.join(escaped)}'"
 
 
 def _unused(stem: str, suffix: str) -> str:

@@ -156,14 +156,14 @@ def _can_be(layout: str, head: bytes) -> bool:
 
 def _tell_of_numbers(documents: RankingDataset, written: str) -> None:
     """Warn if documents have no id, because row numbers mean nothing to readers of the file."""
-    held = documents.docid
-    without = documents.n_docs if held is None else sum(not d for d in held)
+    docid = documents.docid
+    without = documents.n_docs if docid is None else sum(not d for d in docid)
     if without:
         warn(
             f"{without} of {documents.n_docs} documents have no id, so {written} names them d1, d2, ... by row; "
             + (
                 "use --docid-column to name the column with their ids (in ranking text, use the comment 'docid = ID')."
-                if held is None
+                if docid is None
                 else "give each an id."
             )
         )
@@ -175,8 +175,8 @@ def scored_rows(documents: RankingDataset, scores: np.ndarray) -> list[dict[str,
 
     assert documents.qid is not None
     ids = documents.to_input_order(np.asarray(documents.qid))
-    held = documents.docid
-    docno = None if held is None else documents.to_input_order(np.asarray(held))
+    docid = documents.docid
+    docno = None if docid is None else documents.to_input_order(np.asarray(docid))
     return [
         {"qid": ids[i], **({} if docno is None else {"docno": docno[i]}), "score": score}
         for i, score in enumerate(scores.tolist())

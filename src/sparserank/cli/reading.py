@@ -150,11 +150,13 @@ def columns_of_run(models: Sequence[Path], data: Sequence[Path], user_options: M
 
     kind = kind_of(data[0])
     out = dict[str, Any]()
-    held = set(open_table(data[0], kind).schema.names) if kind in TABLES else set()
-    for model in models if held else []:
+    columns = set(open_table(data[0], kind).schema.names) if kind in TABLES else set()
+    for model in models if columns else []:
         with suppress(OSError, ValueError, LookupError, TypeError):  # a model without a run, or another kind of run
             run = read_own_json((model if model.is_dir() else model.parent) / "result.json")["origin"]["options"]
-            names = [name for name in ("label", "qid", "docid") if name not in user_options and run.get(name) in held]
+            names = [
+                name for name in ("label", "qid", "docid") if name not in user_options and run.get(name) in columns
+            ]
             out |= {name: run[name] for name in names}
     return out
 

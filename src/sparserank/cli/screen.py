@@ -196,9 +196,9 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
             tell(f"{title}: {what}")
         now = time.monotonic()
         begun = True
-        one_more = done > ended
+        is_further = done > ended
         ended = done
-        if not (current.verbose and one_more) and (left is None or now - last < QUIET_INTERVAL_S):
+        if not (current.verbose and is_further) and (left is None or now - last < QUIET_INTERVAL_S):
             return
         last = now
         tell(f"{title}: {done} of {total}{f', {ready} left' if ready else ''} ({what})")

@@ -490,9 +490,9 @@ def _allowed(usable: Sequence[Candidate], n: int, rule: Rule) -> np.ndarray:
         k, budget = rule.k, rule.budget
         limit = f"{k} feature{'s' if k != 1 else ''}" if budget is None else f"a cost of {budget:g}"
         least = min(c.cost if budget is not None else c.n_features for c in usable)
-        what, name = rule.smaller
+        remedy, name = rule.smaller
         raise DataError(
-            f"none of the models tried stays within {limit}; the smallest has {least:g}. Allow more, or try {what} "
+            f"none of the models tried stays within {limit}; the smallest has {least:g}. Allow more, or try {remedy} "
             f"({option(name)})."
         )
     return allowed

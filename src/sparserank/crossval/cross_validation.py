@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.convergence import warn_unsolved
-from sparserank.crossval.feature_groups import FeatureGroups, each_alone
+from sparserank.crossval.feature_groups import FeatureGroups, groups_of_one
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitting import FittedPaths, Paths
 from sparserank.crossval.folded_paths import FoldedPaths
@@ -65,7 +65,7 @@ class CrossValidation:
         self.folds: list[int] = sorted(set(fold[fold >= 0].tolist()))
         if not self.folds and valid is None:
             raise ValueError("candidates must be evaluated on queries; pass folds or valid.")
-        self.feature_groups = feature_groups or each_alone(data.feature_names or range(data.n_features))
+        self.feature_groups = feature_groups or groups_of_one(data.feature_names or range(data.n_features))
         self.by_cost = by_cost
         self.size_of: SizeOf = self.feature_groups.costs_of if by_cost else self.feature_groups.counts_of
         self._n_workers = n_workers
@@ -128,7 +128,9 @@ class CrossValidation:
         labels = [] if look is None else [t.label for t in first]
         return self._candidates(tasks, self._paths(tasks, relaxed, later).all(store, progress, labels, sentence_on))
 
-    def kept(self, tasks: Sequence[PathTask], store: WorkStore, *, relaxed: bool = False) -> CandidateSet | None:
+    def stored_candidates(
+        self, tasks: Sequence[PathTask], store: WorkStore, *, relaxed: bool = False
+    ) -> CandidateSet | None:
         """The candidates of tasks, under transforms of this object, whose paths an earlier run left in `store`. None
         if a path is missing; nothing is computed."""
         fitted = self._paths(tasks, relaxed).stored(store)

@@ -38,7 +38,7 @@ class FeatureGroups:
                    work)
     sources        (n_features,) the column of a table that each feature is made from; all features of a column count
                    as one feature. None: each feature counts
-    given          whether users named the groups; False: each column of a table is a group
+    by_user        whether users named the groups; False: each column of a table is a group
     """
 
     names: tuple[str, ...]
@@ -46,7 +46,7 @@ class FeatureGroups:
     of_feature: tuple[int, ...]
     rule: str = SUM
     sources: tuple[str, ...] | None = None
-    given: bool = True
+    by_user: bool = True
 
     def used(self, features: np.ndarray) -> list[int]:
         """The numbers of the groups of some features (numbers)."""
@@ -113,7 +113,7 @@ def within_budget(costs: np.ndarray, budget: float) -> np.ndarray:
     return np.asarray(costs <= budget * (1.0 + 10.0 ** (1 - DIGITS)))
 
 
-def each_alone(names: Sequence[Any], costs: Sequence[float] | None = None) -> FeatureGroups:
+def groups_of_one(names: Sequence[Any], costs: Sequence[float] | None = None) -> FeatureGroups:
     """Groups of one feature each, with these costs or of cost 1."""
     return FeatureGroups(
         tuple(map(str, names)), (1.0,) * len(names) if costs is None else tuple(costs), tuple(range(len(names)))
@@ -122,7 +122,7 @@ def each_alone(names: Sequence[Any], costs: Sequence[float] | None = None) -> Fe
 
 def groups_of_columns(names: Sequence[str], sources: Sequence[str]) -> FeatureGroups:
     """Groups of the features that are made from the same columns, of cost 1."""
-    return replace(_numbered({}, {}, names, sources), given=False)
+    return replace(_numbered({}, {}, names, sources), by_user=False)
 
 
 def groups_of(

@@ -151,7 +151,7 @@ def complete_penalties(
         grouped = grouped or groups_of_columns(names, sources)
     shared: dict[str, Any] = {}
     if grouped is not None:
-        _refuse_groups_of_their_own(numbered, [] if grouped.given else made_from)
+        _refuse_groups_of_their_own(numbered, [] if grouped.by_user else made_from)
         shared = {"feature_groups": grouped.of_feature}
         if set(grouped.costs) != {1.0}:
             shared["weights"] = grouped.cost_of_feature

@@ -34,7 +34,7 @@ class FeatureTransform:
     left_out    numbers of features that do not enter
     least       share of the sum of absolute weights below which a weight counts as 0
     teacher     linear models learn the order of its scores in place of the labels; None: the labels
-    said        a sentence about equal columns, if some do not enter
+    note        a sentence about equal columns, if some do not enter
     """
 
     name: str
@@ -43,7 +43,7 @@ class FeatureTransform:
     left_out: tuple[int, ...] = ()
     least: float = 0.0
     teacher: Teacher | None = None
-    said: str = ""
+    note: str = ""
 
     def label(self, penalty: str) -> str:
         """The label of a penalty under this transform."""
@@ -109,7 +109,7 @@ def feature_transforms(
         if any_equal:  # columns that are equal unchanged may differ under the transform
             seen = transformed(data, feature_transform.transform)
             left_out, note = equal_columns(seen, rules, per_query=not feature_transform.shape.stepped, last=last)
-            feature_transform = replace(feature_transform, left_out=left_out, said=note)
+            feature_transform = replace(feature_transform, left_out=left_out, note=note)
         out.append(feature_transform)
     return out
 

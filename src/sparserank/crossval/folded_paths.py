@@ -27,7 +27,7 @@ from sparserank.shards.measuring import Columns
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.solvers.lockstep import Steps, run_all
 from sparserank.transforms import STEPS
-from sparserank.workdir.pieces import WorkStore, kept
+from sparserank.workdir.pieces import WorkStore, load_or_make
 
 # Attributes derived from the data on first use.
 DERIVED = ("prepared", "shards", "_judging", "_unseen")
@@ -131,7 +131,7 @@ class FoldedPaths(TrainingQueries):
             return {"grades": np.array(grades), "reason": np.array([teacher.reason], dtype="U")}
 
         n = len(used), self.data.n_docs
-        arrays = kept(store, f"teacher-{teacher.key}", learned, grades=("u", n), reason=("U", (1,)))
+        arrays = load_or_make(store, f"teacher-{teacher.key}", learned, grades=("u", n), reason=("U", (1,)))
         teacher.reason = teacher.reason or str(arrays["reason"][0])
         teacher.grades |= {row.tobytes(): row_grades for row, row_grades in zip(used, arrays["grades"], strict=True)}
 
@@ -153,8 +153,8 @@ class FoldedPaths(TrainingQueries):
             objectives, scalings = self.objectives([want.fold for want in wanted])
             tol = self.path_plan.tol
             steps = [
-                steps_of(want, own, self.path_plan, tol=tol if want.fold == FINAL else max(tol, FOLD_TOL))
-                for want, own in zip(wanted, objectives, strict=True)
+                steps_of(want, objective, self.path_plan, tol=tol if want.fold == FINAL else max(tol, FOLD_TOL))
+                for want, objective in zip(wanted, objectives, strict=True)
             ]
             fitted = self.run(steps, scalings)
             of_fold: dict[int, list[int]] = {}

@@ -204,7 +204,7 @@ def compare_systems(
     if chosen not in values:
         raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
     ids = judged.query_ids
-    lacking = {str(name): said for name, run in systems.items() if (said := _lacking(name, run, ids))}
+    lacking = {str(name): lack for name, run in systems.items() if (lack := _lacking(name, run, ids))}
     for option_name, value in (("strata", strata), ("judge_grades", judge_grades)):
         if value is not None and not judges:
             raise ParameterError(option_name, "needs the grades of a judge.")
@@ -234,8 +234,8 @@ def _judge_of(
         raise DataError(
             f"{name}: a judge needs runs, and judgments of people ({option('qrels')}); got judged documents."
         )
-    own = source if isinstance(source, Qrels) else judgments_of(source, USUAL, name)
-    grades = Qrels(on_scale(name, own, people, meant))
+    of_judge = source if isinstance(source, Qrels) else judgments_of(source, USUAL, name)
+    grades = Qrels(on_scale(name, of_judge, people, meant))
     # A query that no system answered says nothing about them, unless people graded it.
     answered = {q for q, _ in people}.union(*({q for q, _ in run} for run in systems.values()))
     graded = Qrels({key: grade for key, grade in grades.items() if key[0] in answered})
@@ -262,8 +262,8 @@ def _values(
 def _on_judged(
     systems: Mapping[str, Any], data: Any, metrics: Any, label: Any, qid: Any, docid: Any, convention: Any
 ) -> tuple[Mapping[str, Any], RankingDataset, list[Metric], Any, dict[str, str]]:
-    """(systems, judged documents, metrics; `judgments` and `unjudged` of a Comparison); if the data are a frame, models
-    are replaced by their scores."""
+    """(systems, judged documents, metrics, and the fields `judgments` and `unjudged` of a Comparison). If the data are
+    a frame, models are replaced by their scores."""
     if any(isinstance(s, Qrels) for s in systems.values()):
         raise DataError("judgments must be the second argument; the first is the system to evaluate.")
     asked = asked_in({"label": label, "qid": qid, "docid": docid})
@@ -274,7 +274,7 @@ def _on_judged(
         systems = {name: _on_frame(s, data, f"{name}: " if name else "") for name, s in systems.items()}
     if isinstance(data, Qrels):
         judged = data.documents(_runs_of(systems.values()))
-        unjudged = {str(name): said for name, run in systems.items() if (said := _only_unjudged(name, run, data))}
+        unjudged = {str(name): text for name, run in systems.items() if (text := _only_unjudged(name, run, data))}
     else:
         reads_features = any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems.values())
         models = [s for s in systems.values() if isinstance(s, RankingModel)]
@@ -348,9 +348,9 @@ def _lacking(name: str, system: Any, query_ids: np.ndarray) -> str:
     return f"{name} has no documents for {queries}; these queries count as 0 (as in trec_eval -c)."
 
 
-def _warn(said: str, stacklevel: int = 4) -> None:
+def _warn(sentence: str, stacklevel: int = 4) -> None:
     """Warn at the caller of `evaluate` or `compare_systems`."""
-    warnings.warn(said, DataWarning, stacklevel=stacklevel)
+    warnings.warn(sentence, DataWarning, stacklevel=stacklevel)
 
 
 def mean_of(values: np.ndarray) -> float:
@@ -397,7 +397,7 @@ def _runs_of(systems: Iterable[Any]) -> list[Run]:
 
 
 def _on_frame(system: Any, frame: Any, whose: str = "") -> Any:
-    """The scores of a model on a frame, of which it reads only its columns; other systems unchanged.
+    """The scores of a model on a frame, of which it reads only the columns that it needs; other systems unchanged.
     `whose` is the prefix of error messages."""
     if not hasattr(system, "score_dataset") or system.per_query:
         return system

@@ -1,4 +1,4 @@
-"""A comparison of systems: rows with tests, a gate on a loss, and what is kept for a comparison with a later system."""
+"""A comparison of systems: rows with tests, a gate on a loss, and a file for a comparison with a later system."""
 
 from __future__ import annotations
 
@@ -144,12 +144,12 @@ class Comparison:
             `differs`, the queries for which the judge differs most; `notes`, sentences on its queries.
         """
         metric = next(iter(self.metrics))
-        facts = []
+        rows = []
         for name, judge in self.judges.items():
             judged = self._judged(name, metric)
-            more = {"differs": judged.most_different(), "notes": judged.notes()}
-            facts.append({"judge": name, **agreement(self.judgments, judge.grades), **more})
-        return facts
+            details = {"differs": judged.most_different(), "notes": judged.notes()}
+            rows.append({"judge": name, **agreement(self.judgments, judge.grades), **details})
+        return rows
 
     def _judged(self, name: str, metric: str) -> JudgedMetric:
         return judged_metric(self.judges[name], self.values, self.baseline, self.query_ids, metric, self.strata)
@@ -263,22 +263,22 @@ class Comparison:
         base = values[self.baseline][name]
         for system in self.others:
             means = judged.of(system, self.baseline) if judged is not None else None
-            found = gate(values[system][name], base, limit, self.metrics[name], self.baseline, judge, means)
-            said = [found.sentence(system, self.baseline, name, fail_if_shown)]
-            said += [sentences[system] for sentences in (self.lacking, self.unjudged) if system in sentences]
+            outcome = gate(values[system][name], base, limit, self.metrics[name], self.baseline, judge, means)
+            parts = [outcome.sentence(system, self.baseline, name, fail_if_shown)]
+            parts += [sentences[system] for sentences in (self.lacking, self.unjudged) if system in sentences]
             rows.append(
                 {
                     "system": system,
                     "metric": name,
-                    "loss": found.loss,
-                    "loss_low": found.loss - found.half,
-                    "loss_high": found.loss + found.half,
-                    "limit": found.limit,
-                    "above_limit": found.fails(),
-                    "shown": found.fails(shown=True),
-                    "fails": found.fails(fail_if_shown),
+                    "loss": outcome.loss,
+                    "loss_low": outcome.loss - outcome.half,
+                    "loss_high": outcome.loss + outcome.half,
+                    "limit": outcome.limit,
+                    "above_limit": outcome.fails(),
+                    "shown": outcome.fails(shown=True),
+                    "fails": outcome.fails(fail_if_shown),
                     "judge": judge or None,
-                    "sentence": " ".join(said),
+                    "sentence": " ".join(parts),
                 }
             )
         return rows
@@ -298,8 +298,10 @@ class Comparison:
         """
         check_arguments(Comparison.save, locals())
         values = {
-            metric: {str(q): None if math.isnan(v) else v for q, v in zip(self.query_ids, own.tolist(), strict=True)}
-            for metric, own in self.values[self.baseline].items()
+            metric: {
+                str(q): None if math.isnan(v) else v for q, v in zip(self.query_ids, per_query.tolist(), strict=True)
+            }
+            for metric, per_query in self.values[self.baseline].items()
         }
         content: dict[str, Any] = {
             "format": FORMAT,
@@ -353,9 +355,9 @@ class Comparison:
         earlier = {}
         for metric in self.metrics:
             if metric not in values:
-                # The name of a metric is that of its convention, and its own.
-                own_name = metric.rpartition(":")[2]
-                alike = next((other for other in values if other.rpartition(":")[2] == own_name), None)
+                # The name of a metric may begin with its convention, as in trec:map.
+                plain_name = metric.rpartition(":")[2]
+                alike = next((other for other in values if other.rpartition(":")[2] == plain_name), None)
                 if alike is None:
                     has = f"other metrics, {', '.join(values)}"
                     ask = option("metric", next(iter(values), metric))

@@ -22,20 +22,20 @@ JUNIT = "<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"sparserank ev
 ROUNDING = 1e-12  # relative; differences of means are not known more exactly
 
 
-def limit_of(given: str | float) -> tuple[float, bool]:
+def limit_of(limit: str | float) -> tuple[float, bool]:
     """(largest loss, whether it is relative) from '1%', '0.01' or 0.01.
 
     Raises
         ParameterError   it is neither
     """
-    text = str(given)
+    text = str(limit)
     number, is_share = text.removesuffix("%"), text.endswith("%")
     try:
         value = float(number) / (100.0 if is_share else 1.0)
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value >= 0):
-        raise ParameterError("fail_if_worse", f"must be a share such as 1%, or a number >= 0; got {brief(given)}.")
+        raise ParameterError("fail_if_worse", f"must be a share such as 1%, or a number >= 0; got {brief(limit)}.")
     return value, is_share
 
 
@@ -62,8 +62,8 @@ class Gate:
 
     @property
     def half(self) -> float:
-        """Distance of the one-sided bounds from the loss; also the limit that these queries bear, which the estimated
-        loss of 5 in 100 equally good systems exceeds."""
+        """Distance of the one-sided bounds from the loss. It is also the smallest limit that these queries support: the
+        estimated loss of 5 in 100 equally good systems exceeds it."""
         return float(stdtrit(self.freedom, CONFIDENCE) * self.error)
 
     def fails(self, shown: bool = False) -> bool:
@@ -76,11 +76,12 @@ class Gate:
 
     @property
     def needed(self) -> float:
-        """Number of queries that bear the limit."""
+        """Number of queries with which 5 in 100 equally good systems would exceed the limit."""
         return math.ceil(self.n_queries * (self.half / self.limit) ** 2) if self.limit > 0 else math.inf
 
     def sentence(self, name: str, baseline: str, metric: str, shown: bool = False) -> str:
-        """The loss, what is known of it, and what these queries can tell; shown: as in `fails`."""
+        """A sentence with the loss, its bounds, the decision, and the errors to expect with as many queries; shown: as
+        in `fails`."""
 
         def share(value: float) -> str:
             return f"{100 * value / self.unit:.1f}%" if self.unit else f"{value:.4f}"
@@ -99,17 +100,17 @@ class Gate:
         loss = f"estimated loss of {metric} {share(self.loss)} ({bounds}), limit {share(self.limit)}: {word}"
         alone = f"by the grades of {self.judge} alone, not by people: " if self.judge and self.means is None else ""
         verdict = "Fail" if self.fails(shown) else "Pass"
-        said = f"{verdict}: {alone}{name} against {baseline}: {loss}. "
+        text = f"{verdict}: {alone}{name} against {baseline}: {loss}. "
         if not self.error:
-            return f"{said}All {self.n_queries:,} queries differ alike, so they say nothing about false alarms."
-        said += f"With these {self.n_queries:,} queries, "
+            return f"{text}All {self.n_queries:,} queries differ alike, so they say nothing about false alarms."
+        text += f"With these {self.n_queries:,} queries, "
         if shown:
-            return f"{said}a gate for what is shown has {rates(self.limit + self.half)}."
-        said += f"this limit has {rates(self.limit)}; a limit of {share(self.half)} has {rates(self.half)}"
+            return f"{text}a gate for what is shown has {rates(self.limit + self.half)}."
+        text += f"this limit has {rates(self.limit)}; a limit of {share(self.half)} has {rates(self.half)}"
         if self.means is not None:
-            return f"{said}. {self._needed_of_people(self.means)}".rstrip()
-        more = self.limit < self.half and math.isfinite(self.needed)
-        return f"{said}. With {many(self.needed)} queries, this limit would have 5." if more else f"{said}."
+            return f"{text}. {self._needed_of_people(self.means)}".rstrip()
+        is_far = self.limit < self.half and math.isfinite(self.needed)
+        return f"{text}. With {many(self.needed)} queries, this limit would have 5." if is_far else f"{text}."
 
     def _needed_of_people(self, means: JudgedMeans) -> str:
         """The number of human queries that bear the limit, without the judge and with it."""
@@ -117,11 +118,11 @@ class Gate:
             return ""
         half = float(stdtrit(means.people.freedom, CONFIDENCE) * means.people.error[0])
         alone = math.ceil(self.n_queries * (half / self.limit) ** 2)
-        said = f"For 5 false alarms in 100 at this limit you need {many(alone)} human queries"
+        text = f"For 5 false alarms in 100 at this limit you need {many(alone)} human queries"
         if not means.used[0]:
-            return f"{said}."
-        each = means.n_all / means.n_human
-        return f"{said}, or {many(self.needed)} with {self.judge} if it grades {each:.1f} times as many."
+            return f"{text}."
+        times_as_many = means.n_all / means.n_human
+        return f"{text}, or {many(self.needed)} with {self.judge} if it grades {times_as_many:.1f} times as many."
 
 
 def gate(
@@ -168,9 +169,9 @@ def write_junit(rows: Sequence[Mapping[str, Any]], path: StrPath) -> None:
     suite = ElementTree.Element("testsuite", {"name": "sparserank evaluate", **count})
     for row in rows:
         case = ElementTree.SubElement(suite, "testcase", classname="sparserank", name=visible(row["system"]))
-        said = ElementTree.SubElement(case, "failure" if row["fails"] else "system-out")
-        said.text = visible(row["sentence"])
+        element = ElementTree.SubElement(case, "failure" if row["fails"] else "system-out")
+        element.text = visible(row["sentence"])
         if row["fails"]:
-            said.set("message", said.text)
+            element.set("message", element.text)
     with atomic_write(path) as out:
         out.write(f"{ElementTree.tostring(suite, encoding='unicode', xml_declaration=True)}\n")

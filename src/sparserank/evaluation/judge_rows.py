@@ -79,40 +79,40 @@ class JudgedMetric:
 
     def rows(self, confidence: float) -> list[dict[str, Any]]:
         """One row for each system and difference."""
-        found = self.means()
+        means = self.means()
         n_judge = int(np.isfinite(self.judge[0]).sum()) + self.rest.shape[1]
         rows = []
         for i, (system, against) in enumerate(self.pairs):
             row: dict[str, Any] = {"judge": self.name, "metric": self.metric, "system": system, "against": against}
-            row |= {"n_human": found.n_human, "n_judge": n_judge}
-            used = bool(found.used[i])
-            for name, by in (("human", found.people), ("estimate", found.judged if used else found.people)):
+            row |= {"n_human": means.n_human, "n_judge": n_judge}
+            used = bool(means.used[i])
+            for name, by in (("human", means.people), ("estimate", means.judged if used else means.people)):
                 mean, half = float(by.mean[i]), float(by.half(confidence)[i])
                 row |= {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
             bias = mean_interval(self.judge[i] - self.human[i], confidence)
             row |= dict(zip(("bias", "bias_low", "bias_high"), bias, strict=True))
-            row |= {"lambda": float(found.share[i]) * used, "worth": int(found.worth[i]) - found.n_human}
+            row |= {"lambda": float(means.share[i]) * used, "worth": int(means.worth[i]) - means.n_human}
             rows.append(row | {"sentence": self._sentence(row)})
         return rows
 
     def _sentence(self, row: Mapping[str, Any]) -> str:
-        """What the judge is worth for the row, and its bias."""
-        n, more, system, against = (row[name] for name in ("n_human", "worth", "system", "against"))
-        what = _what(system, against)
-        said = f"{self.name} is worth nothing here, for {what}: use the human grades."
-        if more > 0:
-            queries = "queries" if more > 1 else "query"
-            said = f"{self.name} is worth {more} more human {queries} (n = {n} -> {n + more}) for {what}."
+        """A sentence with the number of human queries that the judge is worth for the row, and with its bias."""
+        n, worth, system, against = (row[name] for name in ("n_human", "worth", "system", "against"))
+        subject = _subject(system, against)
+        text = f"{self.name} is worth nothing here, for {subject}: use the human grades."
+        if worth > 0:
+            queries = "queries" if worth > 1 else "query"
+            text = f"{self.name} is worth {worth} more human {queries} (n = {n} -> {n + worth}) for {subject}."
         elif not self.rest.shape[1]:
-            said = f"{self.name} is worth nothing here: people graded all of its queries."
+            text = f"{self.name} is worth nothing here: people graded all of its queries."
         elif n < LEAST_QUERIES:
-            said = f"{self.name} gives no interval: people graded {n} queries, and it needs {LEAST_QUERIES} of them."
+            text = f"{self.name} gives no interval: people graded {n} queries, and it needs {LEAST_QUERIES} of them."
         low, high = row["bias_low"], row["bias_high"]
         if against is None or not (low > 0 or high < 0):
-            return said
+            return text
         least, most = sorted((abs(low), abs(high)))
         favoured = system if low > 0 else against
-        return f"{said} It favours {favoured} by {abs(row['bias']):.3f} ({least:.3f} to {most:.3f})."
+        return f"{text} It favours {favoured} by {abs(row['bias']):.3f} ({least:.3f} to {most:.3f})."
 
     def most_different(self) -> list[dict[str, Any]]:
         """The queries for which the judge differs most, in the last row."""
@@ -122,7 +122,8 @@ class JudgedMetric:
         return [{"query": self.queries[i], "human": human[i], "judge": judge[i]} for i in order if apart[i]]
 
     def notes(self) -> list[str]:
-        """Queries that the judge lacks, and a warning where it says itself that people graded others than it did."""
+        """Notes on queries that the judge lacks, and a warning if, by its own grades, the queries of people differ from
+        its others."""
         notes = []
         lacking = [q for q, value in zip(self.queries, self.judge[0], strict=True) if np.isnan(value)]
         if lacking:
@@ -132,24 +133,24 @@ class JudgedMetric:
         p_values = holm(p_of_selection(self.judge, self.rest)) if tested else np.ones(1)
         first = int(np.argmin(p_values))
         if p_values[first] < LEVEL:
-            own, others = (figure(float(np.nanmean(values[first])), 3) for values in (self.judge, self.rest))
+            of_people, others = (figure(float(np.nanmean(values[first])), 3) for values in (self.judge, self.rest))
             notes.append(
-                f"warning: by the grades of {self.name}, the mean {self.metric} of {_what(*self.pairs[first])} is "
-                f"{own} for the queries of people and {others} for its others (p = {p_values[first]:.2g}), so people "
-                "graded a selection: all means here are those of such queries. Draw them at random, or name "
+                f"warning: by the grades of {self.name}, the mean {self.metric} of {_subject(*self.pairs[first])} is "
+                f"{of_people} for the queries of people and {others} for its others (p = {p_values[first]:.2g}), so "
+                "people graded a selection: all means here are those of such queries. Draw them at random, or name "
                 f"{option('strata')}."
             )
         return notes
 
 
-def _what(system: str, against: str | None) -> str:
+def _subject(system: str, against: str | None) -> str:
     return system if against is None else f"{system} against {against}"
 
 
 def judged_metric(
     judge: Judge, values: Values, baseline: str, query_ids: np.ndarray, metric: str, strata: Mapping[str, str] | None
 ) -> JudgedMetric:
-    """The values of a comparison and those of a judge, on the queries where all systems have a value.
+    """The values of a comparison and the values by a judge, on the queries where all systems have a value.
 
     Raises
         DataError   a query has no stratum, or people graded fewer than two queries of one
@@ -167,12 +168,12 @@ def judged_metric(
     people = people[graded]
     # The judge's values of the queries of people.
     _, of_people, of_judge = np.intersect1d(people, known, return_indices=True)
-    own = np.full_like(by_people, np.nan)
-    own[:, of_people] = by_judge[:, of_judge]
+    judge_values = np.full_like(by_people, np.nan)
+    judge_values[:, of_people] = by_judge[:, of_judge]
     queries = people.tolist()
     pairs = [*((s, None) for s in systems), *((s, baseline) for s in systems if s != baseline)]
     numbers = None if strata is None else _numbered(strata, queries, known[others].tolist())
-    return JudgedMetric(judge.name, metric, pairs, by_people, own, by_judge[:, others], queries, numbers)
+    return JudgedMetric(judge.name, metric, pairs, by_people, judge_values, by_judge[:, others], queries, numbers)
 
 
 def _numbered(strata: Mapping[str, str], people: Sequence[str], others: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -210,19 +211,25 @@ def agreement(people: Grades, judge: Grades) -> dict[str, Any]:
     return {"kappa": float(kappa), "by_people": by_people, "by_judge": by_judge, "documents": documents}
 
 
-def meant_grades(given: Mapping[float, float] | str) -> dict[float, float]:
+def meant_grades(pairs_or_text: Mapping[float, float] | str) -> dict[float, float]:
     """{grade of a judge: grade of people} from a mapping or from '2=1,3=1'.
 
     Raises
         ParameterError   a grade is no number, or occurs twice
     """
-    pairs = [pair.split("=") for pair in given.split(",")] if isinstance(given, str) else [*given.items()]
+    pairs = (
+        [pair.split("=") for pair in pairs_or_text.split(",")]
+        if isinstance(pairs_or_text, str)
+        else [*pairs_or_text.items()]
+    )
     try:
-        meant = {float(own): float(of_people) for own, of_people in pairs}
+        meant = {float(of_judge): float(of_people) for of_judge, of_people in pairs}
     except ValueError:
         meant = {}
     if len(meant) < len(pairs) or not all(map(math.isfinite, [*meant, *meant.values()])):
-        raise ParameterError("judge_grades", f"must be pairs such as 2=1,3=1, each grade once; got {brief(given)}.")
+        raise ParameterError(
+            "judge_grades", f"must be pairs such as 2=1,3=1, each grade once; got {brief(pairs_or_text)}."
+        )
     return meant
 
 

@@ -79,16 +79,16 @@ def judged_means(
     g = np.where(known, judge, 0.0)
     # Members of each stratum: queries of people, those that the judge knows too, and its other queries.
     one_hot = np.eye(int(of.max()) + 1)
-    in_own, in_rest = one_hot[of], one_hot[of_rest]
-    in_both = in_own * known[:, None]
-    n_own, n_both, n_rest = (members.sum(axis=0) for members in (in_own, in_both, in_rest))
-    weight = (n_own + n_rest) / (n + r)
-    of_judge = n_both / n_own
+    in_people, in_rest = one_hot[of], one_hot[of_rest]
+    in_both = in_people * known[:, None]
+    n_people, n_both, n_rest = (members.sum(axis=0) for members in (in_people, in_both, in_rest))
+    weight = (n_people + n_rest) / (n + r)
+    of_judge = n_both / n_people
     part = n_rest / np.maximum(n_both + n_rest, 1)  # c of the theory
 
     # Lambda of each query from the others, (6): sums of squares and products within strata, without what it adds.
     g_centred, h_centred = (x - _means(x, in_both)[:, of] for x in (g, human))
-    scale = (weight**2 * of_judge * part / n_own / np.maximum(n_both - 1, 1) * (n_both > 1))[of] * known
+    scale = (weight**2 * of_judge * part / n_people / np.maximum(n_both - 1, 1) * (n_both > 1))[of] * known
     without = (n_both / np.maximum(n_both - 1, 1))[of]
     gg, gh, hh = (
         np.sum(scale * x * y, axis=1, keepdims=True) - without * scale * x * y
@@ -110,8 +110,8 @@ def judged_means(
 
     def estimates(lam: np.ndarray, cost: int) -> Estimates:
         u = human - lam * part[of] * (g - rest_mean[:, of])
-        means = _means(u, in_own)
-        of_sample = (u - means[:, of]) ** 2 @ in_own / np.maximum(n_own - 1, 1) / n_own
+        means = _means(u, in_people)
+        of_sample = (u - means[:, of]) ** 2 @ in_people / np.maximum(n_people - 1, 1) / n_people
         of_rest = (of_judge * part * _means(lam, in_both)) ** 2 * spread / np.maximum(n_rest, 1)
         mean = means @ weight
         variance = (of_sample + of_rest) @ weight**2 + (means - mean[:, None]) ** 2 @ weight / (n + r)

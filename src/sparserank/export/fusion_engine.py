@@ -94,12 +94,12 @@ class FusionEngine:
         merged = {t.retriever: t.merged for t in formula.terms if t.merged} if self.single else {}
         if not merged:
             return notes
-        each = ", ".join(f"{share:.0%} of {brief(name)}" for name, share in merged.items())
+        shares = ", ".join(f"{share:.0%} of {brief(name)}" for name, share in merged.items())
         return [
             *notes,
             f"{self.title} scores in single precision, in which documents next to each other get equal scores "
-            f"({each}, on the training queries): their order is lost. Subtract a constant from such scores before they "
-            "get there.",
+            f"({shares}, on the training queries): their order is lost. Subtract a constant from such scores before "
+            "they get there.",
         ]
 
     def check(self, formula: FusionFormula) -> None:
@@ -116,9 +116,9 @@ class FusionEngine:
                 f"{train}"
             )
         if rules_of(formula.engine).of(formula.norm) != rules_of(self.name).of(formula.norm):
-            made = "without an engine" if formula.engine is None else f"for {formula.engine}"
+            origin = "without an engine" if formula.engine is None else f"for {formula.engine}"
             raise DataError(
-                f"the formula was chosen {made}, whose rules at the edges differ from {self.title}'s. {train}"
+                f"the formula was chosen {origin}, whose rules at the edges differ from {self.title}'s. {train}"
             )
         odd = next((r for r in formula.retrievers if not r.isprintable()), None)
         if odd is not None:

@@ -17,19 +17,19 @@ FIELD = "field"  # key of a definition; its value is the field of the engine tha
 
 
 def definition_of(
-    features: Mapping[str, Any], term: Feature, needed: str, made: Callable[[str, str | None], Mapping[str, Any]]
+    features: Mapping[str, Any], term: Feature, needed: str, default: Callable[[str, str | None], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
     """The definition of a feature. A feature that is made from a column needs none: by default, it is made from the
     field and the level."""
     name = term.name
     definition = features.get(term.name)
     if term.derived is not None and definition is None:
-        return made(_field(features, term), term.derived.level)
+        return default(_field(features, term), term.derived.level)
     if not isinstance(definition, Mapping) or needed not in definition:
-        what = "is missing" if name not in features else f"has no {needed!r}"
+        problem = "is missing" if name not in features else f"has no {needed!r}"
         raise ParameterError(
             "features",
-            f"The definition of {brief(name)} {what}. Give an object with {needed!r} for every selected feature.",
+            f"The definition of {brief(name)} {problem}. Give an object with {needed!r} for every selected feature.",
         )
     if needed == "class" and not isinstance(definition[needed], str):
         raise ParameterError(

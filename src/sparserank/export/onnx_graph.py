@@ -45,11 +45,11 @@ def onnx(of: Sum, options: Options) -> Files:
         from onnx import TensorProto, checker, helper
     except ImportError as error:
         raise DataError("ONNX needs the package onnx; install it with: pip install 'sparserank[onnx]'") from error
-    made = [t for t in of.terms if t.derived is not None and not options.wide]
+    derived = [t for t in of.terms if t.derived is not None and not options.wide]
     whole = of
-    of = replace(of, terms=tuple(t for t in of.terms if t not in made))
-    names = list(dict.fromkeys([t.name for t in of.terms] + [t.source for t in made]))
-    texts = {t.source for t in made if t.derived is not None and t.derived.level is not None}
+    of = replace(of, terms=tuple(t for t in of.terms if t not in derived))
+    names = list(dict.fromkeys([t.name for t in of.terms] + [t.source for t in derived]))
+    texts = {t.source for t in derived if t.derived is not None and t.derived.level is not None}
     graph = _Graph(names)
     if options.wide:
         inputs = {WIDE: of.n_features}
@@ -64,8 +64,8 @@ def onnx(of: Sum, options: Options) -> Files:
         inputs = dict.fromkeys(names, 1)
         x = graph.add("Concat", *(t.name for t in of.terms), axis=1) if of.terms else ""
     score = _of_numbers(graph, x, of) if of.terms else graph.constant(np.zeros((1, 1)))
-    for source in dict.fromkeys(t.source for t in made):
-        levels = [t for t in made if t.source == source]
+    for source in dict.fromkeys(t.source for t in derived):
+        levels = [t for t in derived if t.source == source]
         score = graph.add("Add", score, _of_column(graph, source, levels, is_text=source in texts))
     score = graph.add("Add", score, np.array([whole.constant + options.offset]))
     graph.add("Sigmoid" if options.sigmoid else "Identity", score, name=SCORE)
@@ -80,8 +80,8 @@ def onnx(of: Sum, options: Options) -> Files:
     opset = helper.make_opsetid("", OPSET_OF_TEXTS if texts else OPSET)
     model = helper.make_model(finished, opset_imports=[opset], producer_name="sparserank")
     model.ir_version = IR_VERSION
-    told = {"sparserank": __version__, "features": json.dumps([[t.index, t.name] for t in whole.terms])}
-    helper.set_model_props(model, told)
+    properties = {"sparserank": __version__, "features": json.dumps([[t.index, t.name] for t in whole.terms])}
+    helper.set_model_props(model, properties)
     checker.check_model(model, full_check=True)
     return {"model.onnx": model.SerializeToString()}
 

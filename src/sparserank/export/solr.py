@@ -114,12 +114,12 @@ def _number(name: str, value: Any) -> str:
     return "0" if number == 0 else repr(number)
 
 
-def _text(name: str, value: Any, what: str) -> str:
+def _text(name: str, value: Any, key: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ParameterError(
-            "features", f"The params of {brief(name)} need {what!r} as a string; got {brief(str(value))}."
+            "features", f"The params of {brief(name)} need {key!r} as a string; got {brief(str(value))}."
         )
-    if what == "field" and "${" in value:
+    if key == "field" and "${" in value:
         raise ParameterError("features", f"The field of {brief(name)} cannot contain '${{'; got {brief(value)}.")
     return value
 

@@ -79,7 +79,7 @@ def _quoted(name: str, quote: str, odd: str) -> str:
     return quoted
 
 
-def _one_column_each(of: Sum, defined: Mapping[str, Any]) -> None:
+def _refuse_shared_columns(of: Sum, defined: Mapping[str, Any]) -> None:
     """Raise DataError for two features that SQLite and DuckDB would read from the same column."""
     first: dict[str, str] = {}
     for name in (t.source for t in of.terms if t.name not in defined and t.source not in defined):
@@ -184,7 +184,7 @@ def spark(of: Sum, options: Options) -> Files:
 
 def _score(of: Sum, options: Options, dialect: Dialect) -> Files:
     options.refuse("the scaling is folded into the expression", "normalizers")
-    _one_column_each(of, options.features or {})
+    _refuse_shared_columns(of, options.features or {})
     return {"score.sql": expression(of, dialect, options.features, options.offset, options.sigmoid)}
 
 

@@ -208,18 +208,18 @@ def _names(of: Sum, options: Options, engine: Engine) -> tuple[list[str], Files]
     options.refuse(ADD_UP, "normalizers", "features", "sigmoid")
     free = Names(of.names)
     names = [name if engine.takes(name) else free.fresh(engine.allowed(name)) for name in of.names]
-    held = {names[t.index]: _column(t) for t in of.terms}
+    sources = {names[t.index]: _column(t) for t in of.terms}
     renamed = any(names[t.index] != t.name for t in of.terms)
-    return names, {"columns.json": json_text(held)} if renamed else {}
+    return names, {"columns.json": json_text(sources)} if renamed else {}
 
 
 def _column(term: Feature) -> dict[str, Any]:
     """The source of a term's value, for columns.json: the column of the table, with the level of a category, or with a
     mark if the feature says whether the value is missing."""
-    made: dict[str, Any] = {}
+    mark: dict[str, Any] = {}
     if term.derived is not None:
-        made = {"level": term.derived.level} if term.derived.level else {"missing": True}
-    return {"column": term.source, **made}
+        mark = {"level": term.derived.level} if term.derived.level else {"missing": True}
+    return {"column": term.source, **mark}
 
 
 def _splits(of: Sum, options: Options) -> list[tuple[Feature, float, bool, float, float]]:

@@ -106,8 +106,8 @@ def _ranks(relevance: np.ndarray, query_ptr: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _padded(table: np.ndarray) -> np.ndarray:
-    more = -(len(table) - 1) % AT_ONCE
-    return np.pad(table, (0, more))
+    n_missing = -(len(table) - 1) % AT_ONCE
+    return np.pad(table, (0, n_missing))
 
 
 def pair_totals(lv: RelevanceLevels, query_ptr: np.ndarray, doc_weight: np.ndarray | None = None) -> np.ndarray:

@@ -145,10 +145,10 @@ def content_of(model: RankingModel) -> dict[str, Any]:
         content["features"] = list(map(written, model.features))
     except ValueError as error:
         raise DataError(f"the model cannot be saved: {error}.") from error
-    kept = {name: v for name, v in content.items() if name == "intercept" or v != DEFAULTS.get(name)}
-    versions = [MODEL[name].since for name in kept]
+    entries = {name: v for name, v in content.items() if name == "intercept" or v != DEFAULTS.get(name)}
+    versions = [MODEL[name].since for name in entries]
     versions += [FIELDS[name].since for feature in content["features"] for name in feature]
-    return {"format": FORMAT, "version": max(versions), **kept}
+    return {"format": FORMAT, "version": max(versions), **entries}
 
 
 def fields_of(content: dict[str, Any]) -> dict[str, Any]:
@@ -205,8 +205,8 @@ def written(feature: Feature) -> dict[str, Any]:
         values["steps"] = {"edges": feature.steps.edges.tolist(), "values": feature.steps.values.tolist()}
     if feature.missing is not None:
         values["median"] = None
-    told = [name for name in FIELDS if values[name] != Feature._field_defaults.get(name)]
-    return _checked({name: values[name] for name in _together(told)})
+    set_fields = [name for name in FIELDS if values[name] != Feature._field_defaults.get(name)]
+    return _checked({name: values[name] for name in _together(set_fields)})
 
 
 def read(entry: Any, version: int) -> Feature:

@@ -219,6 +219,6 @@ def fusion_parameters(
     parameters: dict[str, Any] = {"depth": depth, "engine": engine}
     if negative:
         parameters[NEGATIVE] = list(negative)
-    if kept := {name: share for name, share in (merged or {}).items() if share >= MIN_MERGED}:
-        parameters[MERGED] = kept
+    if shown := {name: share for name, share in (merged or {}).items() if share >= MIN_MERGED}:
+        parameters[MERGED] = shown
     return {KEY: parameters}

@@ -63,18 +63,18 @@ def _of_source(model: RankingModel, name: str, features: Sequence[Feature]) -> s
     """The sentence for a column of the table: either a number, which may have a flag for missing values, or a category
     with its levels."""
     first = features[0]
-    made = [f for f in features if f.derived is not None]
+    derived = [f for f in features if f.derived is not None]
     if first.derived is None:
         low, high = _known_range(model, first)
         only_missing = first.missing is not None and not low <= first.missing <= high
-        flag = sum(map(model.rise, made))
-        return _sentence(model, first) + (_where_missing(model, first, flag) if made or only_missing else "")
-    told = []
+        flag = sum(map(model.rise, derived))
+        return _sentence(model, first) + (_where_missing(model, first, flag) if derived or only_missing else "")
+    clauses = []
     for verb, sign in (("raised", 1), ("lowered", -1)):
-        rises = {f.level: sign * model.rise(f) for f in made}
+        rises = {f.level: sign * model.rise(f) for f in derived}
         levels = sorted((level for level in rises if rises[level] > 0), key=lambda level: -rises[level])
-        told += [f"{verb} if {name} is {_any_of(levels)}"] if levels else []
-    return f"A document is {', and '.join(told)}." if told else f"{name} changes nothing."
+        clauses += [f"{verb} if {name} is {_any_of(levels)}"] if levels else []
+    return f"A document is {', and '.join(clauses)}." if clauses else f"{name} changes nothing."
 
 
 def _where_missing(model: RankingModel, feature: Feature, rise: float) -> str:
@@ -86,8 +86,8 @@ def _where_missing(model: RankingModel, feature: Feature, rise: float) -> str:
 
 def _any_of(levels: Sequence[str]) -> str:
     shown = [*levels[:MAX_LEVELS]]
-    more = len(levels) - MAX_LEVELS
-    shown += [f"one of {more} others"] if more > 1 else levels[MAX_LEVELS:]
+    n_others = len(levels) - MAX_LEVELS
+    shown += [f"one of {n_others} others"] if n_others > 1 else levels[MAX_LEVELS:]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 
@@ -106,12 +106,12 @@ def _sentence(model: RankingModel, feature: Feature) -> str:
     if not parts:
         return f"{name} changes nothing."
     texts = _distinct(np.array([x for p in parts for x in (p.low, p.high)]))
-    told = [
+    clauses = [
         f"{'raises' if p.rises else 'lowers'} {'it' if i else 'a document'} "
         + (f"when it passes {texts[2 * i]}" if p.low == p.high else f"between {texts[2 * i]} and {texts[2 * i + 1]}")
         for i, p in enumerate(parts)
     ]
-    return f"A larger {name} {', then '.join(told)}; elsewhere little changes."
+    return f"A larger {name} {', then '.join(clauses)}; elsewhere little changes."
 
 
 def _known_range(model: RankingModel, feature: Feature) -> tuple[float, float]:

@@ -248,18 +248,18 @@ class RankingModel:
         """{selected column of a table: weight of its feature, or for a category, the range of the contributions of its
         levels}, the largest first."""
         out = {}
-        for name, (first, *more) in self.sources.items():
+        for name, (first, *levels) in self.sources.items():
             out[name] = first.coef
             if first.derived is not None:
-                rises = [self.rise(f) for f in (first, *more)]
-                out[name] = rises[0] if not more else max(*rises, 0.0) - min(*rises, 0.0)
+                rises = [self.rise(f) for f in (first, *levels)]
+                out[name] = rises[0] if not levels else max(*rises, 0.0) - min(*rises, 0.0)
         return dict(sorted(out.items(), key=lambda item: -abs(item[1])))
 
     def flag_of(self, feature: str) -> float | None:
         """The contribution to the score where a number is missing, in addition to that of its replacement; None: no
         such contribution."""
-        first, *more = self.sources[feature]
-        return sum(map(self.rise, more)) if more and first.derived is None else None
+        first, *flags = self.sources[feature]
+        return sum(map(self.rise, flags)) if flags and first.derived is None else None
 
     def rise(self, feature: Feature, low: float = 0.0, high: float = 1.0) -> float:
         """The contribution of a feature at x = high, minus that at x = low."""
@@ -416,10 +416,10 @@ class RankingModel:
         data set. Features are matched by name. They are matched by position if data or model have only generated names
         and share none."""
         check_arguments(RankingModel.selected_values, locals())
-        held = data.names
-        at = {name: j for j, name in enumerate(held)}
-        nameless = numbered(held, data.index_base), numbered(self.feature_names, self.index_base)
-        if held == self.feature_names:
+        names = data.names
+        at = {name: j for j, name in enumerate(names)}
+        nameless = numbered(names, data.index_base), numbered(self.feature_names, self.index_base)
+        if names == self.feature_names:
             return self._selected(data.X)
         if nameless[0] and data.index_base == 1 and self.index_base == 0:
             raise DataError(numbered_from_1("the features of the data", "the model"))
@@ -470,9 +470,9 @@ class RankingModel:
     def _column(self, frame: Any, feature: Feature, known: KnownLevels) -> np.ndarray:
         """(n_docs,) values of one feature, which may be made from another column of the frame."""
         derived = feature.derived
-        held = column_names(frame)
-        if derived is None or derived.source not in held:
-            return numbers_in(frame, feature.name if feature.name in held else feature.source)
+        names = column_names(frame)
+        if derived is None or derived.source not in names:
+            return numbers_in(frame, feature.name if feature.name in names else feature.source)
         if derived.level is None:
             return is_missing(numbers_in(frame, derived.source)).astype(np.float64)
         try:
@@ -585,7 +585,7 @@ class RankingModel:
             out.write(text + "\n")
 
 
-def step_model(bins: Bins, jumps: np.ndarray, names: tuple[str, ...], **more: Any) -> RankingModel:
+def step_model(bins: Bins, jumps: np.ndarray, names: tuple[str, ...], **fields: Any) -> RankingModel:
     """Make a model of steps from the jumps (n_features * BINS - 1,) at the edges of these bins. The weight of a feature
     is half the range of its steps, negative if they end lower than they begin."""
     steps = bins.functions(jumps.reshape(len(names), -1))
@@ -595,7 +595,7 @@ def step_model(bins: Bins, jumps: np.ndarray, names: tuple[str, ...], **more: An
         weights[j] = -size if f.values[-1] < f.values[0] else size
         steps[j] = StepFunction(f.edges, f.values / weights[j])
     none = FeatureScaling(NONE, np.zeros(len(names)), np.ones(len(names)))
-    return RankingModel.from_arrays(weights, names, none, steps=steps, **more)
+    return RankingModel.from_arrays(weights, names, none, steps=steps, **fields)
 
 
 def _number_of(row: int, row_index: np.ndarray | None) -> int:

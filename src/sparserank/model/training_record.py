@@ -108,8 +108,8 @@ def of_whole_columns(model: RankingModel) -> RankingModel:
     at = {name: j for j, name in enumerate(model.feature_names)}
     used = model.sources
     selected = set(model.support.tolist())
-    made = [Feature(at[name], name, 1.0) for name, d in model.derived.items() if d.source in used]
-    return replace(model, features=(*model.features, *(f for f in made if f.index not in selected)))
+    derived = [Feature(at[name], name, 1.0) for name, d in model.derived.items() if d.source in used]
+    return replace(model, features=(*model.features, *(f for f in derived if f.index not in selected)))
 
 
 def tables_of(whole: RankingModel, features: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
@@ -141,13 +141,13 @@ class _Sample:
     two of them, a share of n values is known as well as that of 1 / (r * clumps + (1 - r) / n) independent ones.
 
     shares   shares of the values that are of each kind
-    queries, found_in   number of queries; number of queries with a value of any kind
+    queries, affected   number of queries; number of queries with a value of any kind
     n, clumps   number of values; sum over queries of the squared share of the values that belong to the query
     """
 
     shares: Sequence[float]
     queries: int
-    found_in: int
+    affected: int
     n: float
     clumps: float
     correlation: float
@@ -159,8 +159,8 @@ class _Sample:
         starts = np.cumsum(lengths) - lengths
         of_query = np.add.reduceat(counted, starts, dtype=np.float64)
         # One kind at a time: all kinds as float64 would take eight times the memory.
-        each = [np.add.reduceat(kind & counted, starts, dtype=np.float64) for kind in kinds.T]
-        per_query = np.column_stack(each)
+        sums = [np.add.reduceat(kind & counted, starts, dtype=np.float64) for kind in kinds.T]
+        per_query = np.column_stack(sums)
         n = float(of_query.sum())
         n_queries = len(lengths)
         shares = per_query.sum(axis=0) / max(n, 1.0)
@@ -168,8 +168,8 @@ class _Sample:
         # The variance of the shares, relative to that of independent values, is 1 + r (n clumps - 1).
         alone = float((shares * (1.0 - shares)).sum()) * n
         spread = float(((per_query - np.outer(of_query, shares)) ** 2).sum()) * n_queries / max(n_queries - 1, 1)
-        more = alone * (n * clumps - 1.0)  # 0: the correlation r cannot be estimated
-        correlation = min(max((spread - alone) / more, 0.0), 1.0) if more > SAME and n_queries > 1 else 1.0
+        excess = alone * (n * clumps - 1.0)  # 0: the correlation r cannot be estimated
+        correlation = min(max((spread - alone) / excess, 0.0), 1.0) if excess > SAME and n_queries > 1 else 1.0
         return cls(shares.tolist(), n_queries, int(per_query.any(axis=1).sum()), n, clumps, correlation)
 
     @classmethod
@@ -188,11 +188,11 @@ class _Sample:
         The statistic is the share of the only kind. With `apart`, it is the largest difference between the shares of
         new and of these values, which is 0 for these. The rise is infinite if noise cannot be bounded.
         """
-        if not (self.found_in or apart):
+        if not (self.affected or apart):
             # Among all queries in random order, the k most extreme ones would all be new with the probability
             # n / (N + n) * (n - 1) / (N + n - 1) * ...; and there are k + 1 ways to be extreme at two ends.
-            left = new.queries - np.arange(new.found_in)
-            all_new = (new.found_in + 1) * np.prod(left / (self.queries + left))
+            left = new.queries - np.arange(new.affected)
+            all_new = (new.affected + 1) * np.prod(left / (self.queries + left))
             return new.shares[0], 0.0, 0.0 if all_new <= chance else math.inf
         variances = (self.correlation * s.clumps + (1.0 - self.correlation) / s.n for s in (self, new))
         independent = 1.0 / sum(variances)
@@ -214,7 +214,7 @@ def samples_of(x: np.ndarray, points: np.ndarray, lengths: np.ndarray) -> dict[s
     outside = (x < points[0] - slack[0]) | (x > points[-1] + slack[-1])
     up_to = x[:, None] <= points + slack
     kinds = {"missing": (~known[:, None], everywhere), "outside": (outside[:, None], known), "distance": (up_to, known)}
-    return {rule: _Sample.of(*held, lengths) for rule, held in kinds.items()}
+    return {rule: _Sample.of(*kinds_and_rows, lengths) for rule, kinds_and_rows in kinds.items()}
 
 
 def _record(x: np.ndarray, extremes: Sequence[float], lengths: np.ndarray, knows_missing: bool) -> dict[str, Any]:

@@ -147,8 +147,8 @@ class PenalizedRanker(LinearRanker):
         (learned,) = feature_transforms(used, [kind], penalty)
         if learned.transform is not None:
             self.transform_ = learned.transform
-        if learned.said:
-            warnings.warn(f"{type(self).__name__}: {learned.said}", DataWarning, stacklevel=6)
+        if learned.note:
+            warnings.warn(f"{type(self).__name__}: {learned.note}", DataWarning, stacklevel=6)
         return learned
 
     def _draw(self, bins: Bins) -> None:

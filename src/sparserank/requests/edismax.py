@@ -32,7 +32,7 @@ FORMS = {
     FUNCTION: re.compile(rf"([^\s^]+){TIMES}"),
 }
 OFF = (*PARTS[1:], "boost")  # parameters that are emptied in the request for the score of a single clause
-BESIDE = {  # parameters that change scores, or which documents come first
+REFUSED = {  # parameters that change scores, or which documents come first
     "boost": "multiplies scores; write it as bf, which adds, or tune the request without it",
     "rq": "replaces scores of the query; tune the request without it",
     "sort": "orders documents otherwise; tune the request without it",
@@ -93,17 +93,17 @@ def check(body: Mapping[str, Any], place: str) -> None:
     params = body[PARAMS]
     if not isinstance(params, Mapping) or len(body) > 1:
         raise DataFormatError(f'{place}: expected {{"params": {{...}}}} alone; write filters as fq, limits as rows.')
-    for part, why in BESIDE.items():
+    for part, why in REFUSED.items():
         if params.get(part) not in ABSENT:
             raise DataFormatError(f"{place}: {part} {why}.")
     if params.get("defType") != "edismax":
         raise DataFormatError(f"{place}: defType is {brief(str(params.get('defType')))}; only edismax can be tuned.")
     if not all(isinstance(text, str) for part in PARTS for text in entries_of(params.get(part))):
         raise DataFormatError(f"{place}: {', '.join(PARTS)} must be text.")
-    held = [entry.part for entry in entries(params)]
-    if FIELDS[0] not in held:
+    parts_used = [entry.part for entry in entries(params)]
+    if FIELDS[0] not in parts_used:
         raise DataFormatError(f"{place}: has no qf; write the parameters of your handler into the request.")
-    several = next((part for part in FIELDS if held.count(part) > 1), None)
+    several = next((part for part in FIELDS if parts_used.count(part) > 1), None)
     if several is not None and str(params.get("tie", 0)) not in ("1", "1.0"):
         raise DataFormatError(
             f"{place}: tie is {params.get('tie', 0)}, so the best field of {several} counts; with tie 1, which is "

@@ -120,10 +120,10 @@ def field_of(kind: str, content: Mapping[str, Any]) -> str | None:
 def per_field(content: Mapping[str, Any]) -> tuple[list[Any], str]:
     """(the clauses, one per field, of a bool query with the same documents and scores as a multi_match; the reason if
     there are none)."""
-    each = [FIELD.fullmatch(str(name)) for name in entries_of(content.get("fields"))]
-    fields = {match[1]: float(match[2] or 1) for match in each if match}
+    matches = [FIELD.fullmatch(str(name)) for name in entries_of(content.get("fields"))]
+    fields = {match[1]: float(match[2] or 1) for match in matches if match}
     form = str(content.get("type", "best_fields")).lower()
-    one = len(each) == 1
+    one = len(matches) == 1
     if form not in OF_FIELD and not one:
         return [], WORDS
     kind, parameters, tie_breaker = OF_FIELD.get(form, OF_FIELD["most_fields"])
@@ -132,7 +132,7 @@ def per_field(content: Mapping[str, Any]) -> tuple[list[Any], str]:
             "takes the score of the best field; with a tie_breaker of 1 it would be one clause per field, which is "
             "another query"
         )
-    if not each or len(fields) < len(each):
+    if not matches or len(fields) < len(matches):
         return [], "searches fields that are not listed once each, as name^number; list them so"
     same = {key: v for key, v in content.items() if key not in ("fields", "type", "tie_breaker", BOOST)}
     if odd := next((key for key in same if key not in parameters.split()), None):
@@ -149,12 +149,12 @@ def no_factor(query: Any) -> str:
     for kind, content in query.items() if isinstance(query, Mapping) else ():
         if kind in (*UNSCORED, "constant_score"):  # such a query has no score, or its boost is its score
             continue
-        held = content if isinstance(content, Mapping) else {}
-        if kind.endswith("_score") and "min_score" in held:
+        fields = content if isinstance(content, Mapping) else {}
+        if kind.endswith("_score") and "min_score" in fields:
             return f"a min_score in its {kind}, which its boost moves; tune the request without it"
         if kind == "script_score":
             continue
-        if (mode := held.get("boost_mode", "multiply")) != "multiply":
+        if (mode := fields.get("boost_mode", "multiply")) != "multiply":
             return (
                 f"boost_mode {mode}, of which its boost is no factor; write each function as a should clause, or wrap "
                 f'the {kind} in a script_score with the source "_score", and name that'

@@ -103,10 +103,10 @@ def tell(
     warnings.warn(f"{'; '.join(notes)}.", DataWarning, stacklevel=2)
 
 
-def other_ids(what: str, ours: str, theirs: str) -> str:
+def other_ids(noun: str, ours: str, theirs: str) -> str:
     """The message if no document or query of the responses is judged, because the ids differ."""
     return (
-        f"no {what} of the responses is judged: they have ids such as {brief(ours)}, and the judgments "
+        f"no {noun} of the responses is judged: they have ids such as {brief(ours)}, and the judgments "
         f"{brief(theirs)}; use the same ids in both."
     )
 
@@ -123,10 +123,10 @@ def form_of(content: dict[str, Any]) -> str:
 
 def refuse_other(content: dict[str, Any], place: str) -> None:
     """Refuse a line that is neither a response with its query nor a feature log; the message says what it is."""
-    held = content.get(RESPONSE, content)
+    body = content.get(RESPONSE, content)
     is_log = not content.keys().isdisjoint(("label", "[features]", "fields"))
-    for key, why in NO_RESPONSE.items() if isinstance(held, dict) and not is_log else ():
-        if isinstance(held.get(key), dict | list) and (key != "hits" or RESPONSE not in content):
+    for key, why in NO_RESPONSE.items() if isinstance(body, dict) and not is_log else ():
+        if isinstance(body.get(key), dict | list) and (key != "hits" or RESPONSE not in content):
             raise DataFormatError(f"{place}: {why}.")
 
 

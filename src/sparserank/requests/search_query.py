@@ -40,7 +40,7 @@ EXPECTED = "a request in JSON, with templates inside strings only"
 # keys whose values are what a user searches for
 TEXT = ("query", "value", "query_text")
 VECTORS = ("query_vector", "vector")
-BESIDE = {  # parts of a request that change scores, or which documents come first
+REFUSED = {  # parts of a request that change scores, or which documents come first
     "retriever": 'computes scores outside the query; tune the query inside it, as {"query": ...}, and weigh retrievers '
     "with sparserank fuse",
     "source": 'is that of a search template; give the request inside it, {"query": ...}',
@@ -190,11 +190,11 @@ def _check_request(body: Any, place: str) -> None:
     if edismax.is_request(body):
         edismax.check(body, place)
         return
-    held = body if isinstance(body, Mapping) else {}
-    for part, why in BESIDE.items():
-        if held.get(part, 0) != 0:
+    parts = body if isinstance(body, Mapping) else {}
+    for part, why in REFUSED.items():
+        if parts.get(part, 0) != 0:
             raise DataFormatError(f"{place}: {part} {why}.")
-    if "query" not in held:
+    if "query" not in parts:
         raise DataFormatError(f'{place}: is no search request; expected {{"query": ...}}.')
 
 
@@ -325,7 +325,7 @@ def _compared(body: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a request that two requests must have in common."""
     if edismax.is_request(body):
         return {edismax.PARAMS: {key: v for key, v in body[edismax.PARAMS].items() if key not in edismax.FREE}}
-    parts = [part for part in ("query", *BESIDE) if part not in PAGES]
+    parts = [part for part in ("query", *REFUSED) if part not in PAGES]
     return {part: body[part] for part in parts if part in body}
 
 

@@ -24,7 +24,7 @@ from sparserank.paths.refits import TOUCH, GivenSupports
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.worth import Substitute, Worth, drawn
 from sparserank.transforms import NONE
-from sparserank.workdir.pieces import WorkStore, kept
+from sparserank.workdir.pieces import WorkStore, load_or_make
 
 MAX_OF_SIZE = 12  # features: models of other sizes with more are not ablated
 MAX_DOCUMENTS = 100_000  # training documents: with more, only the chosen model is ablated
@@ -114,7 +114,7 @@ class Ablation:
         depends = repr([*self.key, self.learner, [s.tolist() for s in sets], list(swaps)])
         name = f"ablation-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
         shape = len(self.cv.metrics), 1 + len(sets) + len(swaps), None
-        return kept(store, name, lambda: {"values": self._refitted(sets, swaps)}, values=("f", shape))["values"]
+        return load_or_make(store, name, lambda: {"values": self._refitted(sets, swaps)}, values=("f", shape))["values"]
 
     def _refitted(self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]]) -> np.ndarray:
         """(n_metrics, 1 + n_sets + n_swaps, n_queries) metric of refits that have not seen the query: on all features
@@ -245,7 +245,7 @@ def ablation_of_sizes(
             return {"values": cv.refitted(transform, {f: _refits(learner, of) for f, of in rows.items()})}
 
         shape = len(cv.metrics), sum(1 + len(ablations[i].columns) for i in members), None
-        values = kept(store, name, refits, values=("f", shape))["values"]
+        values = load_or_make(store, name, refits, values=("f", shape))["values"]
         cuts = np.cumsum([1 + len(ablations[i].columns) for i in members])[:-1]
         for i, of_size in zip(members, np.split(values, cuts, axis=1), strict=True):
             out[i] = ablations[i].costs_of(of_size)

@@ -162,19 +162,19 @@ class Comparisons:
         @cache
         def of_fold(f: int) -> tuple[RankingModel, InUse]:
             """The models that have not seen a fold: the chosen one and the dense one."""
-            own = candidate_set.model(chosen, self.names, f) if test is None else model
-            return own, self._dense_in_use(candidate_set, dense, f)
+            unseen = candidate_set.model(chosen, self.names, f) if test is None else model
+            return unseen, self._dense_in_use(candidate_set, dense, f)
 
         def of_query(q: int) -> tuple[RankingModel, InUse]:
             return of_fold(int(self.cv.fold[q]) if folds else FINAL)
 
         def both(q: int) -> tuple[RankingModel, InUse]:
-            own, full = of_query(q)
-            return own, self.current or full
+            chosen_model, full = of_query(q)
+            return chosen_model, self.current or full
 
         rankers = [
-            Ranker("chosen model", lambda q, own: of_query(q)[0].score_dataset(own)),
-            Ranker(reference_name(dense), lambda q, own: of_query(q)[1].scores(own)),
+            Ranker("chosen model", lambda q, documents: of_query(q)[0].score_dataset(documents)),
+            Ranker(reference_name(dense), lambda q, documents: of_query(q)[1].scores(documents)),
         ]
         data = self.judged if test is None else self.test
         assert data is not None
@@ -182,7 +182,7 @@ class Comparisons:
             scores = strongest.scores(test is not None)
             rankers.append(Ranker(strongest.name, lambda q, _: scores[data.query_ptr[q] : data.query_ptr[q + 1]]))
         if (current := self.current) is not None:
-            rankers.append(Ranker(LABEL, lambda _, own: current.scores(own)))
+            rankers.append(Ranker(LABEL, lambda _, documents: current.scores(documents)))
         if test is None:
             on = "out of fold" if folds else "validation"
             values = (chosen.values, (self.rival_in_use or dense).values)

@@ -40,7 +40,7 @@ class FittedModel:
         return isinstance(self.ranker.penalty_, SizedMaker)
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """Facts on the fit, for machine-readable output."""
         ranker = self.ranker
         return {

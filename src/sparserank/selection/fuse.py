@@ -39,7 +39,7 @@ from sparserank.selection.fusion_plan import (
     transform_of,
 )
 from sparserank.selection.inputs import check_queries, check_relevant
-from sparserank.selection.job import Problem, SelectionJob
+from sparserank.selection.job import SelectionJob, SelectionProblem
 from sparserank.selection.notes import facts, notes_of_judged, notes_of_runs
 from sparserank.selection.origin import origin_of
 from sparserank.selection.result_files import RESULT_FILES, notes_of_files, write_results
@@ -209,7 +209,7 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> Prepared:
     formulas = _formulas(judged.names, columns, of_all, own)
     defended = title_of(named) if of_all else ""
     rivals = {name: added for name, added in formulas.items() if name != defended}
-    problem = Problem(
+    problem = SelectionProblem(
         table.learned,
         test=test,
         judged=table.judged,

@@ -17,7 +17,7 @@ from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.convergence import unsolved, unsolved_paths
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.current_model import InUse
-from sparserank.crossval.feature_groups import each_alone
+from sparserank.crossval.feature_groups import groups_of_one
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.crossval.rivals import Rival
@@ -51,7 +51,7 @@ from sparserank.selection.menu import first_look, notes_of_steps, of_earlier, ta
 from sparserank.selection.notes import (
     note_of_teacher,
     notes_of_choice,
-    notes_of_kept,
+    notes_of_keep,
     notes_of_loss,
     notes_of_round,
     notes_of_rules,
@@ -61,7 +61,7 @@ from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES
 from sparserank.text import FIRST_LOOK, Caution, change
 from sparserank.transforms import NONE, STEPS
-from sparserank.workdir.pieces import WorkStore, kept
+from sparserank.workdir.pieces import WorkStore, load_or_make
 from sparserank.workdir.work import Progress
 
 OF_TREES, OF_HALF, OF_ABLATION = 1.5, 0.5, 8.0  # their times, relative to an l1 path, as measured roughly
@@ -70,7 +70,7 @@ NO_TREES = TreeRivals()
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class SelectionProblem:
     """The data that a plan is applied to.
 
     train, valid   queries to learn from; under the holdout protocol, candidates are evaluated on valid instead
@@ -113,7 +113,7 @@ class Job:
 
     kind, files = "select", RESULT_FILES
 
-    def __init__(self, plan: SelectionPlan, problem: Problem, n_threads: int | None) -> None:
+    def __init__(self, plan: SelectionPlan, problem: SelectionProblem, n_threads: int | None) -> None:
         valid, holdout = problem.valid, plan.protocol == "holdout"
         self.plan, self.problem, self.n_threads = plan, problem, n_threads or available_cores()
         self.data = problem.train
@@ -122,9 +122,9 @@ class Job:
         self.judged = problem.judged or (valid if holdout and valid is not None else self.data)
         check_relevant(plan.metrics, self.judged.relevance)
         self.fold = np.full(self.data.n_queries, -1) if holdout else _folds(self.data, plan)
-        self.feature_groups = plan.feature_groups or each_alone(self.data.names, plan.costs)
+        self.feature_groups = plan.feature_groups or groups_of_one(self.data.names, plan.costs)
 
-    def trees_on_folds(self, trees: TreeRivals, seconds: float, **more: Any) -> TreesOnFolds:
+    def trees_on_folds(self, trees: TreeRivals, seconds: float, **options: Any) -> TreesOnFolds:
         """Trees to train on the folds, within a time limit."""
         return TreesOnFolds(
             fold=self.fold,
@@ -137,7 +137,7 @@ class Job:
             seed=self.plan.random_state,
             n_threads=self.n_threads,
             seconds=seconds,
-            **more,
+            **options,
         )
 
 
@@ -145,7 +145,7 @@ class SelectionJob(Job):
     """The selection of a model; `execute` runs it."""
 
     def __init__(
-        self, plan: SelectionPlan, problem: Problem, *, n_threads: int | None = None, client: Any = None
+        self, plan: SelectionPlan, problem: SelectionProblem, *, n_threads: int | None = None, client: Any = None
     ) -> None:
         super().__init__(plan, problem, n_threads)
         data, fold, n_threads = self.data, self.fold, self.n_threads
@@ -194,7 +194,7 @@ class SelectionJob(Job):
         self._of_trees = OF_TREES * n_trainings
         self._of_the_rest = 0.0 if plan.fast else OF_HALF * plan.half_samples + OF_ABLATION
         self._rest: float | None = None  # expected seconds of the half-samples and the ablation
-        self.beside = Comparisons(plan, self.cv, self.trees, self.judged, problem.test, problem.current)
+        self.comparisons = Comparisons(plan, self.cv, self.trees, self.judged, problem.test, problem.current)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
         """Compute what is missing in `store` (everything without a store), choose and compare."""
@@ -219,7 +219,7 @@ class SelectionJob(Job):
         self._rest = (time.perf_counter() - began) * self._of_the_rest / of_paths
         after = self._after(len(candidate_set.paths), progress)
         compared = [*self.problem.formulas, *self.trees.fit(store, after)]
-        rivals = self.beside.with_rivals(candidate_set, choice, compared, store)
+        rivals = self.comparisons.with_rivals(candidate_set, choice, compared, store)
         strongest = next((r for r in compared if rivals.strongest and r.name == rivals.strongest.name), None)
         short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
         on_steps = any(t.transform.name == STEPS for t in self.tasks)
@@ -227,7 +227,7 @@ class SelectionJob(Job):
             *notes_of_round(plan),
             *notes_of_loss(plan, cv.data, self.problem.query_weight is not None, on_steps),
             *notes_of_rules(plan, cv.data),
-            *([cv.first.transform.said] if cv.first.transform.said else []),
+            *([cv.first.transform.note] if cv.first.transform.note else []),
             *notes_of_steps(plan, cv.data),
             *([Caution(short)] if short else []),
             *notes_of_choice(plan, choice),
@@ -235,12 +235,12 @@ class SelectionJob(Job):
         ]
         chosen, dense = choice.chosen, choice.reference
         model = self.model(candidate_set, chosen)
-        notes += notes_of_kept(plan, model)
+        notes += notes_of_keep(plan, model)
         if self.teacher is not None:
             notes.append(note_of_teacher(self.teacher, chosen=candidate_set.transform(chosen).teacher is not None))
         stability = self._stability(candidate_set, chosen, model, store, progress, notes)
         engine = self._for_engine(candidate_set, model, store, notes)
-        test = self.beside.on_test(candidate_set, model, dense, compared, notes)
+        test = self.comparisons.on_test(candidate_set, model, dense, compared, notes)
         ablation = Ablation(cv, candidate_set, choice, model, plan)
         substitutes = substitutes_of(choice, candidate_set)
         redundant, correlations = self._redundant(candidate_set, chosen, substitutes)
@@ -268,14 +268,14 @@ class SelectionJob(Job):
             worth=worth,
             stability=stability,
             redundant=redundant,
-            change=self.beside.with_today(choice, model),
+            change=self.comparisons.with_today(choice, model),
             rivals=rivals,
-            references=self.beside.references(dense, strongest),
-            queries=self.beside.by_query(candidate_set, chosen, model, dense, strongest, test),
+            references=self.comparisons.references(dense, strongest),
+            queries=self.comparisons.by_query(candidate_set, chosen, model, dense, strongest, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
             n_all=self.n_all,
-            query_ids=self.beside.query_ids,
+            query_ids=self.comparisons.query_ids,
             notes=notes,
             engine=engine,
             teacher=None if self.teacher is None else self.teacher.record,
@@ -293,20 +293,19 @@ class SelectionJob(Job):
                 progress(done, n + self.n_later, what, left)
 
         first = () if self.plan.fast or progress is None else self.first
-        told: dict[str, Any] = {"progress": with_the_rest, "first": first, "look": self._look}
-        told["later"] = self._of_trees + self._of_the_rest
-        return self.cv.fit(self.tasks, relaxed=relaxed, store=store, **told)
+        reporting: dict[str, Any] = {"progress": with_the_rest, "first": first, "look": self._look}
+        reporting["later"] = self._of_trees + self._of_the_rest
+        return self.cv.fit(self.tasks, relaxed=relaxed, store=store, **reporting)
 
-    def _look(self, found: CandidateSet) -> str:
+    def _look(self, candidate_set: CandidateSet) -> str:
         """What the first paths say, and what is tried next; "" if none of their models is within the limits."""
         try:
-            choice = self.plan.choose(found.sparse, found.dense)
+            choice = self.plan.choose(candidate_set.sparse, candidate_set.dense)
         except DataError:
             return ""
         of = f"{FIRST_LOOK}{choice.chosen.n_features} of {counted(self.n_all, self.plan.noun)}"
-        more = [t.label for t in self.tasks if t.maker.selects and t not in self.first]
         later = [
-            *more,
+            *(t.label for t in self.tasks if t.maker.selects and t not in self.first),
             *([] if self.trees.trees.rival is None else [self.trees.trees.rival.name]),
             *(["half-samples"] if self.plan.half_samples else []),
         ]
@@ -341,17 +340,17 @@ class SelectionJob(Job):
     def model(self, candidate_set: CandidateSet, chosen: Candidate) -> RankingModel:
         """The final model of a candidate, with its facts."""
         model = self._weights(candidate_set, chosen)
-        (model,) = self._with_facts([model], training_medians(self.cv.data.X, model.support))
+        (model,) = self._with_training_records([model], training_medians(self.cv.data.X, model.support))
         return model
 
     def _size_models(self, candidate_set: CandidateSet, choice: Choice, chosen: RankingModel) -> list[RankingModel]:
         """The final model of each size; the data are read twice for all sizes together."""
         models = [self._weights(candidate_set, c) for c in choice.by_size]
         used = np.unique(np.concatenate([m.support for m in models]))
-        models = self._with_facts(models, training_medians(self.cv.data.X, used))
+        models = self._with_training_records(models, training_medians(self.cv.data.X, used))
         return [chosen if c is choice.chosen else m for c, m in zip(choice.by_size, models, strict=True)]
 
-    def _with_facts(self, models: Sequence[RankingModel], medians: np.ndarray) -> list[RankingModel]:
+    def _with_training_records(self, models: Sequence[RankingModel], medians: np.ndarray) -> list[RankingModel]:
         """The models with the medians (n_features,) of their features and their lowest score."""
         out = []
         for model in models:
@@ -387,14 +386,14 @@ class SelectionJob(Job):
             "quality": float(chosen.mean),
             "quality_from": "out of fold" if self.cv.folds else "validation queries",
         }
-        known: dict[str, Any] = {
+        provenance: dict[str, Any] = {
             "parameters": parameters,
             "metadata": metadata,
             "fill_values": self.problem.train.fill_values,
             "index_base": first_index(self.problem.train),
             "derived": self.cv.data.derived or {},
         }
-        model, plan = candidate_set.model(chosen, self.names, **known), self.plan.path_plan
+        model, plan = candidate_set.model(chosen, self.names, **provenance), self.plan.path_plan
         if plan.round is None:
             return model
         one_row = numbers(model.features, "slope"), model.support, [0, len(model.support)]
@@ -430,15 +429,15 @@ class SelectionJob(Job):
             report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._rest)
             return on_halves(self.cv, candidate_set, chosen, usable, n_pairs, self.plan.random_state)
 
-        arrays = kept(store, name, halves, kept=("b", (2 * n_pairs, len(self.names))), statuses=("U", (None,)))
+        arrays = load_or_make(store, name, halves, kept=("b", (2 * n_pairs, len(self.names))), statuses=("U", (None,)))
         report(n_before + 1, n_before + 1, "half-samples", self._rest and self._rest * OF_ABLATION / self._of_the_rest)
         short = unsolved(arrays["statuses"].tolist(), "on half-samples", f"{FOLD_TOL:g}")
         if short is not None:
             notes.append(Caution(short))
             warnings.warn(short, ConvergenceWarning, stacklevel=2)
         n_varying = len(self.names) - int(self.cv.data.constant_features().sum())
-        each = np.array([own[0] for own in model.columns.values()], dtype=np.int64)  # a column of each feature
-        return Stability(arrays["kept"], each, n_varying)
+        one_column = np.array([columns[0] for columns in model.columns.values()], dtype=np.int64)  # of each feature
+        return Stability(arrays["kept"], one_column, n_varying)
 
     def _redundant(
         self, candidate_set: CandidateSet, chosen: Candidate, substitutes: Mapping[int, int]
@@ -457,11 +456,11 @@ class SelectionJob(Job):
         names = dict.fromkeys(t.transform.name for t in self.left_out)
         others = None
         if store is not None and self.left_out:
-            known = self.cv.kept(self.left_out, store, relaxed=self.plan.relaxed)
-            others = None if known is None else [*known.sparse, *known.dense]
-        found = for_engine(self.engine.name, tuple(names), [*candidate_set.sparse, *candidate_set.dense], others)
-        notes += [found.sentence(repr(self.plan.metric)), *other_fills(self.engine, model)]
-        return found
+            stored = self.cv.stored_candidates(self.left_out, store, relaxed=self.plan.relaxed)
+            others = None if stored is None else [*stored.sparse, *stored.dense]
+        restriction = for_engine(self.engine.name, tuple(names), [*candidate_set.sparse, *candidate_set.dense], others)
+        notes += [restriction.sentence(repr(self.plan.metric)), *other_fills(self.engine, model)]
+        return restriction
 
 
 def _folds(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:

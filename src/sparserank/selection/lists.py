@@ -28,7 +28,7 @@ from sparserank.options.selection import FOR_MODEL, SELECT, AllSelectOptions
 from sparserank.selection.claims import counted
 from sparserank.selection.comparisons import against_all_features
 from sparserank.selection.facts import Row, model_row
-from sparserank.selection.job import Job, Problem
+from sparserank.selection.job import Job, SelectionProblem
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import ChoiceResult
 from sparserank.selection.result_files import LIST_FILES, write_shown, write_texts
@@ -77,7 +77,7 @@ class TreesSelection(ChoiceResult):
 
     settings: TreeSettings
     trees: Trees
-    lists: Mapping[Candidate, tuple[str, ...]]  # of each candidate, made of all queries
+    lists: Mapping[Candidate, tuple[str, ...]]  # the features of each candidate, from the trees on all queries
     feature_names: tuple[str, ...]
     fills: Mapping[str, float]  # {feature: value that replaces a missing one in scoring}
     kind = "for_model"
@@ -173,7 +173,7 @@ class ListsJob(Job):
 
     kind, files = "for_model", LIST_FILES
 
-    def __init__(self, plan: SelectionPlan, problem: Problem, chosen: AllSelectOptions) -> None:
+    def __init__(self, plan: SelectionPlan, problem: SelectionProblem, chosen: AllSelectOptions) -> None:
         super().__init__(plan, problem, chosen["n_threads"])
         data, rival = self.data, problem.trees.rival
         assert rival is not None
@@ -184,17 +184,17 @@ class ListsJob(Job):
             self.notes = [f"the trees are handicapped: they are trained without {lacks}"]
         # The columns that trees can use, and those that every list has.
         table, rules = rival.table.learned(data), plan.penalties[0]
-        kept = {data.sources[j] for j in rules.keep}
-        if not kept.issubset(table.names):
-            unknown = brief(min(kept.difference(table.names)))
+        required = {data.sources[j] for j in rules.keep}
+        if not required.issubset(table.names):
+            unknown = brief(min(required.difference(table.names)))
             raise ParameterError(
                 "keep", f"names {unknown}, which is not a feature of the trees in {option('for_model')}."
             )
-        known = allowed(table.names, data, rules.drop).tolist()
-        may = [j for j in known if table.names[j] not in chosen["ignore_columns"]]
-        columns = np.intersect1d(np.array(may, dtype=np.int64), usable_by_trees(table.of(data)))
-        self.front = np.array([j for j in columns.tolist() if table.names[j] in kept], dtype=np.int64)
-        self.lengths = _lengths(plan.k, len(kept), len(columns), chosen["sizes"])
+        permitted = allowed(table.names, data, rules.drop).tolist()
+        permitted = [j for j in permitted if table.names[j] not in chosen["ignore_columns"]]
+        columns = np.intersect1d(np.array(permitted, dtype=np.int64), usable_by_trees(table.of(data)))
+        self.front = np.array([j for j in columns.tolist() if table.names[j] in required], dtype=np.int64)
+        self.lengths = _lengths(plan.k, len(required), len(columns), chosen["sizes"])
         self.rival = replace(rival, name=ALL, columns=columns, table=table)
         self.trees = self.trees_on_folds(TreeRivals(self.rival), math.inf, required=True)
 
@@ -209,16 +209,16 @@ class ListsJob(Job):
         first, began = on_folds.n_pieces, time.perf_counter()
         n = first + len(folds) * len(self.lengths)
 
-        def tell(before: int, done: int, what: str) -> None:
-            """Report both parts as one."""
+        def report(before: int, done: int, activity: str) -> None:
+            """Report progress of a part of the work, after `before` pieces of the other parts."""
             done += before
             if progress is not None:
-                progress(done, n, what, (time.perf_counter() - began) / done * (n - done) if done else None)
+                progress(done, n, activity, (time.perf_counter() - began) / done * (n - done) if done else None)
 
-        each = f"{1 + len(self.lengths)} in each of {len(folds)} folds"
-        tell(0, 0, f"at most {n + 1} trainings of LightGBM: {each}")
+        per_fold = f"{1 + len(self.lengths)} in each of {len(folds)} folds"
+        report(0, 0, f"at most {n + 1} trainings of LightGBM: {per_fold}")
         # The trees on all features, without each fold and on all queries (FINAL).
-        (everything,) = on_folds.fit(store, lambda done, _, what, left: tell(0, done, what))
+        (everything,) = on_folds.fit(store, lambda done, _, activity, left: report(0, done, activity))
         if not len(on_folds.by_gain[FINAL]):
             raise DataError(
                 f"trees with these settings ({option('for_model')}) never split on these data; allow smaller leaves "
@@ -227,18 +227,18 @@ class ListsJob(Job):
         # The lists of every fold and of all queries: the features with the largest gain, after those that are always
         # kept, with their whole groups.
         groups, front = self.feature_groups.by_column(data.sources, table.names), self.front
-        orders = {f: np.concatenate([front, own[~np.isin(own, front)]]) for f, own in on_folds.by_gain.items()}
+        orders = {f: np.concatenate([front, order[~np.isin(order, front)]]) for f, order in on_folds.by_gain.items()}
         lengths = self.lengths if all(map(len, orders.values())) else ()
         lists = {
-            f"trees on {counted(k)}": (k, {f: groups.whole(own[:k], usable) for f, own in orders.items()})
+            f"trees on {counted(k)}": (k, {f: groups.whole(order[:k], usable) for f, order in orders.items()})
             for k in lengths
         }
         # Trees on lists, each evaluated on the queries that its list has not seen.
-        columns = {label: {f: own[f] for f in folds} for label, (_, own) in lists.items()}
-        values = on_folds.on_lists(columns, store, lambda done, _, what, left: tell(first, done, what))
-        tried = [(label, k, own[FINAL], values[label]) for label, (k, own) in lists.items()]
+        columns = {label: {f: by_fold[f] for f in folds} for label, (_, by_fold) in lists.items()}
+        values = on_folds.on_lists(columns, store, lambda done, _, activity, left: report(first, done, activity))
+        tried = [(label, k, by_fold[FINAL], values[label]) for label, (k, by_fold) in lists.items()]
         tried.append((ALL, len(usable), usable, everything.values))
-        final = {Candidate(label, k, 0.0, -1, len(own), groups.cost(own), of): own for label, k, own, of in tried}
+        final = {Candidate(label, k, 0.0, -1, len(js), groups.cost(js), metric): js for label, k, js, metric in tried}
         dense = [*final][-1]
         # The choice, and the trees on the chosen list.
         choice = choose(
@@ -248,16 +248,16 @@ class ListsJob(Job):
             seed=plan.random_state,
             out_of_fold=True,
         )
-        kept, settings = final[choice.chosen], rival.settings
+        chosen, settings = final[choice.chosen], rival.settings
         names, n_threads = table.names, on_folds.n_threads
-        trees = fit_trees(on_folds.data, kept, settings, plan.random_state, names, n_threads=n_threads)
-        trees.booster.pandas_categorical = [list(table.levels[names[j]]) for j in kept if names[j] in table.levels]
+        trees = fit_trees(on_folds.data, chosen, settings, plan.random_state, names, n_threads=n_threads)
+        trees.booster.pandas_categorical = [list(table.levels[names[j]]) for j in chosen if names[j] in table.levels]
         test, unseen = None, on_folds.test
         if unseen is not None and everything.scores is not None:
-            systems = {f"trees on the {len(kept)} chosen": trees.scores(unseen.X), ALL: everything.scores(True)}
-            scores = {name: unseen.to_input_order(own) for name, own in systems.items()}
+            systems = {f"trees on the {len(chosen)} chosen": trees.scores(unseen.X), ALL: everything.scores(True)}
+            scores = {name: unseen.to_input_order(s) for name, s in systems.items()}
             test = compare_systems(scores, unseen, plan.metrics)
-        tell(n, 0, "done")
+        report(n, 0, "done")
         return TreesSelection(
             plan=plan,
             choice=choice,
@@ -269,29 +269,29 @@ class ListsJob(Job):
             notes=self.notes,
             settings=settings,
             trees=trees,
-            lists={c: tuple(names[j] for j in own) for c, own in final.items()},
+            lists={c: tuple(names[j] for j in js) for c, js in final.items()},
             feature_names=names,
             fills=_fills(data),
         )
 
 
-def _lengths(most: int | None, kept: int, usable: int, asked: Sequence[int] | None) -> list[int]:
-    """The lengths of lists: at least the number of kept features, fewer than the usable ones, and at most k.
+def _lengths(most: int | None, required: int, usable: int, asked: Sequence[int] | None) -> list[int]:
+    """The lengths of lists: at least the number of required features, fewer than the usable ones, and at most k.
 
     Raises
         DataError        there is nothing to choose
         ParameterError   the sizes are out of range
     """
-    k, least = most or usable, max(kept, 1)
+    k, least = most or usable, max(required, 1)
     largest = min(k, usable - 1)
     if least > largest:
         limit = "" if most is None else f" with {option('k', most)}"
         raise DataError(
             f"there is nothing to choose: the number of features that vary and may be used is {usable}, and "
-            f"{option('keep')} names {kept}{limit}."
+            f"{option('keep')} names {required}{limit}."
         )
     grid = np.geomspace(1, min(k, usable), N_SIZES + 1)[:-1].round().astype(int).tolist()
-    sizes = [max(n, kept) for n in grid] if asked is None else asked
+    sizes = [max(n, required) for n in grid] if asked is None else asked
     possible = sorted({n for n in (*sizes, k) if least <= n <= largest})
     if not possible:
         raise ParameterError(

@@ -48,7 +48,7 @@ def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:
     return notes
 
 
-def notes_of_kept(plan: SelectionPlan, model: RankingModel) -> list[str]:
+def notes_of_keep(plan: SelectionPlan, model: RankingModel) -> list[str]:
     """Notes on features that the user asked to keep, but whose weight their sign rule holds at 0."""
     at_0 = set(range(model.n_features)) - set(model.support.tolist())
     names = sorted(

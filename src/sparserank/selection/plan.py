@@ -215,7 +215,7 @@ class SelectionPlan:
     @property
     def by_cost(self) -> bool:
         """Whether the smallest model is the cheapest one, because users named groups."""
-        return self.feature_groups is not None and self.feature_groups.given
+        return self.feature_groups is not None and self.feature_groups.by_user
 
     @property
     def rule(self) -> Rule:

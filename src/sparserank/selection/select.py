@@ -44,7 +44,7 @@ from sparserank.requests.selection import (
 from sparserank.selection.diff import side_of
 from sparserank.selection.for_engine import warn_of_engine
 from sparserank.selection.inputs import NO_DOC_WEIGHT, check_overlap, notes_of_side_weights, weighted
-from sparserank.selection.job import Problem, SelectionJob
+from sparserank.selection.job import SelectionJob, SelectionProblem
 from sparserank.selection.lists import ListsJob, TreesSelection, refuse_others
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of, started
@@ -286,7 +286,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
     if responses is not None:
         facts |= {OF_CLAUSES: True} if boosts else {}
         train, valid, test, judged = responses.applied(train, valid, test, plan, weight)
-    problem = Problem(
+    problem = SelectionProblem(
         train,
         valid,
         test,

@@ -19,10 +19,9 @@ MIN_WORK = 1e7
 WORK_PER_DOCUMENT = 60.0
 DOCUMENTS_PER_COLUMN = 40  # smallest sample, whatever its cost: fewer documents cannot determine the Hessian
 SAMPLED_SHARE = 0.5  # if a sample would contain a larger share of the documents, all are used
-# MORE: factor by which a sample grows if it hardly helped; MOST: largest sample, in multiples of the first
-MORE = 3.0
-MOST = 9.0
-MORE_COLUMNS = 1.5  # columns needed later are included if they increase the number by at most this factor
+SAMPLE_GROWTH = 3.0  # factor by which a sample grows if it hardly helped
+MOST = 9.0  # largest sample, in multiples of the first
+MAX_COLUMN_GROWTH = 1.5  # columns needed later are included if they increase the number by at most this factor
 POINTS = 8  # last points whose samples are averaged
 SAMPLED_VALUES = 1.0  # feature values that each sample reads, per document of the data: about a tenth of a pass
 AVERAGED_DOCUMENTS_PER_COLUMN = 20  # smallest number of documents per column in an average
@@ -120,7 +119,7 @@ class Curvature:
 
     def _ask(self, iterate: Iterate, columns: np.ndarray) -> Steps[None]:
         both = np.union1d(columns, self._later)
-        self._columns = both if len(both) <= MORE_COLUMNS * len(columns) else columns
+        self._columns = both if len(both) <= MAX_COLUMN_GROWTH * len(columns) else columns
         self._is_stale = False
         samples = self._samples
         self._samples = None
@@ -181,7 +180,7 @@ class Curvature:
         """Renew after a step with little progress, from more documents if the sample was fresh."""
         self.renew()
         if self._is_fresh and self.is_sampled and self._factor < MOST:
-            self._factor *= MORE
+            self._factor *= SAMPLE_GROWTH
 
     def make_exact(self) -> None:
         """Use no samples from now on."""

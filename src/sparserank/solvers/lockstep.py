@@ -31,8 +31,8 @@ class Evaluate:
         # All requested points of all solves are evaluated in one pass; the results are then split by request.
         places = [(a.objective, a.objective.checked(w)) for a in asked for w in np.atleast_2d(a.w)]
         results = weighting.evaluate([o.k for o, _ in places], np.array([w for _, w in places]))
-        each = iter([o.remember(w, r) for (o, w), r in zip(places, results, strict=True)])
-        return [next(each) if a.w.ndim == 1 else [next(each) for _ in a.w] for a in asked]
+        evaluations = iter([o.remember(w, r) for (o, w), r in zip(places, results, strict=True)])
+        return [next(evaluations) if a.w.ndim == 1 else [next(evaluations) for _ in a.w] for a in asked]
 
 
 @dataclass(frozen=True, eq=False)

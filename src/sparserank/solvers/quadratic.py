@@ -98,8 +98,8 @@ def _direct_block_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part:
     if step is None:
         return
     # No sign-constrained coefficient may pass 0: the step ends at the first that reaches it.
-    held = (part.monotone[S] != 0) & (step * part.monotone[S] < 0)
-    length = min(1.0, float(np.min(u[S][held] / -step[held], initial=np.inf)))
+    is_blocked = (part.monotone[S] != 0) & (step * part.monotone[S] < 0)
+    length = min(1.0, float(np.min(u[S][is_blocked] / -step[is_blocked], initial=np.inf)))
     before = part.value(u)
     # Backtrack: quadratic part plus change of the penalty must be negative.
     for _ in range(MAX_HALVINGS):

@@ -78,7 +78,7 @@ class WorkDirectory:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         # Foreign content is refused before the mark is created: a refused directory stays as it was.
         with _reported(self.path, "created"):
-            self._made = [place for place in (self.path, *self.path.parents) if not place.exists()]
+            self._created = [place for place in (self.path, *self.path.parents) if not place.exists()]
             self.path.mkdir(parents=True, exist_ok=True)
             _refuse_content(self.path)
             handle = os.open(self.path / MARK, flags, 0o666)
@@ -100,10 +100,10 @@ class WorkDirectory:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-        if any(error) and self._made and {MARK, PLAN, LOG}.issuperset(os.listdir(self.path)):
+        if any(error) and self._created and {MARK, PLAN, LOG}.issuperset(os.listdir(self.path)):
             with suppress(OSError):  # the first error matters more
                 shutil.rmtree(self.path)
-                for place in self._made[1:]:
+                for place in self._created[1:]:
                     place.rmdir()
 
     def read_json(self, name: str) -> Any:

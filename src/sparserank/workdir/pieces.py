@@ -220,17 +220,17 @@ def work_store_in(
     return WorkStore(out, identity, **options) if out is not None else nullcontext()
 
 
-def kept(
+def load_or_make(
     store: WorkStore | None, name: str, make: Callable[[], Arrays], **expected: tuple[str, tuple[int | None, ...]]
 ) -> Arrays:
     """The arrays of a finished piece in the store, or else those that `make` computes, which are saved; expected: as in
     `checked`."""
-    known = None if store is None else store.load(name, lambda arrays: checked(arrays, **expected))
-    if known is None:
-        known = make()
+    arrays = None if store is None else store.load(name, lambda loaded: checked(loaded, **expected))
+    if arrays is None:
+        arrays = make()
         if store is not None:
-            store.save(name, known)
-    return known
+            store.save(name, arrays)
+    return arrays
 
 
 def _changed_in(name: str, before: Any, now: Any) -> list[str]:

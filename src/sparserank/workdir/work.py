@@ -29,7 +29,7 @@ class Work(Generic[T]):
 
     Parameters
         kinds      {name: kind}, where pieces of one kind take about equally long
-        keeper     where results are kept and taken from, or None
+        keeper     storage of the results, or None
         n_workers  pieces of `run` that are computed at a time
         in_memory  False: results are in the keeper only
         progress   called with (pieces done, pieces in all, the last one, seconds left or None)
@@ -59,9 +59,9 @@ class Work(Generic[T]):
         """Report the pieces that exist already."""
         self.tell("resumed" if self.done else "start", None)
 
-    def tell(self, what: str, left: float | None) -> None:
+    def tell(self, label: str, left: float | None) -> None:
         """Report progress."""
-        self._progress(len(self.done) + self._n_failed, len(self._kinds), what, left)
+        self._progress(len(self.done) + self._n_failed, len(self._kinds), label, left)
 
     def keep(self, name: str, result: T) -> None:
         """Keep the result of a finished piece."""
@@ -69,11 +69,11 @@ class Work(Generic[T]):
         if self._keeper is not None:
             self._keeper.save(name, result)
 
-    def finish(self, name: str, what: str, result: T, seconds: float) -> None:
+    def finish(self, name: str, label: str, result: T, seconds: float) -> None:
         """Keep the result of a piece that took so many seconds, and report it."""
         self.keep(name, result)
         self._left.finished(self._kinds[name], seconds)
-        self.tell(what, self._left.seconds())
+        self.tell(label, self._left.seconds())
 
     def _note(self, name: str, result: T) -> None:
         self.done.add(name)
@@ -84,7 +84,7 @@ class Work(Generic[T]):
         self,
         task: Any,
         arguments: Mapping[str, tuple[Any, ...]],
-        what: Mapping[str, str],
+        labels: Mapping[str, str],
         *,
         processes: bool = True,
         failed: Callable[[str, Exception], None] | None = None,
@@ -94,16 +94,16 @@ class Work(Generic[T]):
         failed   called with a piece and its error; by default the error is raised, and ends the others
         """
         waiting = [name for name in arguments if name not in self.done]
-        each = [arguments[name] for name in waiting]
-        with closing(run_pieces(task, each, self._n_workers, processes=processes)) as outcomes:
+        waiting_arguments = [arguments[name] for name in waiting]
+        with closing(run_pieces(task, waiting_arguments, self._n_workers, processes=processes)) as outcomes:
             for outcome in outcomes:
                 name = waiting[outcome.index]
                 if outcome.error is None:
-                    self.finish(name, what[name], outcome.result, outcome.seconds)
+                    self.finish(name, labels[name], outcome.result, outcome.seconds)
                 elif failed is None:
                     raise outcome.error
                 else:
                     failed(name, outcome.error)
                     self._n_failed += 1
                     self._left.skip(self._kinds[name])
-                    self.tell(what[name], self._left.seconds())
+                    self.tell(labels[name], self._left.seconds())
