@@ -31,7 +31,7 @@ MAX_SIZES = 20  # features of the largest model in the table of sizes, or rows o
 def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, *, k: bool = True) -> None:
     """Print a summary of the result. With --verbose, print everything: sizes, penalties with certificates, selected
     features with costs, and the comparison on test data."""
-    give(result.to_json(), [_flat(row) for row in result.facts["features"]])
+    give(result.to_json(), [_flat(row) for row in result.facts.features])
     if answer().format == TEXT and not answer().verbose:
         show_all(screen_lines(result, folder, most=most, width=width_of_screen(), k=k))
         return

@@ -88,8 +88,8 @@ class Screen:
         return [*first, *self.worth(room), "", *last]
 
     def worth(self, room: int) -> list[str]:
-        groups = self.result.facts["feature_groups"]
-        rows = self.feature_groups(groups, room) if groups else self.features(self.result.facts["features"], room)
+        groups = self.result.facts.feature_groups
+        rows = self.feature_groups(groups, room) if groups else self.features(self.result.facts.features, room)
         return [*rows, *self.wrapped(self.result.smaller)]
 
     # -- how good, on which queries ------------------------------------------------------------------------------------

@@ -182,7 +182,7 @@ def select(
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class ReadySelection:
     """A selection that is ready to run.
 
     job, identity   of the run directory
@@ -213,7 +213,7 @@ class Prepared:
             check_unchanged(None if data is None else data.X)
 
 
-def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
+def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelection:
     """Check the options, read the data, and resolve the rules that name features."""
     # The plan, as far as it needs no data.
     request, responses, seen = for_request(sources, chosen)
@@ -297,7 +297,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
         today=todays_boosts(request, names, plan) if responses is not None and boosts else None,
         facts=facts,
     )
-    return Prepared(
+    return ReadySelection(
         job=SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client),
         identity=plan.identity(train, valid, None if weight is None else weight.tolist(), judged),
         used=used,
@@ -315,7 +315,9 @@ def _with(names: Any, more: tuple[str, ...]) -> Any:
     return [*(() if names is None else names), *more] if listed and more else names
 
 
-def _finished(ready: Prepared, sources: Mapping[str, Any], chosen: AllSelectOptions, start: str) -> SelectionResult:
+def _finished(
+    ready: ReadySelection, sources: Mapping[str, Any], chosen: AllSelectOptions, start: str
+) -> SelectionResult:
     """Run a selection, or finish it in its directory; start: what is different from the run that it starts from."""
     job, plan = ready.job, ready.job.plan
     place = {"kind": "select", "results": RESULT_FILES, "restart": chosen["restart"]}
