@@ -35,18 +35,18 @@ ROOMS = {
 # Nodes of the syntax tree of each room, which `test_code_nodes.py` counts: a change may only lower them, unless its
 # issue grants more. Lines are free: one statement a line, a name for an intermediate value, a comment per step.
 NODES = {
-    "cli": 23_347,
-    "report": 19_010,
+    "cli": 23_346,
+    "report": 18_994,
     "papers": 17_448,
-    "selection": 52_706,
+    "selection": 52_717,
     "rankers": 14_526,
     "crossval": 35_295,
-    "evaluation": 16_098,
+    "evaluation": 16_104,
     "export": 17_804,
     "model": 14_637,
     "paths": 19_014,
     "solvers": 11_921,
-    "objective": 3_915,
+    "objective": 3_933,
     "bins": 1_564,
     "shards": 26_825,
     "data": 74_593,
@@ -56,7 +56,7 @@ NODES = {
     "losses": 7_110,
     "penalties": 12_858,
     "metrics": 5_567,
-    "options": 7_298,
+    "options": 7_312,
     "ground": 7_256,
 }
 CHARACTERS = {

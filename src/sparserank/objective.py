@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.bins import STRAIGHT, Shape
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.dataset import RankingDataset, checked_names
 from sparserank.errors import DataError
 from sparserank.lazy import cached_property
 from sparserank.losses import PairwiseLoss, parse_loss
@@ -52,7 +52,7 @@ class PairwiseObjective:
     n_threads : int, optional
         Number of threads. Default: all cores. Results do not depend on it.
     feature_names : sequence of str, optional
-        Names in messages, default f1, f2, ...
+        Names, for messages and paths; default f1, f2, ...
     client : dask.distributed.Client, optional
         Workers that read the shards of a store.
 
@@ -126,7 +126,7 @@ class PairwiseObjective:
             scale=scales,
             shape=shape,
             pair_weights=pair_weights,
-            feature_names=feature_names,
+            feature_names=checked_names(feature_names, shards.n_columns // shape.m),
             doc_weighted=of_docs is not None,
         )
         self._attach(weighting, 0)

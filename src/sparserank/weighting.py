@@ -50,13 +50,13 @@ class Weighting:
         scale: np.ndarray | None = None,
         shape: Shape = STRAIGHT,
         pair_weights: str = "pair",
-        feature_names: Sequence[str] | None = None,
+        feature_names: tuple[str, ...] | None = None,
         doc_weighted: bool = False,
     ) -> None:
         if pair_weights not in WEIGHTS:
             raise DataError(f"pair_weights must be one of {WEIGHTS}; got {pair_weights!r}.")
         self.shards = shards
-        self.names = tuple(feature_names or numbers(shards.n_columns // shape.m))
+        self.names = numbers(shards.n_columns // shape.m) if feature_names is None else feature_names
         self.pair_weights = pair_weights
         per_shard = shards.call("summary")
         self.shares_reads = all(f.shares_reads for f in per_shard)

@@ -319,7 +319,7 @@ def test_what_our_models_may_not_read_is_said_and_is_in_no_list(frame: Any, tmp_
     lightgbm.train({**SETTINGS, "verbosity": -1}, held, TREES).save_model(tmp_path / "leak.txt")
     for options in ({"ignore_columns": ["clicked"]}, {"drop": ["clicked"]}):
         lists = sr.select(leaky, for_model=tmp_path / "leak.txt", sizes=[1], cv=2, **options)
-        assert {row["feature"] for row in lists.facts["features"]} <= {"bm25", "shop"}
+        assert {row["feature"] for row in lists.facts.features} <= {"bm25", "shop"}
         result = sr.select(leaky, rival=tmp_path / "leak.txt", **QUICK, **options)
         said = "LightGBM as in leak.txt reads clicked, which our models do not"
         assert sum(note.startswith(said) for note in result.notes) == 1

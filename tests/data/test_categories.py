@@ -207,9 +207,9 @@ def test_a_category_is_one_feature_of_a_selection(tmp_path):
     assert len(used) > 2
     assert result.chosen.n_features == 2
     assert result.headline.startswith("Keep 2 of 6 features")
-    assert {row["feature"] for row in result.facts["features"]} == set(model_columns := result.model.columns)
+    assert {row["feature"] for row in result.facts.features} == set(model_columns := result.model.columns)
     assert sorted(model_columns) == ["bm25", "shelf"]
-    assert {row["feature"] for row in result.facts["stability"]} <= {"bm25", "rating", "age", "stock", "shelf", "brand"}
+    assert {row["feature"] for row in result.facts.stability} <= {"bm25", "rating", "age", "stock", "shelf", "brand"}
     assert [set(used) for used in result.used][-1] == {"bm25", "shelf"}
     assert "naïve" in result.report(tmp_path / "page.html").read_text(encoding="utf-8")
     model = result.model

@@ -244,7 +244,7 @@ def test_the_gate_decides_by_the_judge_as_far_as_people_confirm_it(cli_here: Cli
     # Without a judge, the same number of queries is said.
     assert f"With {people} queries, this limit would have 5." in found[0]
     assert found[3].startswith("Decided by the grades of model.qrels alone, not by those of people.\n")
-    assert "By the grades of model.qrels alone, not by people: b.run against a.run" in found[3]
+    assert "by the grades of model.qrels alone, not by people: b.run against a.run" in found[3]
     runs = {name: sr.read_run(name) for name in ("a.run", "b.run")}
     compared = sr.compare_systems(runs, "people.qrels", "ndcg@10", judges={"m": "model.qrels"})
     (row,), (_, _, judged) = compared.gate("1%"), compared.judge_rows()

@@ -170,7 +170,7 @@ def test_a_gain_of_the_ablation_has_a_reason(cli_here: Cli) -> None:
     data = with_a_useless_feature()
     quick = {"rival": "none", "penalties": "mcp", "half_samples": 0, "feature_transform": "none", "n_alphas": 15}
     result = sr.select(data, cv=3, **quick)
-    gain = min(result.facts["features"], key=lambda row: row["loss"])
+    gain = min(result.facts.features, key=lambda row: row["loss"])
     name, choice = gain["feature"], result.choice
     assert gain["loss"] < -0.05
     said = f"Without {name} ({-gain['loss']:+.1f}%) the others would do by this rule, but that model was learned"

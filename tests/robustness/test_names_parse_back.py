@@ -53,6 +53,7 @@ def members(by_name: dict[str, Any]) -> Iterator[Any]:
         yield cls()
         names = [f.name for f in fields(cls)]
         assert VALUES.keys() >= set(names), f"add values of the parameters of {cls.__name__} to VALUES"
+        names = [n for n in names if n != "feature_groups" or n in cls.respects]  # others refuse groups
         for name in names:
             for i, value in enumerate(VALUES[name]):
                 if not (cls is Ridge and (name, i) in RIDGE_REFUSES):

@@ -182,7 +182,7 @@ def test_half_samples_of_another_size_decide_nothing(tmp_path: Path) -> None:
     result = sr.select(data, half_samples=10, k=3, out=tmp_path / "run", **options)
     assert result.stability is not None
     chosen = side_of(tmp_path / "run")
-    assert chosen.shares == {row["feature"]: row["selection_frequency"] for row in result.facts["stability"]}
+    assert chosen.shares == {row["feature"]: row["selection_frequency"] for row in result.facts.stability}
     assert chosen.trained == set(result.query_ids)
     assert chosen.metrics[0] == result.metric
     smaller = side_of(tmp_path / "run", 1)

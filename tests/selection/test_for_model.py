@@ -120,12 +120,12 @@ def test_rules_hold_for_every_list(data):
 
 def test_json_and_frame_pick_their_columns_from_the_facts(result):
     facts, found = result.facts, result.to_json()
-    assert [row["feature"] for row in facts["features"]] == list(result.features)
-    assert found["features"] == facts["features"]
-    assert result.sizes().to_dict("records") == facts["lists"]
-    assert [row for row in facts["lists"] if row["chosen"]] == [found["chosen"]]
-    assert [row["n_features"] for row in facts["sizes"]] == [c.n_features for c in result.by_size]
-    assert [*facts["sizes"][0]["enter"]] == [n for n in result.feature_names if n in result.lists[result.by_size[0]]]
+    assert [row["feature"] for row in facts.features] == list(result.features)
+    assert found["features"] == facts.features
+    assert result.sizes().to_dict("records") == facts.lists
+    assert [row for row in facts.lists if row["chosen"]] == [found["chosen"]]
+    assert [row["n_features"] for row in facts.sizes] == [c.n_features for c in result.by_size]
+    assert [*facts.sizes[0]["enter"]] == [n for n in result.feature_names if n in result.lists[result.by_size[0]]]
 
 
 def test_the_screen_compares_the_list_with_all_features_by_the_interval_of_every_selection(result):

@@ -73,7 +73,11 @@ def test_the_old_features_win_within_the_margin_on_the_queries_that_decide(k: in
             assert set(found.resampled_sizes) <= {c.n_features for c in tried if c.penalty == "old"}
         said = preference(found)
         assert ("may have been chosen with these labels" in said) == (p.new is not True)
-        assert said.startswith("Only features of last-week are used" if p.kept else "The features of last-week are not")
+        assert said.startswith(
+            "Only features of last-week are used"
+            if p.kept
+            else "The choice is not restricted to the features of last-week:"
+        )
     assert kept == {True, False}
 
 
@@ -87,7 +91,7 @@ def test_features_without_a_model_within_the_limits_are_not_kept() -> None:
     found = choose(tried, rule=Rule(k=2)).preferring("last-week", {"old"}, None)
     assert found.chosen.penalty == "all"
     assert preference(found).endswith(
-        "not kept: none of their models is within the limits, or there are fewer than two queries."
+        "last-week: none of their models is within the limits, or there are fewer than two queries."
     )
     assert preference(choose(tried)) == ""
 

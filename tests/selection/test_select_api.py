@@ -164,7 +164,7 @@ def test_the_first_look_is_said_once_and_is_what_fast_stops_at(tmp_path: Path) -
     measured = {name: value for name, value in alone.model.metadata.items() if name != "lost_without"}
     assert fast.model.to_json() == replace(alone.model, metadata=measured).to_json()
     assert fast.to_json()["sizes"] == [{**row, "ablation": None} for row in alone.to_json()["sizes"]]
-    assert [row["cost"] for row in fast.facts["features"]] == [None] * len(fast.model.support)
+    assert [row["cost"] for row in fast.facts.features] == [None] * len(fast.model.support)
     assert "change if left out" in str(alone)
     assert "change if left out" not in str(fast)
     assert fast.stability is None

@@ -33,7 +33,7 @@ def show_selection(
 ) -> None:
     """Print a summary of the result. With --verbose, print everything: sizes, penalties with certificates, selected
     features with costs, and the comparison on test data."""
-    give(result.to_json(), [_flat(row) for row in result.facts["features"]])
+    give(result.to_json(), [_flat(row) for row in result.facts.features])
     if answer().format == TEXT and not answer().verbose:
         show_all(screen_lines(result, folder, most=most, width=width_of_screen(), k=k))
         return

@@ -98,8 +98,9 @@ class Gate:
             word = "not above the limit, but these queries cannot tell"
         bounds = f"one-sided 95% bounds {share(self.loss - self.half)} and {share(self.loss + self.half)}"
         loss = f"estimated loss of {metric} {share(self.loss)} ({bounds}), limit {share(self.limit)}: {word}"
-        alone = f"By the grades of {self.judge} alone, not by people: " if self.judge and self.means is None else ""
-        text = f"{alone}{name} against {baseline}: {loss}. {'The gate fails. ' if self.fails(shown) else ''}"
+        alone = f"by the grades of {self.judge} alone, not by people: " if self.judge and self.means is None else ""
+        verdict = "Fail" if self.fails(shown) else "Pass"
+        text = f"{verdict}: {alone}{name} against {baseline}: {loss}. "
         if not self.error:
             return f"{text}All {self.n_queries:,} queries differ alike, so they say nothing about false alarms."
         text += f"With these {self.n_queries:,} queries, "

@@ -30,6 +30,7 @@ REQUESTS = ("elasticsearch-query", "opensearch-query", "solr-query")
 SEARCH = ("solr", "elasticsearch", "opensearch", *REQUESTS, "vespa", "lucene", "ranklib")
 ENGINES = (*SEARCH, "onnx", "python", "sql", "spark")
 LINEAR = ("l1", "mcp")  # the penalties tried by default
+SPARSE = "l1, l0.5, log, mcp, scad, elastic_net"  # the penalties that select features
 # steps are tried by default only within these limits
 MIN_QUERIES_OF_STEPS = 50
 MIN_DOCS_OF_STEPS = 2_000
@@ -60,8 +61,8 @@ Penalties = Annotated[
     Option(
         Or(None, MAKERS),
         None,
-        "Penalties to try: l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), steps (boosted "
-        "step functions), or with parameters: 'mcp(gamma=2.0)'.",
+        f"Penalties to try: {SPARSE}, best_k (splicing, size by size), steps (boosted step functions), or with "
+        "parameters: 'mcp(gamma=2.0)'.",
         MODEL,
         flag="--penalty",
         shown=f"{' and '.join(LINEAR)}; from {MIN_QUERIES_OF_STEPS} queries and {MIN_DOCS_OF_STEPS:,} documents on "
@@ -446,8 +447,8 @@ class FitOptions(FeatureOptions, of_data.RowOptions, total=False):
         Option(
             Or(None, SEARCHED),
             None,
-            "Penalty: l1, l0.5, log, mcp, scad, elastic_net, ridge, best_k (splicing, one size after another) or steps "
-            "(boosted step functions). Parameters are given in parentheses, as in 'mcp(gamma=2.0)'.",
+            f"Penalty: {SPARSE}, ridge, best_k (splicing, one size after another) or steps (boosted step functions). "
+            "Parameters are given in parentheses, as in 'mcp(gamma=2.0)'.",
             MODEL,
             shown="l1; mcp if {k} is set",
         ),

@@ -107,9 +107,9 @@ def _by_worth(result: SelectionResult, i: int) -> list[tuple[str, str]]:
     descending |weight| if losses are unknown."""
     c = result.by_size[i]
     names = list(result.models[i].weights)
-    costs = result.facts["sizes"][i]["ablation"] or {}
+    costs = result.facts.sizes[i]["ablation"] or {}
     if c is result.chosen:
-        costs = {row["feature"]: row["cost"] for row in result.facts["features"]}
+        costs = {row["feature"]: row["cost"] for row in result.facts.features}
     lost = {name: costs[name][result.metric]["cost"] for name in names if costs.get(name) is not None}
     if len(names) == 1 or len(lost) < len(names):  # a model without its only feature is empty
         return [(name, "") for name in names]

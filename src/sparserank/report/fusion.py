@@ -100,7 +100,7 @@ class FusionScreen(ModelScreen):
         if self.result.stability is None:
             return {}
         n = self.result.stability.n_samples
-        rows = self.fusion.by_retriever.facts["features"]
+        rows = self.fusion.by_retriever.facts.features
         return {row["feature"]: f"{round(row['selection_frequency'] * n)} of {n}" for row in rows}
 
     def unused(self, n_pairs: int) -> str:

@@ -176,7 +176,7 @@ def _test(result: ChoiceResult) -> Iterator[Section]:
 
 def _worth(result: SelectionResult) -> list[Picture]:
     """The cost of leaving out each feature; no picture if there is only one feature."""
-    costs = {row["feature"]: row["cost"][result.metric] for row in result.facts["features"] if row["cost"] is not None}
+    costs = {row["feature"]: row["cost"][result.metric] for row in result.facts.features if row["cost"] is not None}
     if len(costs) < 2:
         return []
     said = [f"{feature} {signed(cost['cost'])}" for feature, cost in costs.items()]
@@ -186,7 +186,7 @@ def _worth(result: SelectionResult) -> list[Picture]:
 
 def _steps(result: SelectionResult) -> list[Picture]:
     pictures: list[Picture] = []
-    for row in result.facts["features"]:
+    for row in result.facts.features:
         if row["steps"] is not None:
             first, *_, last = row["steps"]["values"]
             said = f"The feature adds {signed(first)} below its first step and {signed(last)} beyond the last."
@@ -198,7 +198,7 @@ def _quality(result: SelectionResult) -> str:
     plan = result.plan
     rules = result.plan.metric.convention
     scored = "out of fold, over all training and" if plan.protocol == "cv" else "on the"
-    stepped = any(row["steps"] is not None for row in result.facts["features"])
+    stepped = any(row["steps"] is not None for row in result.facts.features)
     return (
         f"Quality is the mean {result.metric} {scored} validation queries ({result.n_queries} queries). Queries "
         f"without relevant documents count as in the “{rules.name}” convention ({rules.empty}); ties: {rules.ties}. "

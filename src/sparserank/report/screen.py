@@ -295,8 +295,8 @@ class ModelScreen(Screen):
     result: SelectionResult
 
     def worth(self, room: int) -> list[str]:
-        groups = self.result.facts["feature_groups"]
-        rows = self.feature_groups(groups, room) if groups else self.features(self.result.facts["features"], room)
+        groups = self.result.facts.feature_groups
+        rows = self.feature_groups(groups, room) if groups else self.features(self.result.facts.features, room)
         return [*rows, *self.wrapped(self.result.smaller)]
 
     def features(self, rows: Sequence[Fact], room: int) -> list[str]:
@@ -379,7 +379,7 @@ class ListScreen(Screen):
 
     def worth(self, room: int) -> list[str]:
         """The features of the list by their share of the gain, in at most `room` lines."""
-        rows = self.result.facts["features"]
+        rows = self.result.facts.features
         shown, rest = first_of(rows, room)
         largest = max(rows[0]["gain"], NO_GAIN)
         cells = [["gain", ""]]

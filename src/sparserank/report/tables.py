@@ -82,7 +82,7 @@ def size_table(result: ChoiceResult, most: int | None = None) -> Table:
     best), with simultaneous bounds and the features that enter and leave."""
     choice = result.choice
     rows = []
-    for i, (c, row) in enumerate(zip(result.by_size, result.facts["sizes"], strict=True)):
+    for i, (c, row) in enumerate(zip(result.by_size, result.facts.sizes, strict=True)):
         within = most is None or (i < most if choice.by_cost else c.n_features <= most)
         rows += [row] if within or c in (choice.chosen, choice.best) else []
     title = (
@@ -139,13 +139,13 @@ def feature_table(result: SelectionResult) -> Table:
     columns |= _costs(result, "cost")
     title = f"Selected features and their ablation costs {where(result)}, with the others refitted"
     note = " ".join(text for text in (note, result.smaller) if text)
-    return Table.of(title, result.facts["features"], columns, note=note)
+    return Table.of(title, result.facts.features, columns, note=note)
 
 
 def gain_table(result: TreesSelection) -> Table:
     """The features of the chosen list, and their shares of the gain."""
     columns = {"feature": "{feature}", "share of the gain": "{gain:.1%}"}
-    return Table.of("Features to keep", result.facts["features"], columns)
+    return Table.of("Features to keep", result.facts.features, columns)
 
 
 def column_table(model: RankingModel) -> Table:
@@ -165,7 +165,7 @@ def zeroed_table(result: SelectionResult) -> Table:
     """The selected features, with the cost of setting the weight of each to 0."""
     columns = {result.noun: "{name}", **_costs(result, "zeroed")}
     title = f"Cost of setting the weight of each {result.noun} to 0 {where(result)}, with the other weights unchanged"
-    return Table.of(title, result.facts["features"], columns, folded=True)
+    return Table.of(title, result.facts.features, columns, folded=True)
 
 
 def group_table(result: SelectionResult) -> Table:
@@ -173,7 +173,7 @@ def group_table(result: SelectionResult) -> Table:
     columns: dict[str, Column] = {"group": "{group}", "cost": "{group_cost:g}"}
     columns |= {"features": lambda row: str(len(row["features"])), **_costs(result, "cost")}
     title = f"Groups in use and their ablation costs {where(result)}, with the others refitted"
-    return Table.of(title, result.facts["feature_groups"], columns)
+    return Table.of(title, result.facts.feature_groups, columns)
 
 
 def _costs(result: SelectionResult, of: str) -> dict[str, Column]:
@@ -213,7 +213,7 @@ def substitute_table(result: SelectionResult) -> Table:
         f"Exchanges of one {result.noun} within the margin {where(result)}, both refitted (intervals of each pair "
         "alone)"
     )
-    return Table.of(title, result.facts["substitutes"], columns, words=["in its place"])
+    return Table.of(title, result.facts.substitutes, columns, words=["in its place"])
 
 
 def stability_table(result: SelectionResult) -> Table:
@@ -222,7 +222,7 @@ def stability_table(result: SelectionResult) -> Table:
     title = f"Selection frequency in {result.stability.n_samples} half-samples of the queries"
     columns: dict[str, Column] = {result.noun: "{feature}", "selection frequency": "{selection_frequency:.0%}"}
     columns["in the model"] = lambda row: "yes" if row["in_model"] else ""
-    return Table.of(title, result.facts["stability"], columns, folded=True)
+    return Table.of(title, result.facts.stability, columns, folded=True)
 
 
 # -- queries ----------------------------------------------------------------------------------------------------------

@@ -430,7 +430,7 @@ def _repeated(result: ChoiceResult) -> Iterator[Claim]:
             f"{stable} of {counted(len(stability.chosen), noun)}",
             f"{name} index {index:.2f}; 1: always the same {noun}s, 0: chance" if math.isfinite(index) else "",
         )
-    best = sorted(result.facts["substitutes"], key=lambda row: -row["difference"])[:MAX_SUBSTITUTES]
+    best = sorted(result.facts.substitutes, key=lambda row: -row["difference"])[:MAX_SUBSTITUTES]
     if best:
         pair = "{feature} with {other} ({difference:+.4f}, correlation {correlation:.2f})"
         pairs = [pair.format_map(row) for row in best]

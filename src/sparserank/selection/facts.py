@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.data.categories import sources_of
+from sparserank.lazy import cached_property
 from sparserank.metrics import Metric
 from sparserank.transforms import NONE
 
@@ -22,8 +23,8 @@ FEATURE = ("name", *FRAME[:3], "steps", *FRAME[3:], "cost", "zeroed", "loss")
 SIZE = ("n_features", "penalty", "relax", "cost", "mean")
 
 
-def facts_of(result: SelectionResult) -> dict[str, list[Row]]:
-    """Rows by subject.
+class Facts:
+    """Rows by subject, each made on first use.
 
     features        the selected features, largest weight first; `name` is the feature as it enters the model
     feature_groups  the groups in use, the most expensive first
@@ -34,13 +35,43 @@ def facts_of(result: SelectionResult) -> dict[str, list[Row]]:
     Features and groups have the ablation `cost` and the cost of being `zeroed`, each by metric, and their `loss`: the
     cost by the deciding metric in percent of the chosen model's mean, None where it is not known.
     """
-    return {
-        "features": [_feature(result, row) for row in result.worth.features],
-        "feature_groups": [{**row, "loss": _loss(result, row)} for row in result.worth.feature_groups],
-        "sizes": _sizes(result),
-        "stability": _stability(result),
-        "substitutes": list(map(asdict, result.worth.substitutes)),
-    }
+
+    def __init__(self, result: SelectionResult) -> None:
+        self._result = result
+
+    @cached_property
+    def features(self) -> list[Row]:
+        return [_feature(self._result, row) for row in self._result.worth.features]
+
+    @cached_property
+    def feature_groups(self) -> list[Row]:
+        return [{**row, "loss": _loss(self._result, row)} for row in self._result.worth.feature_groups]
+
+    @cached_property
+    def sizes(self) -> list[Row]:
+        result = self._result
+        rows = []
+        for c, (enter, leave), ablation in zip(result.by_size, result.moves(), result.size_costs, strict=True):
+            moved = {"enter": list(enter), "leave": list(leave), "ablation": ablation}
+            row = {"label": c.label, **model_row(result.choice, c, SIZE), "chosen": c is result.chosen}
+            rows.append(row | moved)
+        return rows
+
+    @cached_property
+    def stability(self) -> list[Row]:
+        halves, model = self._result.stability, self._result.model
+        if halves is None:
+            return []
+        names = sources_of(model.derived, model.feature_names)
+        often: dict[str, float] = {}
+        for j in halves.often():
+            often.setdefault(names[j], float(halves.frequency[j]))
+        chosen = model.columns
+        return [{"feature": f, "selection_frequency": own, "in_model": f in chosen} for f, own in often.items()]
+
+    @cached_property
+    def substitutes(self) -> list[Row]:
+        return list(map(asdict, self._result.worth.substitutes))
 
 
 def _feature(result: SelectionResult, row: Row) -> Row:
@@ -69,30 +100,9 @@ def _loss(result: SelectionResult, row: Row) -> float | None:
     return float(100.0 * row["cost"][result.metric]["cost"] / (abs(result.chosen.mean) or 1.0))
 
 
-def _sizes(result: SelectionResult) -> list[Row]:
-    choice = result.choice
-    rows = []
-    for c, (enter, leave), ablation in zip(result.by_size, result.moves(), result.size_costs, strict=True):
-        moved = {"enter": list(enter), "leave": list(leave), "ablation": ablation}
-        rows.append({"label": c.label, **model_row(choice, c, SIZE), "chosen": c is result.chosen, **moved})
-    return rows
-
-
 def model_row(choice: Choice, c: Candidate, fields: Sequence[str]) -> Row:
     """A row for a candidate: some of its fields, its estimated loss against the best, and the bound on that loss."""
     return {**{name: getattr(c, name) for name in fields}, "loss": choice.loss(c), "bound": choice.bound(c)}
-
-
-def _stability(result: SelectionResult) -> list[Row]:
-    if result.stability is None:
-        return []
-    names = sources_of(result.model.derived, result.model.feature_names)
-    share = result.stability.frequency
-    often: dict[str, float] = {}
-    for j in result.stability.often():
-        often.setdefault(names[j], float(share[j]))
-    chosen = result.model.columns
-    return [{"feature": f, "selection_frequency": frequency, "in_model": f in chosen} for f, frequency in often.items()]
 
 
 def without(rows: Sequence[Row], *columns: str) -> list[Row]:

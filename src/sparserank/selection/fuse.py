@@ -137,7 +137,7 @@ def fuse(
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class ReadyFusion:
     """The selection of a fusion, ready to run; facts, notes: what is known before it runs."""
 
     job: SelectionJob
@@ -147,7 +147,7 @@ class Prepared:
     notes: list[str]
 
 
-def _finished(ready: Prepared, sources: Mapping[str, Any], chosen: AllFuseOptions) -> FusionResult:
+def _finished(ready: ReadyFusion, sources: Mapping[str, Any], chosen: AllFuseOptions) -> FusionResult:
     """Run the selection of a fusion, or finish it in its directory."""
     table = ready.table
     facts = ready.facts
@@ -166,7 +166,7 @@ def _finished(ready: Prepared, sources: Mapping[str, Any], chosen: AllFuseOption
     return result
 
 
-def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> Prepared:
+def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
     """Read the runs into a table. The lists, which take as much memory as the table, are released on return."""
     with warming_up():
         judged, tests = _read(runs, qrels, chosen)
@@ -227,7 +227,7 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> Prepared:
         refused = {n: FUSION_ENGINES[engine].why_not(n, negative) for n in usual if n not in norms} | refused
     notes = [f"the norm {n} was not tried: {why}." for n, why in refused.items() if why is not None]
     notes += notes_of_runs(judged, tests, table)
-    return Prepared(job, table, test, facts(judged, plan, costs, chosen), notes)
+    return ReadyFusion(job, table, test, facts(judged, plan, costs, chosen), notes)
 
 
 def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, JudgedRuns | None]:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,20 @@ from sparserank.workdir.work import Progress
 ALL = "trees on all features"
 FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 7
 N_SIZES = 8  # default lengths of lists, at most; each is a multiple of the one before
+
+
+class ListFacts(NamedTuple):
+    """Rows by subject.
+
+    features    the features to keep, with their share of the `gain`
+    lists       every list
+    sizes       the best list of at most each length, with the features that `enter` and `leave`
+    """
+
+    features: list[Row]
+    lists: list[Row]
+    sizes: list[Row]
+    substitutes: Sequence[Row] = ()
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -109,27 +123,20 @@ class TreesSelection(ChoiceResult):
         return [*write_texts(texts, folder), *write_shown(self, folder)]
 
     @cached_property
-    def facts(self) -> dict[str, list[Row]]:
-        """Plain rows, from which screen, report, JSON and frames pick columns.
-
-        features    the features to keep, with their share of the `gain`
-        lists       every list
-        sizes       the best list of at most each length, with the features that `enter` and `leave`
-        substitutes   none
-        """
+    def facts(self) -> ListFacts:
+        """Plain rows, from which screen, report, JSON and frames pick columns."""
         gains = zip(self.features, self.gains.tolist(), strict=True)
         moves = zip(self.by_size, self.moves(), strict=True)
-        return {
-            "features": [{"feature": feature, "gain": gain} for feature, gain in gains],
-            "lists": list(map(self._row, self.choice.candidates)),
-            "sizes": [{**self._row(c), "enter": enter, "leave": leave} for c, (enter, leave) in moves],
-            "substitutes": [],
-        }
+        return ListFacts(
+            [{"feature": feature, "gain": gain} for feature, gain in gains],
+            list(map(self._row, self.choice.candidates)),
+            [{**self._row(c), "enter": enter, "leave": leave} for c, (enter, leave) in moves],
+        )
 
     def sizes(self) -> Any:
         """Every list: k, n_features (of the final list), cost, mean of the metric, mean loss against the best, the
         bound on that loss (simultaneous), and whether it is the chosen one."""
-        return frame_of(self.facts["lists"])
+        return frame_of(self.facts.lists)
 
     def _row(self, c: Candidate) -> Row:
         row = model_row(self.choice, c, ("k", "n_features", "cost", "mean"))
@@ -148,7 +155,7 @@ class TreesSelection(ChoiceResult):
                 "columns": columns,
                 "missing": list(map(self.fills.get, columns)),
             },
-            "features": self.facts["features"],
+            "features": self.facts.features,
             "chosen": self._row(self.chosen),
             "all_features": self._row(self.dense),
             "lists": [self._row(c) for c in self.choice.candidates if c is not self.dense],

@@ -30,7 +30,7 @@ from sparserank.options import Count, option
 from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
 from sparserank.selection.claims import Claim, claims, counted, headline
-from sparserank.selection.facts import FRAME, costed, facts_of, model_row, without
+from sparserank.selection.facts import FRAME, Facts, costed, model_row, without
 from sparserank.selection.for_engine import ForEngine
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
@@ -154,7 +154,7 @@ class ChoiceResult(Result):
 
     @property
     @abstractmethod
-    def facts(self) -> dict[str, list[dict[str, Any]]]:
+    def facts(self) -> Any:
         """Plain rows by subject, for screen, report, JSON and frames."""
 
     @property
@@ -386,9 +386,9 @@ class SelectionResult(ChoiceResult, ModelResult):
     teacher: Mapping[str, Any] | None = None
 
     @cached_property
-    def facts(self) -> dict[str, list[dict[str, Any]]]:
+    def facts(self) -> Facts:
         """Facts on features, groups, sizes and half-samples as plain rows, for screen, report, JSON and frames."""
-        return facts_of(self)
+        return Facts(self)
 
     @property
     def selected(self) -> SelectionResult:
@@ -414,7 +414,7 @@ class SelectionResult(ChoiceResult, ModelResult):
         substitute, substitute_difference (mean metric after the exchange minus before) and substitute_correlation
         (within queries). For each metric: the ablation cost out of fold, with the others refitted, and its interval.
         """
-        return frame_of(costed(self.facts["features"], self.plan.metrics, FRAME))
+        return frame_of(costed(self.facts.features, self.plan.metrics, FRAME))
 
     def sizes(self) -> Any:
         """The best model of at most each number of features, or each cost if groups were given.
@@ -424,7 +424,7 @@ class SelectionResult(ChoiceResult, ModelResult):
         Columns: n_features, penalty, relax, cost, mean (of the metric), loss (estimated against the best of all), bound
         (on that loss, simultaneous), chosen, enter and leave (features, compared with the previous size).
         """
-        return frame_of(without(self.facts["sizes"], "label", "ablation"))
+        return frame_of(without(self.facts.sizes, "label", "ablation"))
 
     @property
     def smaller(self) -> str:
@@ -432,7 +432,7 @@ class SelectionResult(ChoiceResult, ModelResult):
         chosen; '' if there is none."""
         choice = self.choice
         kept = {j for p in self.plan.penalties for j in p.keep}
-        known = [row for row in self.facts["features"] if row["loss"] is not None]
+        known = [row for row in self.facts.features if row["loss"] is not None]
         rows = [row for row in known if kept.isdisjoint(self.model.columns[row["feature"]])]
         if not rows or choice.by_cost or choice.chosen.formula or len(self.model.columns) < 2:
             return ""
@@ -484,7 +484,7 @@ class SelectionResult(ChoiceResult, ModelResult):
         Columns: group, group_cost, features (those in use), and for each metric the ablation cost of the group out of
         fold, with the others refitted, and its interval. Empty if no groups were given.
         """
-        return frame_of(costed(self.facts["feature_groups"], self.plan.metrics, ("group", "group_cost", "features")))
+        return frame_of(costed(self.facts.feature_groups, self.plan.metrics, ("group", "group_cost", "features")))
 
     def to_json(self) -> dict[str, Any]:
         plan = self.plan
@@ -515,18 +515,18 @@ class SelectionResult(ChoiceResult, ModelResult):
                 "sizes": [asdict(d) for d in full.sizes],
             },
             "penalties": [self._penalty(label, path) for label, path in self.paths.items()],
-            "sizes": without(facts["sizes"], "label"),
-            "features": without(facts["features"], "name", "loss"),
-            "feature_groups": without(facts["feature_groups"], "loss"),
+            "sizes": without(facts.sizes, "label"),
+            "features": without(facts.features, "name", "loss"),
+            "feature_groups": without(facts.feature_groups, "loss"),
             "stability": None
             if self.stability is None
             else {
                 "half_samples": self.stability.n_samples,
                 "index": self.stability.index[1],
                 "index_name": self.stability.index[0],
-                "features": without(facts["stability"], "in_model"),
+                "features": without(facts.stability, "in_model"),
             },
-            "substitutes": facts["substitutes"],
+            "substitutes": facts.substitutes,
             "redundant": asdict(self.redundant),
             "change": None
             if self.change is None

@@ -184,7 +184,7 @@ def select(
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class ReadySelection:
     """A selection that is ready to run.
 
     job, identity   what is run; of the run directory
@@ -209,7 +209,7 @@ class Prepared:
             check_unchanged(None if data is None else data.X)
 
 
-def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
+def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelection:
     """Check the options, read the data, and resolve the rules that name features."""
     # The plan, as far as it needs no data.
     of_trees = chosen["for_model"] is not None
@@ -303,7 +303,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> Prepared:
         job = ListsJob(plan, problem, chosen)
     else:
         job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
-    return Prepared(
+    return ReadySelection(
         job=job,
         identity=plan.identity(train, valid, None if weight is None else weight.tolist(), judged),
         used=used,
@@ -322,7 +322,7 @@ def _with(names: Any, more: tuple[str, ...]) -> Any:
 
 
 def _finished(
-    ready: Prepared, sources: Mapping[str, Any], chosen: AllSelectOptions, start: str
+    ready: ReadySelection, sources: Mapping[str, Any], chosen: AllSelectOptions, start: str
 ) -> SelectionResult | TreesSelection:
     """Run a selection, or finish it in its directory; start: what is different from the run that it starts from."""
     job = ready.job
@@ -349,7 +349,9 @@ def _finished(
     return result
 
 
-def _remarked(job: SelectionJob, found: SelectionResult, ready: Prepared) -> tuple[SelectionResult, dict[str, str]]:
+def _remarked(
+    job: SelectionJob, found: SelectionResult, ready: ReadySelection
+) -> tuple[SelectionResult, dict[str, str]]:
     """A selection with remarks on its model, and the chosen features that alone are nearly as good."""
     metric = job.plan.metric
     support = found.model.support.tolist()
