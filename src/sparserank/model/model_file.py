@@ -49,13 +49,13 @@ def read_content(path: StrPath, form: str, newest: int, expected: str, *, links:
                 "it by 'sparserank evaluate', or give its scores as a file or a feature."
             ) from error
         raise ModelFormatError(f"{path}: not a readable model file ({error}); check the path.") from error
-    held = content.get("format") if isinstance(content, dict) else None
-    if held == FORMAT_OF_SIZES and form == FORMAT:
+    found_format = content.get("format") if isinstance(content, dict) else None
+    if found_format == FORMAT_OF_SIZES and form == FORMAT:
         raise ModelFormatError(
             f"{path}: contains models of every size of a selection; give the size ({option('k')}), or the directory of "
             "the run for the chosen model."
         )
-    if not isinstance(content, dict) or held != form:
+    if not isinstance(content, dict) or found_format != form:
         raise ModelFormatError(f"{path}: not a {form} file; expected the {expected}.")
     version = content.get("version")
     if type(version) is not int or not 1 <= version <= newest:

@@ -42,8 +42,8 @@ def with_columns_of(reading: Reading, models: Sequence[RankingModel], source: An
     if reading.feature_columns is not None or kind not in (*TABLES, "frame") or not models:
         return reading
     is_file = kind != "frame"
-    held = set(open_table(paths_of(source)[0], kind).schema.names if is_file else map(str, column_names(source)))
-    held |= {name for name, d in derived.items() if d.source in held}
+    available = set(open_table(paths_of(source)[0], kind).schema.names if is_file else map(str, column_names(source)))
+    available |= {name for name, d in derived.items() if d.source in available}
     # Features named f1, f2, ... may also be matched by position, which requires all of them.
     selected = [[f.name for f in m.features] for m in models]
     whole = [
@@ -51,10 +51,10 @@ def with_columns_of(reading: Reading, models: Sequence[RankingModel], source: An
         for m, selected_names in zip(models, selected, strict=True)
     ]
     used = list(dict.fromkeys(name for names in whole for name in names))
-    if used and held.issuperset(used):
+    if used and available.issuperset(used):
         return replace(reading, feature_columns=used)
-    lacking = next((name for names in selected for name in names if name not in held), None)
-    if lacking is not None and not held.isdisjoint(used):
+    lacking = next((name for names in selected for name in names if name not in available), None)
+    if lacking is not None and not available.isdisjoint(used):
         lacking = derived[lacking].source if lacking in derived else lacking
         place = paths_of(source)[0] if is_file else "the frame"
         raise DataError(f"{place} has no column {brief(lacking)}, which the model uses.")

@@ -47,7 +47,7 @@ def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -
     taken = np.repeat(np.arange(data.n_queries) % step == 0, of_query)
     lows = []
     highs = []
-    kept = []
+    samples = []
     at = 0
     for block in _blocks(data.X):
         for i in list(lowest):
@@ -62,11 +62,11 @@ def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -
             x[data.filled[rows][:, used]] = np.nan
         lows.append(np.fmin.reduce(x))
         highs.append(np.fmax.reduce(x))
-        kept.append(x[taken[rows]])
+        samples.append(x[taken[rows]])
         at += len(x)
-    sample = np.concatenate(kept)
+    sample = np.concatenate(samples)
     lengths = of_query[::step]
-    kept.clear()  # frees a copy as large as the sample
+    samples.clear()  # frees a copy as large as the sample
     ends = np.column_stack([np.fmin.reduce(lows), np.fmax.reduce(highs)])
     knows_missing = data.filled is not None or data.fill_values is None
     out = []

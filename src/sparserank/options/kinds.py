@@ -71,11 +71,11 @@ class Number(Kind):
     def problem(self, value: Any) -> str:
         number = as_real(value)
         limits = {">": (self.above, gt), ">=": (self.least, ge), "<": (self.below, lt), "<=": (self.most, le)}
-        kept = {sign: (limit, holds) for sign, (limit, holds) in limits.items() if limit is not None}
-        if not math.isfinite(number) or not all(holds(number, limit) for limit, holds in kept.values()):
-            texts = [f"{sign} {limit:g}" for sign, (limit, _) in kept.items()]
+        set_limits = {sign: (limit, holds) for sign, (limit, holds) in limits.items() if limit is not None}
+        if not math.isfinite(number) or not all(holds(number, limit) for limit, holds in set_limits.values()):
+            texts = [f"{sign} {limit:g}" for sign, (limit, _) in set_limits.items()]
             if len(texts) == 1:
-                texts.insert(">" not in kept, "finite")
+                texts.insert(">" not in set_limits, "finite")
             return f"must be {' and '.join(texts)}; got {brief(value)}."
         if number != 0 and not SMALLEST <= abs(number) <= LARGEST:
             return f"must lie within {SMALLEST:g} ... {LARGEST:g}; got {number:g}."
@@ -131,8 +131,8 @@ class Or(Kind):
         if problem and self.word is None:
             return problem.replace("; got", " or None; got", 1)
         if problem:
-            told = self.kind.problem(float("nan")).partition("; got")[0].removeprefix("must be ")
-            return f"must be {self.word!r} or {told}; got {brief(value)}."
+            requirement = self.kind.problem(float("nan")).partition("; got")[0].removeprefix("must be ")
+            return f"must be {self.word!r} or {requirement}; got {brief(value)}."
         return problem
 
 

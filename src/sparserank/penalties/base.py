@@ -141,8 +141,8 @@ class Penalty(FeatureRules):
                 return float((over**2).sum()) / (2.0 * self.quadratic), float(p @ over) / self.quadratic
 
             return Conjugate(convex=convex)
-        kept = finite & (alphas == 0)
-        cost = float((KEEP_BOX * np.maximum(1.0, np.abs(w[kept])) * abs_gradient[kept]).sum())
+        unpenalised = finite & (alphas == 0)
+        cost = float((KEEP_BOX * np.maximum(1.0, np.abs(w[unpenalised])) * abs_gradient[unpenalised]).sum())
         limited = finite & (alphas > 0) & (abs_gradient > 0)
         return Conjugate(float(np.min(alphas[limited] / abs_gradient[limited], initial=np.inf)), cost)
 

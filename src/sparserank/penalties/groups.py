@@ -59,9 +59,9 @@ class Grouped(Penalty):
         beta = super()._make_weights(n)
         group, n_groups = self._groups(n)
         # A group with an always-keep feature is in the model anyway, so all its features are free of cost.
-        kept = np.bincount(group, beta == 0, n_groups) > 0
+        has_zero = np.bincount(group, beta == 0, n_groups) > 0
         finite = np.isfinite(beta)
-        beta = np.where(finite & kept[group], 0.0, beta)
+        beta = np.where(finite & has_zero[group], 0.0, beta)
         # A group has one price, so its usable features must have equal weights.
         most = np.zeros(n_groups)
         np.maximum.at(most, group[finite], beta[finite])
@@ -189,9 +189,9 @@ class Grouped(Penalty):
         """The penalty's half of the dual along -s gradient, for l1: s is limited by alpha / alpha_j of every group
         (theory.md section 7, Gap). Unpenalised features as in `Penalty`."""
         most = float(self._limits(gradient).max(initial=0.0))
-        kept = self.always_in(len(w))
+        always_in = self.always_in(len(w))
         abs_gradient = np.abs(self._open(w, gradient))
-        cost = float((KEEP_BOX * np.maximum(1.0, np.abs(w[kept])) * abs_gradient[kept]).sum())
+        cost = float((KEEP_BOX * np.maximum(1.0, np.abs(w[always_in])) * abs_gradient[always_in]).sum())
         return Conjugate(self.alpha / most if most > 0 else np.inf, cost)
 
     def can_screen(self, varying: np.ndarray) -> bool:

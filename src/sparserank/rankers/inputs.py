@@ -190,9 +190,9 @@ def evaluation_sets(
         if not isinstance(pair, tuple | list) or len(pair) != 2 or len(_shape(pair[1])) != 1:
             raise DataError(f"{owner}: eval_set must be a pair (X, y) of features and relevance, or a list of them.")
         X, qid = without_qid(pair[0], qid)
-        held = names_of(X)
-        if held is not None and names is not None and list(held) != list(names):
-            absent = next((n for n in names if n not in held), None)
+        names_in_data = names_of(X)
+        if names_in_data is not None and names is not None and list(names_in_data) != list(names):
+            absent = next((n for n in names if n not in names_in_data), None)
             how = "another order, or additional columns" if absent is None else f"no {brief(absent)}"
             raise DataError(
                 f"{owner}: the columns of eval_set differ from those of the training data ({how}); pass the same "

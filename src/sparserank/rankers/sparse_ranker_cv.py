@@ -324,13 +324,13 @@ def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.n
     """The positions, among the counted queries, of the queries that these rows form; raises if a query is only partly
     included."""
     rows = _positions(owner, rows, len(code), "row")
-    held = np.bincount(code[np.unique(rows)], minlength=int(code.max()) + 1)
+    n_rows = np.bincount(code[np.unique(rows)], minlength=int(code.max()) + 1)
     size = np.bincount(code)
-    if ((held > 0) & (held < size)).any():
+    if ((n_rows > 0) & (n_rows < size)).any():
         raise DataError(
             f"{owner}: cv splits the rows of a query; pass rows of whole queries (GroupKFold with groups=qid)."
         )
-    return np.flatnonzero(held[counted] > 0)
+    return np.flatnonzero(n_rows[counted] > 0)
 
 
 def _positions(owner: str, value: Any, n: int, of: str) -> np.ndarray:

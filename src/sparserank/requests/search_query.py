@@ -137,12 +137,12 @@ class SearchQuery:
         {False}, or both if it depends on clauses without a name. Scores show which named clauses match, but only
         whether any of the others do.
         """
-        held = {*matched, *self.unscored}
+        true_clauses = {*matched, *self.unscored}
         some = [self.unnamed[MOST_UNNAMED:]]
         for clause in self.unnamed[:MOST_UNNAMED]:
             some += [(*others, clause) for others in some]
         worlds = [world for world in some if world] if rest else [()]
-        return {not after.finds(held, world) for world in worlds if self.finds(held, world)}
+        return {not after.finds(true_clauses, world) for world in worlds if self.finds(true_clauses, world)}
 
     def with_boosts(self, boosts: Mapping[str, float]) -> dict[str, Any]:
         """The request with these boosts. A clause without one is deleted if it is optional; otherwise it moves to
@@ -308,8 +308,8 @@ def _finds(query: Any, matched: Collection[str], rest: bool | Collection[int]) -
     alone = not parts["must"] and not content.get("filter")
     fewest = min(len(parts["should"]), 1) if alone else 0
     least = max(int(content.get(LEAST, fewest)), fewest)
-    held = all(_finds(e, matched, True) for e in required)
-    return held and all(parts["must"]) and sum(parts["should"]) >= least
+    all_required = all(_finds(e, matched, True) for e in required)
+    return all_required and all(parts["must"]) and sum(parts["should"]) >= least
 
 
 def difference(expected: Any, sent: Any) -> str:

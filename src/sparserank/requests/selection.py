@@ -71,14 +71,14 @@ class Answers:
         """(documents to learn from, documents on which rankings are evaluated) for some queries. Both contain the
         returned documents. The evaluation also uses relevant documents that no response contains, and documents that
         users see. A query without any of these gets one judged document."""
-        held = {*pairs_of(data)}
-        present = {q for q, _ in held}
+        pairs_in_data = {*pairs_of(data)}
+        present = {q for q, _ in pairs_in_data}
         wanted = {*queries}
-        more = {pair: grade for pair, grade in self.judged.items() if grade > 0 and pair[0] in wanted}
-        more |= {pair: max(self.judged.get(pair, 0.0), 0.0) for pair in self.today if pair[0] in wanted}
-        empty = wanted - present - {q for q, _ in more}
-        more |= dict.fromkeys({q: (q, d) for q, d in self.judged if q in empty}.values(), 0.0)
-        new = {pair: grade for pair, grade in more.items() if pair not in held}
+        wanted_pairs = {pair: grade for pair, grade in self.judged.items() if grade > 0 and pair[0] in wanted}
+        wanted_pairs |= {pair: max(self.judged.get(pair, 0.0), 0.0) for pair in self.today if pair[0] in wanted}
+        empty = wanted - present - {q for q, _ in wanted_pairs}
+        wanted_pairs |= dict.fromkeys({q: (q, d) for q, d in self.judged if q in empty}.values(), 0.0)
+        new = {pair: grade for pair, grade in wanted_pairs.items() if pair not in pairs_in_data}
 
         def with_rows(grades: Mapping[tuple[str, str], float]) -> RankingDataset:
             none = np.zeros(len(grades), dtype=bool)
@@ -273,15 +273,17 @@ def todays_boosts(request: SearchQuery | None, names: Sequence[str], plan: Selec
 
     plan   with completed penalties
     """
-    kept = set.union(*(set(p.keep) for p in plan.penalties))
+    required = set.union(*(set(p.keep) for p in plan.penalties))
     exact = _boosts(request, names)
     boosts = rounded(exact, plan.path_plan.round)
     used = {j: float(b) for j, b in enumerate(boosts) if b and not (names[j] == REST and j in plan.never)}
-    if not used or plan.never & used.keys() or not kept <= used.keys():
+    if not used or plan.never & used.keys() or not required <= used.keys():
         return None
     silent = request is not None and any(c.boost and c.name not in names for c in request.clauses.values())
     name = TODAY + (" of the clauses that match" if silent else "") + ("" if (boosts == exact).all() else ", rounded")
-    without = {f"{name} without {names[j]}": {i: b for i, b in used.items() if i != j} for j in used if j not in kept}
+    without = {
+        f"{name} without {names[j]}": {i: b for i, b in used.items() if i != j} for j in used if j not in required
+    }
     formulas = {name: used, **(without if len(used) > 2 else {})}
     return NamedFormulas(tuple(formulas), tuple(tuple(of.items()) for of in formulas.values()))
 

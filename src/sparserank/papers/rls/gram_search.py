@@ -91,9 +91,9 @@ class GramSearch:
 
     def drop(self, position: int) -> None:
         """Drop the feature that was selected at `position`; the others are added again."""
-        kept = [f for k, f in enumerate(self.features) if k != position]
+        remaining = [f for k, f in enumerate(self.features) if k != position]
         self.restart()
-        for b in kept:
+        for b in remaining:
             self.add(b)
 
     def step(self) -> GreedyStep:
