@@ -67,7 +67,7 @@ class Facts:
         for j in halves.often():
             often.setdefault(names[j], float(halves.frequency[j]))
         chosen = model.columns
-        return [{"feature": f, "selection_frequency": own, "in_model": f in chosen} for f, own in often.items()]
+        return [{"feature": f, "selection_frequency": share, "in_model": f in chosen} for f, share in often.items()]
 
     @cached_property
     def substitutes(self) -> list[Row]:

@@ -156,10 +156,15 @@ def _finished(ready: ReadyFusion, sources: Mapping[str, Any], chosen: AllFuseOpt
     with work_store_in(chosen["out"], identity, **place) as store:
         if store is not None:
             store.log({"event": "start"})
-        found = ready.job.execute(store, chosen["progress"])
-        notes = [*ready.notes, *notes_of_judged(formula_of(found.model), facts), *found.notes, *notes_of_files(store)]
+        selection = ready.job.execute(store, chosen["progress"])
+        notes = [
+            *ready.notes,
+            *notes_of_judged(formula_of(selection.model), facts),
+            *selection.notes,
+            *notes_of_files(store),
+        ]
         origin = origin_of(sources, {"train": table.judged, "test": ready.test})
-        selection = replace(found, origin=origin, n_all=len(facts.retrievers), notes=notes)
+        selection = replace(selection, origin=origin, n_all=len(facts.retrievers), notes=notes)
         result = FusionResult(selection, facts)
         if store is not None:
             write_results(result, store.path)
@@ -205,8 +210,8 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
     usable = norms_with_paths(table.learned, norms, columns, plan)
     most = None if engine is None else FUSION_ENGINES[engine].most
     of_all = compared if most is None or len(judged.names) <= most else []  # what the engine can run
-    own = [_own_norm(run, columns) for run in judged.lists]
-    formulas = _formulas(judged.names, columns, of_all, own)
+    of_each = [_own_norm(run, columns) for run in judged.lists]
+    formulas = _formulas(judged.names, columns, of_all, of_each)
     defended = title_of(named) if of_all else ""
     rivals = {name: added for name, added in formulas.items() if name != defended}
     problem = SelectionProblem(
@@ -247,10 +252,10 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         if tests is None:
             return read_judged_runs(runs, train, depth, cutoff, asked), None
         test = judgments_of(tests, asked, "test_qrels")
-        own, others = (list(dict.fromkeys(q for q, _ in judgments)) for judgments in (train, test))
-        check_queries({"qrels": own, "test_qrels": others}, may_be_allowed=False)
+        learned, tested = (list(dict.fromkeys(q for q, _ in judgments)) for judgments in (train, test))
+        check_queries({"qrels": learned, "test_qrels": tested}, may_be_allowed=False)
         both = read_judged_runs(runs, {**train, **test}, depth, cutoff, asked)
-        return both.only(own), both.only(others)
+        return both.only(learned), both.only(tested)
     columns = option("rank_columns" if of_ranks else "score_columns", True)
     for name, value in (("qrels", qrels), ("test_qrels", tests)):
         if value is not None:
@@ -285,13 +290,13 @@ def _own_norm(run: RetrieverLists, norms: Sequence[Norm]) -> Norm:
 
 
 def _formulas(
-    names: Sequence[str], columns: Sequence[Norm], of_all: Sequence[Norm], own: Sequence[Norm]
+    names: Sequence[str], columns: Sequence[Norm], of_all: Sequence[Norm], of_each: Sequence[Norm]
 ) -> dict[str, tuple[int, ...]]:
     """{name: columns whose sum is the score}: all retrievers with equal weights, under each norm of `of_all`, and each
-    retriever alone, under its `own` norm."""
+    retriever alone, under its norm of `of_each`."""
     at = {(name, norm): j for j, (name, norm) in enumerate((a, b) for a in names for b in columns)}
     uses = {title_of(norm): tuple(at[name, norm] for name in names) for norm in of_all}
-    return uses | {alone(name): (at[name, norm],) for name, norm in zip(names, own, strict=True)}
+    return uses | {alone(name): (at[name, norm],) for name, norm in zip(names, of_each, strict=True)}
 
 
 def _named(formulas: Mapping[str, tuple[int, ...]], defended: str, names: Sequence[str]) -> NamedFormulas:

@@ -108,8 +108,8 @@ class SelectionPlan:
         dense = next((p.name for p in self.penalties if not maker_of(p).selects), None if self.penalties else "ridge")
         if dense is not None:
             it = "it" if dense == "ridge" else "ridge"
-            said = f"{dense} selects no features; {it} is always fitted as the dense reference."
-            raise ParameterError("penalties", said)
+            reason = f"{dense} selects no features; {it} is always fitted as the dense reference."
+            raise ParameterError("penalties", reason)
         if len({p.with_alpha(1.0) for p in self.penalties}) < len(self.penalties):
             raise ParameterError("penalties", "names the same penalty twice; one path covers all strengths.")
         if not self.metric.higher_is_better:
@@ -185,10 +185,10 @@ class SelectionPlan:
     def with_conventions(self, **rules: Any) -> SelectionPlan:
         """The plan with these rules in the conventions of its metrics."""
 
-        def own(m: Metric) -> Metric:
+        def with_rules(m: Metric) -> Metric:
             return replace(m, convention=replace(m.convention, **rules))
 
-        return replace(self, metric=own(self.metric), report_metrics=tuple(map(own, self.report_metrics)))
+        return replace(self, metric=with_rules(self.metric), report_metrics=tuple(map(with_rules, self.report_metrics)))
 
     def choose(self, sparse: Sequence[Candidate], others: Sequence[Candidate] = (), named: str = "") -> Choice:
         """The choice among sparse candidates by the rule of the plan; others are compared, never chosen. named: the

@@ -90,8 +90,8 @@ class Result(ABC):
 
     def opening(self, kind: str, version: int) -> dict[str, Any]:
         """The first entries of result.json: the format, and the result in words."""
-        said = {"headline": self.headline, "sentence": self.sentence, "sentences": self.sentences}
-        return {"format": kind, "version": version, "sparserank": __version__, **said}
+        in_words = {"headline": self.headline, "sentence": self.sentence, "sentences": self.sentences}
+        return {"format": kind, "version": version, "sparserank": __version__, **in_words}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.headline})"
@@ -206,12 +206,12 @@ class ChoiceResult(Result):
         in use or the formula that all are measured against, and of the strongest trees. The mean of the chosen model is
         optimistic; these leads are not."""
         strongest = self.rivals.strongest
-        found = [self.reference] if self.change is not None or self.dense.formula else []
-        found += [strongest] if strongest is not None and strongest.for_model else []
+        compared = [self.reference] if self.change is not None or self.dense.formula else []
+        compared += [strongest] if strongest is not None and strongest.for_model else []
         expected = self.choice.corrected_chosen
         return {
             r.name: (expected - r.mean) / (abs(r.mean) or 1.0)
-            for r in found
+            for r in compared
             if r.difference and self.choice.is_corrected
         }
 
@@ -431,9 +431,9 @@ class SelectionResult(ChoiceResult, ModelResult):
         """Says that without one feature, which may be left out, the others would do by the rule, and why they were not
         chosen; '' if there is none."""
         choice = self.choice
-        kept = {j for p in self.plan.penalties for j in p.keep}
+        required = {j for p in self.plan.penalties for j in p.keep}
         known = [row for row in self.facts.features if row["loss"] is not None]
-        rows = [row for row in known if kept.isdisjoint(self.model.columns[row["feature"]])]
+        rows = [row for row in known if required.isdisjoint(self.model.columns[row["feature"]])]
         if not rows or choice.by_cost or choice.chosen.formula or len(self.model.columns) < 2:
             return ""
         best = min(rows, key=lambda row: row["loss"])

@@ -172,15 +172,15 @@ def select(
     options |= {"budget": budget, "out": out, "n_threads": n_threads, "progress": progress, "for_model": for_model}
     sources = {"train": train, "validation": valid, "test": test}
     chosen = asked("select", SELECT, cast(AllSelectOptions, options))
-    said = ""
+    start = ""
     if chosen["start"] is not None:
-        own, said = started(chosen)
-        chosen = cast(AllSelectOptions, own)
+        with_earlier, start = started(chosen)
+        chosen = cast(AllSelectOptions, with_earlier)
     if chosen["for_model"] is not None:
         refuse_others(chosen)
     elif chosen["sizes"] is not None:
         raise ParameterError("sizes", f"needs {option('for_model', 'lightgbm')}.")
-    return _finished(prepare(sources, chosen), sources, chosen, said)
+    return _finished(prepare(sources, chosen), sources, chosen, start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +239,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     # The data.
     clustered = client is not None and paths.scaling in LINEAR_SCALINGS
     to_store = ("train", "validation") if clustered else ()
-    beside: dict[str, np.ndarray] = {}
+    side_weights: dict[str, np.ndarray] = {}
     with warming_up():
         known: dict[str, Any] = {
             "takes_zero": engine is not None and engine.takes_zero,
@@ -250,7 +250,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         if of_trees:
             parts = read_sources(sources, chosen, **known)
         else:
-            parts, beside = read_weighted_sources(sources, chosen, to_store=to_store, **known)
+            parts, side_weights = read_weighted_sources(sources, chosen, to_store=to_store, **known)
     if not chosen["allow_overlap"]:
         check_overlap(parts)
     train, valid, test = parts.values()
@@ -259,21 +259,25 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     # The rules that name features, with those of clauses, and without the score of the ranker in use.
     plan, rules = for_clauses(chosen, plan, train, responses) if boosts else (plan, ClauseRules())
     current = rules.current or seen or chosen["current"]
-    made = train.derived or {}
-    held = None if current is None else in_use(current, [name for name in names if name not in made])
-    excused = [*names_in(chosen["keep"], chosen["drop"]), *rules.keep, *(() if held is None else held.features)]
+    derived = train.derived or {}
+    ranker_in_use = None if current is None else in_use(current, [name for name in names if name not in derived])
+    excused = [
+        *names_in(chosen["keep"], chosen["drop"]),
+        *rules.keep,
+        *(() if ranker_in_use is None else ranker_in_use.features),
+    ]
     suspects = warn_of_suspects(train, excused)
-    of_weights = [] if of_trees else notes_of_side_weights(sources, beside, chosen)
+    of_weights = [] if of_trees else notes_of_side_weights(sources, side_weights, chosen)
     gone = [] if earlier is None else _gone(earlier, train)
     keep, drop = _with(chosen["keep"], rules.keep), _with(chosen["drop"], rules.drop)
     score = left_out(current, names, keep, drop, plan.penalties)
-    given = values_of(FeatureOptions.__annotations__, chosen)
+    rules_of_features = values_of(FeatureOptions.__annotations__, chosen)
     drop = _with(drop, () if score is None else (score,))
-    plan = plan.for_features(names, train.derived, **{**given, "keep": keep, "drop": drop})
+    plan = plan.for_features(names, train.derived, **{**rules_of_features, "keep": keep, "drop": drop})
     if boosts:
         plan = without_lowering(plan, len(names))
     # What is learned from, and what it is compared with.
-    train, valid, weight = weighted(train, valid, chosen["query_weight"], beside, plan.protocol)
+    train, valid, weight = weighted(train, valid, chosen["query_weight"], side_weights, plan.protocol)
     used = {"train": train, "validation": valid, "test": test}
     if engine is not None:
         warn_of_engine(engine, train, plan.never)
@@ -292,7 +296,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         test,
         judged,
         query_weight=weight,
-        current=held,
+        current=ranker_in_use,
         trees=trees,
         rival_time=chosen["rival_time"],
         today=todays_boosts(request, names, plan) if responses is not None and boosts else None,
@@ -315,10 +319,11 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     )
 
 
-def _with(names: Any, more: tuple[str, ...]) -> Any:
-    """The names that an option contains, and more; what is no list of names, and refused later, as it is."""
+def _with(names: Any, added: tuple[str, ...]) -> Any:
+    """The names that an option contains, and the added ones. A value that is no list of names is returned as it is;
+    it is refused later."""
     listed = names is None or (isinstance(names, Iterable) and not isinstance(names, str))
-    return [*(() if names is None else names), *more] if listed and more else names
+    return [*(() if names is None else names), *added] if listed and added else names
 
 
 def _finished(
@@ -330,18 +335,18 @@ def _finished(
     with work_store_in(chosen["out"], ready.identity, **place, check=ready.check) as store:
         if store is not None:
             store.log({"event": "start"})
-        found: SelectionResult | TreesSelection
+        selection: SelectionResult | TreesSelection
         if isinstance(job, SelectionJob):
-            found, alone = _remarked(job, job.execute(store, chosen["progress"]), ready)
+            selection, alone = _remarked(job, job.execute(store, chosen["progress"]), ready)
             last = notes_of_files(store)
         else:
-            found, alone, last = job.execute(store, chosen["progress"]), {}, []
+            selection, alone, last = job.execute(store, chosen["progress"]), {}, []
         suspects = {**ready.suspects, **alone}
         result = replace(
-            found,
+            selection,
             origin=origin_of(sources, ready.used, chosen, start),
             suspects=suspects,
-            notes=[*found.notes, *map(Caution, suspects.values()), *ready.notes, *last],
+            notes=[*selection.notes, *map(Caution, suspects.values()), *ready.notes, *last],
         )
         ready.check()
         if store is not None:
@@ -350,30 +355,30 @@ def _finished(
 
 
 def _remarked(
-    job: SelectionJob, found: SelectionResult, ready: ReadySelection
+    job: SelectionJob, selection: SelectionResult, ready: ReadySelection
 ) -> tuple[SelectionResult, dict[str, str]]:
     """A selection with remarks on its model, and the chosen features that alone are nearly as good."""
     metric = job.plan.metric
-    support = found.model.support.tolist()
+    support = selection.model.support.tolist()
     excused = [*ready.excused, *ready.suspects]
-    alone = nearly_best_alone(job.judged, found.best.values, metric, support, excused)
+    alone = nearly_best_alone(job.judged, selection.best.values, metric, support, excused)
     for sentence in alone.values():
         warnings.warn(sentence, DataWarning, stacklevel=4)
     if job.engine is None or not job.engine.boosts:
-        return found, alone
-    change = found.change
-    notes = notes_of_request(found.model, job.problem.train, ready.request)
+        return selection, alone
+    change = selection.change
+    notes = notes_of_request(selection.model, job.problem.train, ready.request)
     if ready.responses is not None and change is not None:
-        top = ready.responses.top(job.judged, found.model, metric)
+        top = ready.responses.top(job.judged, selection.model, metric)
         change = replace(change, top=top)
         notes.insert(1, note_of_top(top))
-    return replace(found, change=change, notes=[*notes, *found.notes]), alone
+    return replace(selection, change=change, notes=[*notes, *selection.notes]), alone
 
 
-def _earlier(given: Any) -> Earlier:
+def _earlier(run_or_model: Any) -> Earlier:
     """The features of an earlier run or model."""
-    side = side_of(given)
-    run = "the given model" if isinstance(given, RankingModel) else brief(os.fspath(given))
+    side = side_of(run_or_model)
+    run = "the given model" if isinstance(run_or_model, RankingModel) else brief(os.fspath(run_or_model))
     return Earlier(run, tuple(side.model.columns), side.trained)
 
 
