@@ -199,7 +199,8 @@ def compare_systems(
     if not isinstance(systems, Mapping) or isinstance(systems, Run) or not systems:
         raise DataError(f"compare_systems needs at least one system, as {{name: scores}}; got {brief(systems)}.")
     systems, judged, parsed, judgments, unjudged = _on_judged(systems, data, metrics, label, qid, docid, convention)
-    values, named = _values(systems, judged, parsed), {repr(m): m for m in parsed}
+    values = _values(systems, judged, parsed)
+    named = {repr(m): m for m in parsed}
     chosen = baseline if baseline is not None else next(iter(values))
     if chosen not in values:
         raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
@@ -278,7 +279,8 @@ def _on_judged(
     else:
         reads_features = any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems.values())
         models = [s for s in systems.values() if isinstance(s, RankingModel)]
-        judged, unjudged = _judged(data, label, qid, docid, reads_features, models), {}
+        judged = _judged(data, label, qid, docid, reads_features, models)
+        unjudged = {}
         data = judged.qid, judged.docid, judged.relevance
     for sentence in unjudged.values():
         _warn(sentence)
@@ -314,7 +316,8 @@ def _as_judgments(data: Any, for_run: bool, asked: Asked) -> Any:
     """A mapping as Qrels, and for a run also a file or frame of judgments; anything else unchanged."""
     if isinstance(data, Run | Qrels):
         return data
-    kind, data = "", tabled(data)
+    kind = ""
+    data = tabled(data)
     if for_run and isinstance(data, StrPath):
         kind = kind_of_content(data)
     elif for_run and is_frame(data):

@@ -23,7 +23,8 @@ from sparserank.options.selection import DEFAULT_CONFIDENCE
 from sparserank.strict_json import read_json
 from sparserank.text import visible
 
-FORMAT, EXPECTED = "sparserank-evaluation", "values of an earlier system, as 'evaluate --out' writes them"
+FORMAT = "sparserank-evaluation"
+EXPECTED = "values of an earlier system, as 'evaluate --out' writes them"
 EVALUATION = f'{{\n "format": "{FORMAT}"'  # how our files begin
 MOST = 10  # queries that `most_changed` names
 SAME_ABSOLUTE = 1e-12  # smaller differences of a metric on a query count as none
@@ -76,7 +77,8 @@ class Comparison:
     strata: Mapping[str, str] | None = None
 
     def __repr__(self) -> str:
-        systems, metrics = ", ".join(self.values), ", ".join(self.metrics)
+        systems = ", ".join(self.values)
+        metrics = ", ".join(self.metrics)
         return f"Comparison({systems} by {metrics}; baseline {self.baseline}; see rows())"
 
     @property
@@ -181,7 +183,8 @@ class Comparison:
         """
         check_arguments(Comparison.most_changed, locals(), system=Choice([*self.values]))
         first = next(iter(self.metrics))
-        old, new = self.values[self.baseline][first], self.values[system][first]
+        old = self.values[self.baseline][first]
+        new = self.values[system][first]
         change = np.nan_to_num(new - old)
         order = np.argsort(-np.abs(change), kind="stable")[:MOST]
         return [
@@ -347,7 +350,8 @@ class Comparison:
         if self.judges:
             raise DataError("an earlier evaluation has no grades of a judge; compare the runs of both systems.")
         content = read_json(path, EXPECTED)
-        system, values = content.get("system"), content.get("values")
+        system = content.get("system")
+        values = content.get("values")
         if content.get("format") != FORMAT or not isinstance(system, str) or not isinstance(values, dict):
             raise DataFormatError(f"{path}: is something else; expected {EXPECTED}.")
         if not self._has_judgments(content):
@@ -379,7 +383,8 @@ class Comparison:
     def _has_judgments(self, content: Mapping[str, Any]) -> bool:
         """Whether a file of `save` was made with the judgments of this comparison; if one of the two has no document
         ids, with the same grades of each query."""
-        judgments, grades = _hash_of(self.judgments), _hash_of(self.judgments, documents=False)
+        judgments = _hash_of(self.judgments)
+        grades = _hash_of(self.judgments, documents=False)
         earlier = content.get("judgments")
         without_ids = judgments == grades or earlier == content.get("grades")
         return earlier == judgments or (without_ids and content.get("grades") == grades)

@@ -29,7 +29,8 @@ def limit_of(limit: str | float) -> tuple[float, bool]:
         ParameterError   it is neither
     """
     text = str(limit)
-    number, is_share = text.removesuffix("%"), text.endswith("%")
+    number = text.removesuffix("%")
+    is_share = text.endswith("%")
     try:
         value = float(number) / (100.0 if is_share else 1.0)
     except ValueError:
@@ -143,10 +144,12 @@ def gate(
     """
     known = np.isfinite(values) & np.isfinite(baseline)
     sign = 1 if metric.higher_is_better else -1
-    lost, n = sign * (baseline - values)[known], int(known.sum())
+    lost = sign * (baseline - values)[known]
+    n = int(known.sum())
     if n < 2:
         raise DataError(f"a gate needs at least 2 queries with a value of the metric; got {n}.")
-    mean, error = float(baseline[known].mean()), float(lost.std(ddof=1) / math.sqrt(n))
+    mean = float(baseline[known].mean())
+    error = float(lost.std(ddof=1) / math.sqrt(n))
     unit, (number, is_share) = abs(mean), limit
     absolute = number * unit if is_share else number
     largest = sign * (mean - metric.limits[0 if metric.higher_is_better else 1])

@@ -69,7 +69,8 @@ class JudgedMetric:
         """The estimates."""
         is_mean = np.array([against is None for _, against in self.pairs])[:, None]
         judge, rest = without_favour(self.judge, self.rest)
-        judge, rest = np.where(is_mean, self.judge, judge), np.where(is_mean, self.rest, rest)
+        judge = np.where(is_mean, self.judge, judge)
+        rest = np.where(is_mean, self.rest, rest)
         return judged_means(self.human, judge, rest, self.strata)
 
     def of(self, system: str, against: str) -> JudgedMeans:
@@ -87,7 +88,8 @@ class JudgedMetric:
             row |= {"n_human": means.n_human, "n_judge": n_judge}
             used = bool(means.used[i])
             for name, by in (("human", means.people), ("estimate", means.judged if used else means.people)):
-                mean, half = float(by.mean[i]), float(by.half(confidence)[i])
+                mean = float(by.mean[i])
+                half = float(by.half(confidence)[i])
                 row |= {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
             bias = mean_interval(self.judge[i] - self.human[i], confidence)
             row |= dict(zip(("bias", "bias_low", "bias_high"), bias, strict=True))
@@ -107,7 +109,8 @@ class JudgedMetric:
             text = f"{self.name} is worth nothing here: people graded all of its queries."
         elif n < LEAST_QUERIES:
             text = f"{self.name} gives no interval: people graded {n} queries, and it needs {LEAST_QUERIES} of them."
-        low, high = row["bias_low"], row["bias_high"]
+        low = row["bias_low"]
+        high = row["bias_high"]
         if against is None or not (low > 0 or high < 0):
             return text
         least, most = sorted((abs(low), abs(high)))
@@ -116,7 +119,8 @@ class JudgedMetric:
 
     def most_different(self) -> list[dict[str, Any]]:
         """The queries for which the judge differs most, in the last row."""
-        human, judge = self.human[-1], self.judge[-1]
+        human = self.human[-1]
+        judge = self.judge[-1]
         apart = np.abs(np.nan_to_num(judge - human))
         order = np.argsort(-apart, kind="stable")[:MOST].tolist()
         return [{"query": self.queries[i], "human": human[i], "judge": judge[i]} for i in order if apart[i]]
@@ -162,8 +166,10 @@ def judged_metric(
     combined = np.vstack([one, np.delete(one - one[base], base, axis=0)])
     by_people, by_judge = (combined @ np.array([by[s][metric] for s in systems]) for by in (values, judge.values))
     graded, judged = (np.isfinite(by).all(axis=0) for by in (by_people, by_judge))
-    by_people, by_judge = by_people[:, graded], by_judge[:, judged]
-    people, known = query_ids.astype(str), judge.query_ids[judged].astype(str)
+    by_people = by_people[:, graded]
+    by_judge = by_judge[:, judged]
+    people = query_ids.astype(str)
+    known = judge.query_ids[judged].astype(str)
     others = ~np.isin(known, people)
     people = people[graded]
     # The judge's values of the queries of people.
@@ -205,7 +211,8 @@ def agreement(people: Grades, judge: Grades) -> dict[str, Any]:
     # The expected squared difference of independent grades is that of their means and variances.
     expected = a.var() + b.var() + (a.mean() - b.mean()) ** 2
     kappa = 1.0 - ((a - b) ** 2).mean() / expected if expected > 0 else np.nan
-    by_people, by_judge = np.unique(a).tolist(), np.unique(b).tolist()
+    by_people = np.unique(a).tolist()
+    by_judge = np.unique(b).tolist()
     count = Counter(pairs)
     documents = [[count[h, g] for g in by_judge] for h in by_people]
     return {"kappa": float(kappa), "by_people": by_people, "by_judge": by_judge, "documents": documents}
@@ -244,7 +251,8 @@ def on_scale(name: str, grades: Grades, people: Grades, meant: Mapping[float, fl
         q, d = map(brief, next(iter(people)))
         remedy = "use the same ids of queries and documents in both."
         raise DataError(f"{name}: has no document that people graded, e.g. {d} of query {q}; {remedy}")
-    least, most = min(*people.values(), 0.0), max(people.values())
+    least = min(*people.values(), 0.0)
+    most = max(people.values())
     outside = {g for g in grades.values() if not least <= g <= most}.difference(meant)
     if outside:
         first = f"{min(outside):g}"

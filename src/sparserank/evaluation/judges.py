@@ -73,13 +73,15 @@ def judged_means(
     Source
         docs/theory.md, section 10; equations (5) to (7). Of differences, `judge` and `rest` are as in (8).
     """
-    n, r = human.shape[1], rest.shape[1]
+    n = human.shape[1]
+    r = rest.shape[1]
     of, of_rest = (np.zeros(n, dtype=int), np.zeros(r, dtype=int)) if strata is None else strata
     known = np.isfinite(judge).all(axis=0)
     g = np.where(known, judge, 0.0)
     # Members of each stratum: queries of people, those that the judge knows too, and its other queries.
     one_hot = np.eye(int(of.max()) + 1)
-    in_people, in_rest = one_hot[of], one_hot[of_rest]
+    in_people = one_hot[of]
+    in_rest = one_hot[of_rest]
     in_both = in_people * known[:, None]
     n_people, n_both, n_rest = (members.sum(axis=0) for members in (in_people, in_both, in_rest))
     weight = (n_people + n_rest) / (n + r)

@@ -39,7 +39,8 @@ class Leads:
         # is removed first, and units are such that the largest error is 1.
         unit = float(error.max())
         size, directions = np.linalg.eigh(_of_differences(covariance) / unit**2)
-        size, directions = size[::-1], directions[:, ::-1]
+        size = size[::-1]
+        directions = directions[:, ::-1]
         rank = max(int((size > size[0] * len(size) * np.finfo(float).eps).sum()), 1)
         root = directions[:, :rank] * np.sqrt(np.maximum(size[:rank], 0.0))
         # Sort similar candidates into groups, so that whole groups can be skipped.

@@ -140,7 +140,8 @@ def _n_rare(V: np.ndarray, means: np.ndarray, upper: np.ndarray) -> int:
     best = int(np.argmax(means))
     # Find the candidates that differ from the best on few queries.
     differences = V - V[best]
-    count, square = np.count_nonzero(differences, axis=1), (differences**2).sum(axis=1)
+    count = np.count_nonzero(differences, axis=1)
+    square = (differences**2).sum(axis=1)
     few = count < MIN_DIFFERENT
     few[best] = False
     # Size of a difference on such a query: root mean square over these candidates.
@@ -178,7 +179,8 @@ def _quantiles(
     if not error.any():
         return np.zeros(m), np.zeros(m)
     leads = Leads(covariance, error, confidence, seed)
-    total, uppers = np.zeros(m), []
+    total = np.zeros(m)
+    uppers = []
     while True:
         # Each round of draws gives a quantile and a bound for every candidate.
         normal = leads.round()

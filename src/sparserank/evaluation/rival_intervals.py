@@ -69,7 +69,8 @@ def rival_intervals(
     check_confidence(confidence)
     V = np.concatenate([values, rivals]).astype(np.float64)
     V = V[:, np.isfinite(V).all(axis=0)]
-    m, n = len(values), V.shape[1]
+    m = len(values)
+    n = V.shape[1]
     means = V.mean(axis=1) if n else np.full(len(V), np.nan)
     differences = means[:m, None] - means[None, m:]
     if n < MIN_QUERIES:
@@ -106,10 +107,12 @@ def _quantile(
     if candidates.shape[1] == 0:
         return 0.0
     inverse = np.where(error > 0, 1.0 / np.where(error > 0, error, 1.0), 0.0)
-    rng, rounds = np.random.default_rng([seed, 2]), []
+    rng = np.random.default_rng([seed, 2])
+    rounds = []
     while True:
         points = normal_points(rng, ROUND // 2, candidates.shape[1])  # a mirror image has the same largest |difference|
-        z, rival = points @ candidates.T, points @ rivals.T
+        z = points @ candidates.T
+        rival = points @ rivals.T
         # The largest |z_i - z_r| / error_ir over all candidates i and rivals r, for each draw.
         largest = np.max([(np.abs(z - rival[:, [r]]) * inverse[:, r]).max(axis=1) for r in range(len(rivals))], axis=0)
         rounds.append(_quantile_of(largest, confidence))

@@ -24,11 +24,13 @@ from sparserank.text import figure, percent, relative, visible
 if TYPE_CHECKING:
     from sparserank.selection.result import SelectionResult
 
-MAX_SIZES, MAX_FEATURES = 40, 60  # on the slider; rows of the matrix
+MAX_SIZES = 40  # on the slider; rows of the matrix
+MAX_FEATURES = 60
 MAX_NARROW = 12  # sizes of a matrix in half of the page
 MAX_CHIPS = 30  # features shown for one size
 MAX_NAME = 14  # characters of a name before it wraps
-WIDTH, HEIGHT = 300, 84  # size of a picture of differences, in its own units
+WIDTH = 300  # size of a picture of differences, in its own units
+HEIGHT = 84
 MAX_BARS = 200  # queries with a bar each; more are counted in a histogram
 BINS = 25  # bins of a histogram, on either side of 0
 

@@ -16,7 +16,9 @@ from sparserank.report.document import Section, Table
 from sparserank.report.svg import PALETTE, inline
 from sparserank.text import visible
 
-LINE, NAME = 28, 14  # characters of words, and of a first column, from which they wrap
+# characters of words, and of a first column, from which they wrap
+LINE = 28
+NAME = 14
 
 
 def to_html(

@@ -27,8 +27,12 @@ from sparserank.text import MIN_NAME, change, figure, percent, shortened, visibl
 if TYPE_CHECKING:
     from sparserank.selection.result import ChoiceResult, SelectionResult
 
-MAX_LINES, MAX_WIDTH, MIN_WIDTH = 30, 100, 80
-MAX_NAME, MAX_NAME_NARROW = 34, 20  # characters of a name in a row of figures; the report has it in full
+MAX_LINES = 30
+MAX_WIDTH = 100
+MIN_WIDTH = 80
+# characters of a name in a row of figures; the report has it in full
+MAX_NAME = 34
+MAX_NAME_NARROW = 20
 VERBOSE = "--verbose"
 ALONE = "best alone: "
 MAX_SIZES = 8

@@ -17,8 +17,13 @@ from sparserank.text import visible
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-INK, SOFT, ACCENT, BAND = "#1c2330", "#5b6474", "#c2410c", "#dbe4f3"
-PAPER, GRID, FAINT = "#ffffff", "#e2e6ee", "#b4bccb"
+INK = "#1c2330"
+SOFT = "#5b6474"
+ACCENT = "#c2410c"
+BAND = "#dbe4f3"
+PAPER = "#ffffff"
+GRID = "#e2e6ee"
+FAINT = "#b4bccb"
 SERIES = ["#1d4ed8", "#0f766e", "#9333ea", "#b45309", "#be185d", "#4d7c0f"]
 IN_THE_DARK = ["#82a8ff", "#4fd1c5", "#c79bff", "#f0b429", "#f687b3", "#a3d977"]
 
@@ -43,7 +48,8 @@ PAGE_SIZE = (5.4, 3.1)  # inches, without its legend: legible on a phone, where 
 MAX_LABEL = 36  # characters of a feature's name under its steps
 LEGEND_LINE = 66  # characters per line of the legend, six for each curve that it explains
 LEGEND_HEIGHT = 0.2  # inches of a line
-SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+SVG = "http://www.w3.org/2000/svg"
+XLINK = "http://www.w3.org/1999/xlink"
 HREF = f"{{{XLINK}}}href"
 # matplotlib writes this into a style sheet, which would apply to the whole page
 LINES = "stroke-linejoin: round; stroke-linecap: butt"

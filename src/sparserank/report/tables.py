@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from sparserank.selection.result import ChoiceResult, SelectionResult
 
 MAX_LEFT = 50  # features left out that a page lists
-MAX_OWN, MAX_RIVAL = 12, 5  # features shown for a pair of documents: of the chosen model, only of the rival
+# features shown for a pair of documents: of the chosen model, only of the rival
+MAX_OWN = 12
+MAX_RIVAL = 5
 
 
 def where(result: SelectionResult) -> str:
