@@ -557,7 +557,8 @@ def test_huge_whole_numbers_are_numbers_or_refused(value: int) -> None:
     lists, judged = {"q1": {"d1": value, "d2": 1}}, {"q1": {"d1": 1, "d2": 0}}
     if value < 10**300:
         assert sr.read_run(lists)["q1", "d1"] == float(value)
-        assert sr.read_qrels(lists)["q1", "d1"] == float(value)
+        with pytest.warns(DataWarning, match="grades are 1 to 1.84467e"):
+            assert sr.read_qrels(lists)["q1", "d1"] == float(value)
         return
     with pytest.raises(DataError, match=r"scores must be finite numbers; document 'd1' of query 'q1' has <an integer"):
         sr.read_run(lists)

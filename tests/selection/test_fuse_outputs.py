@@ -202,6 +202,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*grades are 2000")
 @pytest.mark.parametrize("case", BAD)
 def test_bad_runs_judgments_and_options_of_fuse_are_refused(case: str) -> None:
     runs, qrels = made(n_queries=9)
