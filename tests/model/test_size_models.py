@@ -80,7 +80,7 @@ def test_select_warns_when_it_replaces_the_choice(cli_here: Cli, tmp_path: Path)
     call = ["select", str(tmp_path / "made.txt"), "--out", str(tmp_path / "run"), *few, "--transform", "none"]
     first, again, other = (cli_here(*call, "--k", k) for k in ("12", "12", "4"))
     assert {first.code, again.code, other.code} == {0}, first.err + again.err + other.err
-    assert "contained the model of" not in first.err + again.err
+    assert "contained the choice of" not in first.err + again.err
     assert "it now contains the one of 4 features" in " ".join(other.err.split())
 
 

@@ -300,6 +300,8 @@ def test_the_command_gives_the_same_result_and_goes_on(data, cli_here: Cli, tmp_
     assert json.loads((tmp_path / "run/result.json").read_text()) == same.to_json()
     again = cli_here(*call)
     assert again.out == first.out
+    other = cli_here(*call[:3], "lightgbm", "--folds", "3", "--k", "2", "--out", "run")
+    assert "run contained the choice of 3 features; it now contains the one of 2 features." in other.err
     removed = cli_here("select", "train.txt", "--n-trees", "7", "--out", "x")
     assert removed.code == 2
     assert "--n-trees was removed" in removed.err

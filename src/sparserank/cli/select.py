@@ -46,11 +46,12 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     with resumable(out, restart=options.get("restart", False)), progress_bar(title) as progress:
         result = select(train, out=out, client=client_of(client), progress=progress, **options)
     if isinstance(result, SelectionResult):
-        show_selection(result, str(out))
-        warn_if_replaced(out, before, len(result.model.columns), result.noun)
+        n_features = len(result.model.columns)
         files: Sequence[str] = RESULT_FILES
     else:
-        show_selection(result, str(out), k=False)
+        n_features = len(result.features)
         files = LIST_FILES
+    show_selection(result, str(out), k=files is RESULT_FILES)
+    warn_if_replaced(out, before, n_features, result.noun)
     if answer().verbose:
         say("wrote " + ", ".join(str(out / name) for name in files if (out / name).exists()))

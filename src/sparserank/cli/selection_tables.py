@@ -24,6 +24,7 @@ from sparserank.report.tables import (
 from sparserank.selection.claims import counted, never_used
 from sparserank.selection.lists import TreesSelection
 from sparserank.selection.result import SelectionResult
+from sparserank.selection.result_files import LIST_FILES
 
 MAX_SIZES = 20  # features of the largest model in the table of sizes, or rows of the table of costs; the report has all
 
@@ -66,7 +67,9 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def chosen_in(out: Path) -> int | None:
-    """Number of features of the model in a run directory; None if there is none."""
+    """Number of features of the model, or of the list for trees, in a run directory; None if there is none."""
+    if (out / LIST_FILES[0]).exists():
+        return len((out / LIST_FILES[0]).read_text(encoding="utf-8").splitlines())
     try:
         return len(load_model(out / "model.json").columns)
     except SparserankError:
@@ -74,6 +77,6 @@ def chosen_in(out: Path) -> int | None:
 
 
 def warn_if_replaced(out: Path, before: int | None, now: int, noun: str) -> None:
-    """Warn if the directory contained a model with another number of features (or of whatever `noun` names)."""
+    """Warn if the directory contained the choice of another number of features (or of whatever `noun` names)."""
     if before is not None and before != now:
-        warn(f"{out} contained the model of {counted(before, noun)}; it now contains the one of {counted(now, noun)}.")
+        warn(f"{out} contained the choice of {counted(before, noun)}; it now contains the one of {counted(now, noun)}.")

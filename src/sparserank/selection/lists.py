@@ -76,8 +76,8 @@ class TreesSelection(ChoiceResult):
     test : Comparison or None
         `trees` and the trees on all features, compared on the test queries.
     notes : list of str
-        Settings that are not used.
-    facts : dict
+        What is not used, what handicaps the trees, and suspicious columns.
+    facts : ListFacts
         Plain rows about `features`, `lists` and `sizes`, from which screen, report, JSON and frames pick columns.
 
     Examples

@@ -356,7 +356,7 @@ class SelectionResult(ChoiceResult, ModelResult):
         The engine that will run the model, and the transforms that were excluded because of it.
     n_all : int
         Number of features, or of other items such as retrievers, to choose from.
-    facts : dict
+    facts : Facts
         Plain rows about `features`, `feature_groups`, `sizes`, `stability` and `substitutes`, from which screen,
         report, JSON and frames pick columns.
     suspects : dict

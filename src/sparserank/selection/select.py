@@ -148,7 +148,7 @@ def select(
     -------
     SelectionResult
         .model, .headline, .table(), .sizes(), .plot(), .report(path), .save(folder), .to_json(). With `for_model`, a
-        `TreesSelection`: .features, .sentence, .sizes(), .save(folder), .to_json()
+        `TreesSelection`: .features and .trees in place of .model
 
     Raises
     ------
