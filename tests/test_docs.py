@@ -109,11 +109,26 @@ def test_figures_of_the_comparison_with_other_tools_are_those_that_were_recorded
     assert f"its trees is {theirs[5].partition(' ')[0].replace('+-', ' +- ')} times that of our default" in page
     assert f"our choice uses {ours[0]} features on average and the trees {theirs[0]}." in page
     assert f"On MQ2008, it uses {ours_2008[0]} and the trees {theirs_2008[0]}" in page
+    swapped = str.maketrans("+-", "-+")
+
+    def row_of(other: list[str], at: int) -> str:
+        """Mean and difference to ours, of which the record has the opposite."""
+        difference, _, interval = other[at].partition("+-")
+        return f"| {other[0]} | {difference.strip().translate(swapped)} +- {interval.strip()} |"
+
     fused, weighted = (of("TREC DL 2019", system) for system in ("fuse", "wsum (ranx)"))
-    difference = weighted[1].replace("+-", " +- ")
-    assert f"of {fused[0]} and ranx's weighted sum {weighted[0]}, a difference of {difference}: none is shown" in page
-    segfuse = of("MQ2008-agg", "SegFuse (ranx)")[1].lstrip("+").replace("+-", " +- ")
-    assert f"`fuse` is {segfuse} above ranx's SegFuse" in page
+    assert f"`fuse` | 2 | {fused[0]} | | {fused[2]} |" in page
+    assert f"of wsum | 6 {row_of(weighted, 1)} {weighted[2]} |" in page
+    assert f"SegFuse | 25 {row_of(of('MQ2008-agg', 'SegFuse (ranx)'), 1)}" in page
+    trials = (DOCS.parent / "benchmarks/search_trials.md").read_text(encoding="utf-8").split("\n## ")
+    for title in ("MQ2008", "Generated, *made*", "Generated, *shop*"):
+        section = next(part for part in trials if part.startswith(title))
+        ours, tpe = (
+            [cell.strip() for cell in re.findall(rf"(?m)^\| {name} \|(.+)$", section)[0].split("|")]
+            for name in ("select", "TPE, 1,000 trials")
+        )
+        assert f"boosts | {ours[2]} | {ours[0]} | | {ours[3]} |" in page
+        assert f"(TPE) | {tpe[2].removesuffix('.0')} {row_of(tpe, 1)} {tpe[3]} |" in page
 
 
 def test_the_transcript_is_of_the_tasks_of_the_first_tutorial() -> None:
