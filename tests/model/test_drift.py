@@ -270,6 +270,8 @@ def test_a_model_without_a_record_says_what_to_do(tmp_path: Path, model: sr.Rank
     assert_refused(cli_here("inspect", "old.json", "new.txt"), 1, "no usable record of its training values")
     whole = model.metadata[VALUES]
     sample = whole["a"]["distance"]
+    # The names that files have: one that is renamed takes the record from every model that was saved before.
+    assert list(sample) == ["shares", "queries", "found_in", "n", "clumps", "correlation"]
     parts = [{"points": ["x"]}, {"points": [1.0]}, {"distance": {**sample, "shares": []}}, {"missing": {"shares": [0]}}]
     parts += [{"distance": {**sample, **wrong}} for wrong in ({"n": "x"}, {"correlation": 2}, {"clumps": -1}, {"x": 1})]
     broken = [{**whole, "a": {**whole["a"], **part}} for part in parts]

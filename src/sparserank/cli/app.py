@@ -31,8 +31,9 @@ from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError
 from sparserank.options.option import ABSENT, REMOVED
 from sparserank.options.spelling import command_line
 
-GONE = dict.fromkeys(("--loss", "--no-metric-refits", "--qid", "--seeds", "compare"), f"{REMOVED}.")
+GONE = dict.fromkeys(("--loss", "--no-metric-refits", "--seeds", "compare"), f"{REMOVED}.")
 GONE |= {f"--{name.replace('_', '-')}": why for name, why in ABSENT.items()}
+GONE["--qid"] = f"{REMOVED} (of export); a column of query ids is named with --qid-column."
 MOVED = {"letor": "letor", "experiment": "run, published or systems"}
 GONE |= {name: f"{REMOVED}; in a checkout, use python -m reproduction {now}." for name, now in MOVED.items()}
 

@@ -114,8 +114,9 @@ def _refuse_unwritable(qid: str, docnos: Sequence[str]) -> None:
     odd = qid if not _is_word(qid_word) else next((name for name in docnos if not _is_word(name)), None)
     if odd is not None:
         raise DataError(f"the id {brief(odd)} contains blanks, which TREC files do not allow; rename it.")
-    if qid.startswith("#"):
-        raise DataError(f"the query id {brief(qid)} begins with '#', which marks comments in TREC files; rename it.")
+    for mark, what in {"#": "marks comments", "{": "begins JSON", "[": "begins JSON", "\ufeff": "is no text"}.items():
+        if qid.startswith(mark):
+            raise DataError(f"the query id {brief(qid)} begins with {mark!r}, which {what} in TREC files; rename it.")
 
 
 def _is_word(name: str) -> bool:

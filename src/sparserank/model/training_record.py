@@ -137,17 +137,18 @@ def tables_of(whole: RankingModel, features: Sequence[np.ndarray]) -> dict[str, 
 
 @dataclass(frozen=True)
 class _Sample:
-    """Shares of values, and how well they are known. Values of one query resemble each other: with the correlation r of
-    two of them, a share of n values is known as well as that of 1 / (r * clumps + (1 - r) / n) independent ones.
+    """Shares of values, and how well they are known. Model files have these fields by name. Values of one query
+    resemble each other: with the correlation r of two of them, a share of n values is known as well as that of
+    1 / (r * clumps + (1 - r) / n) independent ones.
 
     shares   shares of the values that are of each kind
-    queries, affected   number of queries; number of queries with a value of any kind
+    queries, found_in   number of queries; number of queries with a value of any kind
     n, clumps   number of values; sum over queries of the squared share of the values that belong to the query
     """
 
     shares: Sequence[float]
     queries: int
-    affected: int
+    found_in: int
     n: float
     clumps: float
     correlation: float
@@ -188,11 +189,11 @@ class _Sample:
         The statistic is the share of the only kind. With `apart`, it is the largest difference between the shares of
         new and of these values, which is 0 for these. The rise is infinite if noise cannot be bounded.
         """
-        if not (self.affected or apart):
+        if not (self.found_in or apart):
             # Among all queries in random order, the k most extreme ones would all be new with the probability
             # n / (N + n) * (n - 1) / (N + n - 1) * ...; and there are k + 1 ways to be extreme at two ends.
-            left = new.queries - np.arange(new.affected)
-            all_new = (new.affected + 1) * np.prod(left / (self.queries + left))
+            left = new.queries - np.arange(new.found_in)
+            all_new = (new.found_in + 1) * np.prod(left / (self.queries + left))
             return new.shares[0], 0.0, 0.0 if all_new <= chance else math.inf
         variances = (self.correlation * s.clumps + (1.0 - self.correlation) / s.n for s in (self, new))
         independent = 1.0 / sum(variances)

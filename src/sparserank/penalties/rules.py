@@ -97,7 +97,7 @@ class FeatureRules:
                 put(self, rule, feature_numbers(name, rule, getattr(self, rule)))
         for rule in RULES:
             if rule not in ("weights", *self.respects) and getattr(self, rule):
-                known = ", ".join(self.respects)
+                known = ", ".join(self.respects) or "no rules"
                 raise ParameterError(rule, f"is not supported by {self.name}, which supports {known}.")
         self._check()
 
