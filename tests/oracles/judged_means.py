@@ -99,7 +99,8 @@ def _estimate(
             share = len(whole[s]) / len(everything)
             weights[s] = share**2 * of_judge * part[s] / len(own[s]) / (len(both[s]) - 1)
 
-    means, within, shares = {}, 0.0, []
+    means, shares = {}, []
+    within = {}
     for s in names:
         rest_mean = mean(rest[s]) if rest[s] else 0.0
         values, lambdas = [], []
@@ -118,13 +119,16 @@ def _estimate(
             spread = variance([judge[q] for q in both[s]] + rest[s])
             factor = len(both[s]) / len(own[s]) * part[s] * mean(lambdas)
             of_rest = factor**2 * spread / len(rest[s])
-        within += (len(whole[s]) / len(everything)) ** 2 * (of_sample + of_rest)
+        within[s] = (len(whole[s]) / len(everything)) ** 2 * (of_sample + of_rest)
     estimate = sum(len(whole[s]) / len(everything) * means[s] for s in names)
     between = sum(len(whole[s]) / len(everything) * (means[s] - estimate) ** 2 for s in names) / len(everything)
-    freedom = len(human) - len(names) - (COST if use_judge else 0)
-    enough = len(human) >= LEAST_QUERIES and freedom >= 1
+    # Satterthwaite: the variance is a sum of those of the strata, each with its own degrees of freedom.
+    total = sum(within.values())
+    squares = sum(v**2 / max(len(own[s]) - 1, 1) for s, v in within.items() if v > 0)
+    freedom = (total**2 / squares if squares > 0 else len(human) - len(names)) - (COST if use_judge else 0)
+    enough = len(human) >= LEAST_QUERIES and freedom > 0
     quantile = float(stats.t.ppf(0.5 + confidence / 2, freedom)) if enough else math.nan
-    return Estimate(estimate, quantile * math.sqrt(within + between), mean(shares))
+    return Estimate(estimate, quantile * math.sqrt(total + between), mean(shares))
 
 
 def without_favour(judge: Values) -> dict[str, float]:

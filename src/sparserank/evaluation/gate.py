@@ -57,7 +57,7 @@ class Gate:
     limit: float
     unit: float
     n_queries: int
-    freedom: int
+    freedom: float
     judge: str = ""
     means: JudgedMeans | None = None
 
@@ -117,7 +117,7 @@ class Gate:
         """The number of human queries that bear the limit, without the judge and with it."""
         if self.limit <= 0:
             return ""
-        half = float(stdtrit(means.people.freedom, CONFIDENCE) * means.people.error[0])
+        half = float(stdtrit(means.people.freedom[0], CONFIDENCE) * means.people.error[0])
         alone = math.ceil(self.n_queries * (half / self.limit) ** 2)
         text = f"For 5 false alarms in 100 at this limit you need {many(alone)} human queries"
         if not means.used[0]:
@@ -162,8 +162,8 @@ def gate(
         )
     if means is None:
         return Gate(float(lost.mean()), error, absolute, unit, n, n - 1, judge)
-    by = means.judged if means.used[0] else means.people
-    return Gate(-sign * float(by.mean[0]), float(by.error[0]), absolute, unit, n, by.freedom, judge, means)
+    by = means.decided
+    return Gate(-sign * float(by.mean[0]), float(by.error[0]), absolute, unit, n, float(by.freedom[0]), judge, means)
 
 
 def write_junit(rows: Sequence[Mapping[str, Any]], path: StrPath) -> None:

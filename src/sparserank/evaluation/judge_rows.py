@@ -87,7 +87,7 @@ class JudgedMetric:
             row: dict[str, Any] = {"judge": self.name, "metric": self.metric, "system": system, "against": against}
             row |= {"n_human": means.n_human, "n_judge": n_judge}
             used = bool(means.used[i])
-            for name, by in (("human", means.people), ("estimate", means.judged if used else means.people)):
+            for name, by in (("human", means.people), ("estimate", means.decided)):
                 mean = float(by.mean[i])
                 half = float(by.half(confidence)[i])
                 row |= {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}

@@ -19,15 +19,16 @@ SAME = 1e-12  # relative; sums of squares below it are of equal values
 
 @dataclass(frozen=True)
 class Estimates:
-    """(m,) estimates of means, their standard errors, and degrees of freedom."""
+    """(m,) estimates of means, their standard errors, and the degrees of freedom of these."""
 
     mean: np.ndarray
     error: np.ndarray
-    freedom: int
+    freedom: np.ndarray
 
     def half(self, confidence: float = 0.95) -> np.ndarray:
         """(m,) half the lengths of their intervals; NaN without degrees of freedom."""
-        return np.asarray(stdtrit(self.freedom if self.freedom > 0 else np.nan, 0.5 + confidence / 2) * self.error)
+        freedom = np.where(self.freedom > 0, self.freedom, np.nan)
+        return np.asarray(stdtrit(freedom, 0.5 + confidence / 2) * self.error)
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,12 @@ class JudgedMeans:
         """(m,) whether the judge is worth something: its 95% interval is narrower than that of people."""
         enough = self.n_human >= LEAST_QUERIES
         return np.asarray(enough & (self.judged.half() < self.people.half()))
+
+    @property
+    def decided(self) -> Estimates:
+        """The estimates with the judge where it is worth something, elsewhere those of people."""
+        pairs = zip(vars(self.judged).values(), vars(self.people).values(), strict=True)
+        return Estimates(*(np.where(self.used, judged, people) for judged, people in pairs))
 
     @property
     def worth(self) -> np.ndarray:
@@ -116,8 +123,13 @@ def judged_means(
         of_sample = (u - means[:, of]) ** 2 @ in_people / np.maximum(n_people - 1, 1) / n_people
         of_rest = (of_judge * part * _means(lam, in_both)) ** 2 * spread / np.maximum(n_rest, 1)
         mean = means @ weight
-        variance = (of_sample + of_rest) @ weight**2 + (means - mean[:, None]) ** 2 @ weight / (n + r)
-        return Estimates(mean, np.sqrt(variance), n - len(weight) - cost)
+        of_strata = (of_sample + of_rest) * weight**2
+        within = of_strata.sum(axis=1)
+        variance = within + (means - mean[:, None]) ** 2 @ weight / (n + r)
+        # Satterthwaite's degrees of freedom of a sum of variances; with one stratum, n - 1.
+        portion = np.divide(of_strata, within[:, None], out=np.ones_like(of_strata), where=within[:, None] > 0)
+        freedom = 1 / (portion**2 / np.maximum(n_people - 1, 1)).sum(axis=1)
+        return Estimates(mean, np.sqrt(variance), np.where(n > len(weight), np.maximum(freedom - cost, 0.0), 0.0))
 
     return JudgedMeans(estimates(np.zeros_like(share), 0), estimates(share, COST), share.mean(axis=1), n, n + r)
 
