@@ -255,6 +255,29 @@ def test_the_gate_decides_by_the_judge_as_far_as_people_confirm_it(cli_here: Cli
     assert compared.gate("1%", judge_only=True)[0]["loss"] != row["loss"]
 
 
+@pytest.mark.parametrize("only", [(), ("--judge-only",)])
+@pytest.mark.parametrize("first", ["q20", "q75"])
+def test_a_run_without_the_queries_of_the_judge_is_noticed(cli_here: Cli, only: tuple[str, ...], first: str) -> None:
+    """They count as 0, which would let a gate pass anything."""
+    write_files()
+    every = {name: Path(name).read_text() for name in ("a.run", "b.run")}
+    n = 80 - int(first[1:])
+    lacks = f"has no documents for {n} of the queries of model.qrels, e.g. '{first}'; these queries count as 0"
+    for name, whole in every.items():
+        lines = [line for line in whole.splitlines(keepends=True) if int(line.split()[0][1:]) < int(first[1:])]
+        Path(name).write_text("".join(lines))
+        done = cli_here(*CALL, "--judge", "model.qrels").done
+        assert f"{name} {lacks}" in " ".join(done.out.split())
+        fact = json.loads(cli_here(*CALL, "--judge", "model.qrels", "--format", "json").done.out)["facts"][0]
+        assert fact["notes"][0].startswith(f"{name} {lacks}")
+        gated = cli_here(*CALL, "--judge", "model.qrels", "--fail-if-worse", "5%", *only)
+        if name == "a.run":
+            assert_refused(gated, 1, f"a.run {lacks} (as in trec_eval -c). For a gate, give another baseline")
+        else:
+            assert f"b.run {lacks}" in " ".join(gated.done.out.split("estimated loss")[1].split())
+        Path(name).write_text(whole)
+
+
 @pytest.mark.parametrize(
     ("people", "judge", "more", "message"),
     [

@@ -298,6 +298,8 @@ def show_judges(compared: Comparison) -> None:
         sentences = [r["sentence"] for r in own if r["against"] or not compared.others]
         for said in [*sentences, *most, *fact["notes"]]:
             say(said)
+            if answer().format != TEXT:
+                note(said)
         gap()
         by_judge = [f"{grade:g}" for grade in fact["by_judge"]]
         by_people = zip(fact["by_people"], fact["documents"], strict=True)

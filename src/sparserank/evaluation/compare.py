@@ -205,7 +205,7 @@ def compare_systems(
     if chosen not in values:
         raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
     ids = judged.query_ids
-    lacking = {str(name): lack for name, run in systems.items() if (lack := _lacking(name, run, ids))}
+    lacking = _lacking(systems, ids, "judged queries")
     for option_name, value in (("strata", strata), ("judge_grades", judge_grades)):
         if value is not None and not judges:
             raise ParameterError(option_name, "needs the grades of a judge.")
@@ -244,7 +244,8 @@ def _judge_of(
     if left_out:
         _warn(f"{name}: left out, because no system has documents for them: {len(left_out):,} of its queries.")
     data = graded.documents(_runs_of(systems.values()))
-    return Judge(name, data.query_ids, _values(systems, data, metrics), graded)
+    lacking = _lacking(systems, data.query_ids, f"queries of {name}")
+    return Judge(name, data.query_ids, _values(systems, data, metrics), graded, lacking)
 
 
 def _values(
@@ -339,16 +340,18 @@ def _only_unjudged(name: str, run: Run, qrels: Qrels) -> str:
     )
 
 
-def _lacking(name: str, system: Any, query_ids: np.ndarray) -> str:
-    """A sentence about the judged queries for which a run has no documents; otherwise ""."""
-    if not isinstance(system, Run):
-        return ""
-    answered = {q for q, _ in system}
-    absent = [q for q in map(str, query_ids) if q not in answered]
-    if not absent:
-        return ""
-    queries = f"{len(absent):,} of the judged queries, e.g. {brief(absent[0])}"
-    return f"{name} has no documents for {queries}; these queries count as 0 (as in trec_eval -c)."
+def _lacking(systems: Mapping[str, Any], query_ids: np.ndarray, which: str) -> dict[str, str]:
+    """{system: sentence} for runs that have no documents for some of the queries, which are called `which`."""
+    sentences = {}
+    for name, run in systems.items():
+        answered = {q for q, _ in run} if isinstance(run, Run) else {*map(str, query_ids)}
+        absent = [q for q in map(str, query_ids) if q not in answered]
+        if absent:
+            queries = f"{len(absent):,} of the {which}, e.g. {brief(absent[0])}"
+            sentences[str(name)] = (
+                f"{name} has no documents for {queries}; these queries count as 0 (as in trec_eval -c)."
+            )
+    return sentences
 
 
 def _warn(sentence: str, stacklevel: int = 4) -> None:

@@ -149,7 +149,7 @@ class Comparison:
         rows = []
         for name, judge in self.judges.items():
             judged = self._judged(name, metric)
-            details = {"differs": judged.most_different(), "notes": judged.notes()}
+            details = {"differs": judged.most_different(), "notes": [*judge.lacking.values(), *judged.notes()]}
             rows.append({"judge": name, **agreement(self.judgments, judge.grades), **details})
         return rows
 
@@ -251,10 +251,11 @@ class Comparison:
         limit = limit_of(fail_if_worse)
         if not self.others:
             raise DataError("a gate needs a second system, or an earlier evaluation: comparison.against(path).")
-        lacking = self.lacking.get(self.baseline)
-        if lacking:
-            remedy = "For a gate, give another baseline, or leave these queries out of the judgments."
-            raise DataError(f"{lacking} {remedy}")
+        lacking = [self.lacking, *(judge.lacking for judge in self.judges.values())]
+        for sentences in lacking:
+            if sentences.get(self.baseline):
+                remedy = "For a gate, give another baseline, or leave these queries out of the judgments."
+                raise DataError(f"{sentences[self.baseline]} {remedy}")
         if len(self.judges) > 1:
             raise DataError(f"a gate decides by one judge; got {', '.join(self.judges)}.")
         if judge_only and not self.judges:
@@ -268,7 +269,7 @@ class Comparison:
             means = judged.of(system, self.baseline) if judged is not None else None
             outcome = gate(values[system][name], base, limit, self.metrics[name], self.baseline, judge, means)
             parts = [outcome.sentence(system, self.baseline, name, fail_if_shown)]
-            parts += [sentences[system] for sentences in (self.lacking, self.unjudged) if system in sentences]
+            parts += [sentences[system] for sentences in (*lacking, self.unjudged) if system in sentences]
             rows.append(
                 {
                     "system": system,

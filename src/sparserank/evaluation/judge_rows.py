@@ -37,12 +37,14 @@ class Judge:
     query_ids   (N,) the queries that it graded
     values      {system: {metric: (N,)}} by its grades
     grades      its grades, on the scale of people
+    lacking     {system: sentence} for runs that have no documents for some of its queries
     """
 
     name: str
     query_ids: np.ndarray
     values: Values
     grades: Grades
+    lacking: Mapping[str, str]
 
 
 @dataclass(frozen=True, repr=False)
