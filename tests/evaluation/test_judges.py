@@ -274,7 +274,7 @@ def test_a_run_without_the_queries_of_the_judge_is_noticed(cli_here: Cli, only: 
         if name == "a.run":
             assert_refused(gated, 1, f"a.run {lacks} (as in trec_eval -c). For a gate, give another baseline")
         else:
-            assert f"b.run {lacks}" in " ".join(gated.done.out.split("estimated loss")[1].split())
+            assert f"b.run {lacks}" in " ".join(gated.out.split("estimated loss")[1].split())
         Path(name).write_text(whole)
 
 
