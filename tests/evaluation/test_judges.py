@@ -116,6 +116,19 @@ def test_a_perfect_judge_is_worth_all_of_its_queries() -> None:
     assert 150 < found.worth[0] <= 200
 
 
+def test_a_judge_that_is_worth_less_than_a_query_is_not_used() -> None:
+    """Otherwise, its estimate would be printed beside the words that it is worth nothing."""
+    narrower = 0
+    for seed in range(60):
+        human, judge, _ = problem(seed, 15, 60, correlation=0.5)
+        found = ours(human, judge)
+        assert found.used[0] == (int(found.worth[0]) > 15)
+        by = found.judged if found.used[0] else found.people
+        assert (found.decided.mean[0], found.decided.half()[0]) == (by.mean[0], by.half()[0])
+        narrower += int(not found.used[0] and found.judged.half()[0] < found.people.half()[0])
+    assert narrower > 0
+
+
 def test_few_queries_have_no_interval() -> None:
     human, judge, _ = problem(2, 7, 50)
     found = ours(human, judge)

@@ -73,10 +73,11 @@ def human_only(
 def decided(
     human: Values, judge: Values, strata: Mapping[str, str] | None = None, confidence: float = 0.95
 ) -> Estimate:
-    """That of people, where the judge is worth nothing; else that with the judge."""
+    """That of people, where the judge is not worth a whole query; else that with the judge."""
     alone = human_only(human, judge, strata, confidence)
     both = with_judge(human, judge, strata, confidence)
-    return both if both.half < alone.half else alone
+    queries = min(len(human) * (alone.half / both.half) ** 2, len({*human, *judge}))
+    return both if queries >= len(human) + 1 else alone
 
 
 def _estimate(

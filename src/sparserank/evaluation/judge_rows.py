@@ -88,14 +88,13 @@ class JudgedMetric:
         for i, (system, against) in enumerate(self.pairs):
             row: dict[str, Any] = {"judge": self.name, "metric": self.metric, "system": system, "against": against}
             row |= {"n_human": means.n_human, "n_judge": n_judge}
-            used = bool(means.used[i])
             for name, by in (("human", means.people), ("estimate", means.decided)):
                 mean = float(by.mean[i])
                 half = float(by.half(confidence)[i])
                 row |= {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
             bias = mean_interval(self.judge[i] - self.human[i], confidence)
             row |= dict(zip(("bias", "bias_low", "bias_high"), bias, strict=True))
-            row |= {"lambda": float(means.share[i]) * used, "worth": int(means.worth[i]) - means.n_human}
+            row |= {"lambda": float(means.share[i] * means.used[i]), "worth": int(means.worth[i]) - means.n_human}
             rows.append(row | {"sentence": self._sentence(row)})
         return rows
 

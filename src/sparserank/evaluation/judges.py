@@ -14,6 +14,7 @@ LEAST_QUERIES = 8  # of people; an interval from fewer would depend on the norma
 # Degrees of freedom for lambda and for the choice of the narrower interval: with fewer, coverage is too low near a
 # correlation of 0.5 (`python -m benchmarks judges`).
 COST = 4
+TINY = 1e-150  # a variance whose square is above 0
 SAME = 1e-12  # relative; sums of squares below it are of equal values
 
 
@@ -47,23 +48,24 @@ class JudgedMeans:
     n_all: int
 
     @property
-    def used(self) -> np.ndarray:
-        """(m,) whether the judge is worth something: its 95% interval is narrower than that of people."""
+    def worth(self) -> np.ndarray:
+        """(m,) number of human queries whose interval, without the judge, would be as long; at most all queries. It is
+        n_human, where that is less than one query more or people graded too few queries."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # of values that do not vary
+            as_long = np.minimum(self.n_human * (self.people.half() / self.judged.half()) ** 2, self.n_all)
         enough = self.n_human >= LEAST_QUERIES
-        return np.asarray(enough & (self.judged.half() < self.people.half()))
+        return np.where(enough & (as_long >= self.n_human + 1), as_long, self.n_human)
+
+    @property
+    def used(self) -> np.ndarray:
+        """(m,) whether the judge is worth something."""
+        return np.asarray(self.worth > self.n_human)
 
     @property
     def decided(self) -> Estimates:
         """The estimates with the judge where it is worth something, elsewhere those of people."""
         pairs = zip(vars(self.judged).values(), vars(self.people).values(), strict=True)
         return Estimates(*(np.where(self.used, judged, people) for judged, people in pairs))
-
-    @property
-    def worth(self) -> np.ndarray:
-        """(m,) number of human queries whose interval, without the judge, would be as long; at most all queries."""
-        judged = np.where(self.used, self.judged.half(), 1.0)
-        ratio = np.where(self.used, self.people.half(), 1.0) / judged
-        return np.minimum(self.n_human * ratio**2, self.n_all)
 
 
 def judged_means(
@@ -124,12 +126,11 @@ def judged_means(
         of_rest = (of_judge * part * _means(lam, in_both)) ** 2 * spread / np.maximum(n_rest, 1)
         mean = means @ weight
         of_strata = (of_sample + of_rest) * weight**2
-        within = of_strata.sum(axis=1)
-        variance = within + (means - mean[:, None]) ** 2 @ weight / (n + r)
+        variance = of_strata.sum(axis=1) + (means - mean[:, None]) ** 2 @ weight / (n + r)
         # Satterthwaite's degrees of freedom of a sum of variances; with one stratum, n - 1.
-        portion = np.divide(of_strata, within[:, None], out=np.ones_like(of_strata), where=within[:, None] > 0)
-        freedom = 1 / (portion**2 / np.maximum(n_people - 1, 1)).sum(axis=1)
-        return Estimates(mean, np.sqrt(variance), np.where(n > len(weight), np.maximum(freedom - cost, 0.0), 0.0))
+        parts = np.maximum(of_strata, TINY)
+        freedom = parts.sum(axis=1) ** 2 / (parts**2 / np.maximum(n_people - 1, 1)).sum(axis=1)
+        return Estimates(mean, np.sqrt(variance), freedom - cost)
 
     return JudgedMeans(estimates(np.zeros_like(share), 0), estimates(share, COST), share.mean(axis=1), n, n + r)
 
