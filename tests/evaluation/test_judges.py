@@ -354,6 +354,11 @@ def test_what_is_said_of_doubtful_judges(cli_here: Cli) -> None:
     Path("people.qrels").write_text("".join(line for line in people.splitlines(keepends=True) if line < "q15"))
     done = cli_here(*CALL, "--judge", "model.qrels").done
     assert "gives no interval: people graded 7 queries, and it needs 8 of them." in done.out
+    (line,) = [line for line in done.out.splitlines() if line.startswith("b.run - a.run")]
+    assert re.fullmatch(r"b\.run - a\.run +([+-]0\.\d{4}) - +\1 - +nothing *", line)
+    row = json.loads(cli_here(*CALL, "--judge", "model.qrels", "--format", "json").done.out)["judges"][2]
+    assert {row[f"{name}_{end}"] for name in ("human", "estimate", "bias") for end in ("low", "high")} == {None}
+    assert row["estimate"] == row["human"] == pytest.approx(float(line.split()[3]), abs=1e-4)
 
 
 def test_options_that_need_a_judge(cli_here: Cli) -> None:

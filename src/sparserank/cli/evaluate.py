@@ -286,7 +286,7 @@ def show_judges(compared: Comparison) -> None:
             shown = figure if r["against"] is None else signed
             what = r["system"] if r["against"] is None else f"{r['system']} - {r['against']}"
             estimates = [
-                f"{shown(r[name])} {interval(r[f'{name}_low'], r[f'{name}_high'], shown)}"
+                f"{shown(r[name])} {interval(r[f'{name}_low'], r[f'{name}_high'], shown)}".replace("[-, -]", "-")
                 for name in ("human", "estimate")
             ]
             cells.append([what, *estimates, f"+{r['worth']:,}" if r["worth"] else "nothing"])

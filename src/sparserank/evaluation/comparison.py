@@ -120,7 +120,8 @@ class Comparison:
             queries of people and of the judge; `human`, the estimate of people alone, and `estimate`, that with the
             judge where it is worth something, both with `_low` and `_high`; `lambda`, the weight of the judge; `worth`,
             the number of human queries that would have the same effect; `bias`, how far its grades are from those of
-            people, with `_low` and `_high`; `sentence`, which says it.
+            people, with `_low` and `_high`; `sentence`, which says it. With fewer than 8 queries of people, intervals
+            are NaN.
 
         Examples
         --------

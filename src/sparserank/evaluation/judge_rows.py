@@ -94,6 +94,8 @@ class JudgedMetric:
                 row |= {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
             bias = mean_interval(self.judge[i] - self.human[i], confidence)
             row |= dict(zip(("bias", "bias_low", "bias_high"), bias, strict=True))
+            if means.n_human < LEAST_QUERIES:
+                row |= {name: math.nan for name in row if name.endswith(("_low", "_high"))}
             row |= {"lambda": float(means.share[i] * means.used[i]), "worth": int(means.worth[i]) - means.n_human}
             rows.append(row | {"sentence": self._sentence(row)})
         return rows
