@@ -239,7 +239,17 @@ def test_people_who_grade_the_easy_queries_are_noticed(cli_here: Cli) -> None:
     # With strata, there is no such warning, and the estimate of people alone is that of both strata.
     Path("strata.txt").write_text("".join(f"{q} {'head' if q in head[:10] else 'tail'}\n" for q in relevant))
     rows = json.loads(cli_here(*CALL, "--judge", "model.qrels", "--strata", "strata.txt", "--format", "json").done.out)
-    assert rows["judges"][0]["human"] != pytest.approx(rows["rows"][0]["mean"])
+    mean = rows["judges"][0]["human"]
+    assert mean != pytest.approx(rows["rows"][0]["mean"])
+    # A relative limit is one of the mean with weights, the only one on the screen.
+    runs = {name: sr.read_run(name) for name in ("a.run", "b.run")}
+    judges = {"model.qrels": "model.qrels"}
+    compared = sr.compare_systems(runs, "people.qrels", "ndcg@10", judges=judges, strata="strata.txt")
+    assert compared.gate("5%")[0]["limit"] == pytest.approx(0.05 * mean)
+    text = cli_here(*CALL, "--judge", "model.qrels", "--strata", "strata.txt").done.out
+    assert f"{mean:.4f} [" in text
+    assert "against the first, paired" not in text
+    assert f"{rows['rows'][0]['mean']:.4f}" not in text
 
 
 def test_the_gate_decides_by_the_judge_as_far_as_people_confirm_it(cli_here: Cli) -> None:

@@ -227,6 +227,8 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
     judged = {(v["system"], v["metric"]): {name: v[name] for name in GATED} for v in verdicts}
     rows = [row | judged.get((row["system"], row["metric"]), {}) for row in compared.rows()]
     give(rows)
+    if compared.strata is not None:
+        return  # means without the weights of the strata would stand above those with them
     signs = {name: 1 if metric.higher_is_better else -1 for name, metric in compared.metrics.items()}
     counts = f"{len(compared.query_ids):,} queries, {compared.n_docs:,} documents"
     head = f"{counts}; {as_percent(DEFAULT_CONFIDENCE)} intervals"

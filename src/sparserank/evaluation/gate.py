@@ -46,7 +46,7 @@ class Gate:
 
     loss, error   mean loss (> 0: the system is worse) and its standard error
     limit         the largest acceptable loss, in units of the metric
-    unit          absolute mean of the baseline on these queries
+    unit          absolute mean of the baseline on these queries; with strata, weighted as the loss is
     freedom       degrees of freedom of the error
     judge         name of the judge; "" if there is none
     means         the estimates with the judge; None if it decides alone
@@ -136,7 +136,7 @@ def gate(
     means: JudgedMeans | None = None,
 ) -> Gate:
     """Judge the values (n_queries,) of a metric of a system against those of a baseline of this name; judge,
-    means: as in `Gate`, of the difference from the baseline.
+    means: as in `Gate`, of the difference from the baseline, and of the mean of the baseline.
 
     Raises
         DataError        fewer than two queries have a value, or nothing can be worse than the baseline
@@ -148,7 +148,7 @@ def gate(
     n = int(known.sum())
     if n < 2:
         raise DataError(f"a gate needs at least 2 queries with a value of the metric; got {n}.")
-    mean = float(baseline[known].mean())
+    mean = float(baseline[known].mean() if means is None else means.people.mean[1])
     error = float(lost.std(ddof=1) / math.sqrt(n))
     unit, (number, is_share) = abs(mean), limit
     absolute = number * unit if is_share else number

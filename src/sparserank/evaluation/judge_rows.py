@@ -76,13 +76,15 @@ class JudgedMetric:
         return judged_means(self.human, judge, rest, self.strata)
 
     def of(self, system: str, against: str) -> JudgedMeans:
-        """The estimates of one difference alone."""
-        row = [self.pairs.index((system, against))]
-        return judged_means(self.human[row], *without_favour(self.judge[row], self.rest[row]), self.strata)
+        """The estimates of the difference of two systems, and of the mean of the second."""
+        rows = [self.pairs.index((system, against)), self.pairs.index((against, None))]
+        return judged_means(self.human[rows], *without_favour(self.judge[rows], self.rest[rows]), self.strata)
 
     def rows(self, confidence: float) -> list[dict[str, Any]]:
         """One row for each system and difference."""
         means = self.means()
+        if means.n_human < LEAST_QUERIES:
+            confidence = math.nan  # all intervals are NaN
         n_judge = int(np.isfinite(self.judge[0]).sum()) + self.rest.shape[1]
         rows = []
         for i, (system, against) in enumerate(self.pairs):
@@ -94,8 +96,6 @@ class JudgedMetric:
                 row |= {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
             bias = mean_interval(self.judge[i] - self.human[i], confidence)
             row |= dict(zip(("bias", "bias_low", "bias_high"), bias, strict=True))
-            if means.n_human < LEAST_QUERIES:
-                row |= {name: math.nan for name in row if name.endswith(("_low", "_high"))}
             row |= {"lambda": float(means.share[i] * means.used[i]), "worth": int(means.worth[i]) - means.n_human}
             rows.append(row | {"sentence": self._sentence(row)})
         return rows
