@@ -1,5 +1,6 @@
 """Means from people and a judge: the estimate is unbiased however wrong the judge is, and its interval holds."""
 
+import csv
 import json
 import re
 from dataclasses import replace
@@ -165,7 +166,7 @@ def test_the_command_prints_what_the_judge_is_worth(cli_here: Cli) -> None:
     done = cli_here(*CALL, "--judge", "model.qrels", "--format", "json").done
     found = json.loads(done.out)
     assert [row["system"] for row in found["rows"]] == ["a.run", "b.run"]
-    mean_a, _, difference = found["judges"]
+    mean_a, _, difference = found["judge_rows"]
     assert (mean_a["against"], difference["against"], difference["n_human"], difference["n_judge"]) == (
         None,
         "a.run",
@@ -191,6 +192,18 @@ def test_the_command_prints_what_the_judge_is_worth(cli_here: Cli) -> None:
     assert f"weighted kappa {fact['kappa']:.2f}" in text
     worst = fact["differs"][0]
     assert f"It differs most for {worst['query']} ({worst['human']:+.3f}, judge {worst['judge']:+.3f})" in text
+    # Programs find the rows of the comparison as they are without a judge, those of its gate too.
+    plain, judged = ([*CALL, "--fail-if-worse", "90%", *more] for more in ((), ("--judge", "model.qrels")))
+    alone = json.loads(cli_here(*plain, "--format", "json").done.out)
+    together = json.loads(cli_here(*judged, "--format", "json").done.out)["rows"]
+    assert [[*row] for row in together] == [[*row] for row in alone]
+    assert "above_limit" in together[1]
+    columns = {"limit", "above_limit", "shown"}
+    as_csv = [[*csv.DictReader(cli_here(*call, "--format", "csv").done.out.splitlines())] for call in (plain, judged)]
+    assert columns < set(as_csv[1][0])
+    assert [{k: v for k, v in row.items() if k not in columns} for row in as_csv[1]] == [
+        {k: v for k, v in row.items() if k not in columns} for row in as_csv[0]
+    ]
     # In Python, the same rows.
     runs = {name: sr.read_run(name) for name in ("a.run", "b.run")}
     compared = sr.compare_systems(runs, "people.qrels", "ndcg@10", judges={"model.qrels": "model.qrels"})
@@ -215,7 +228,7 @@ def test_kappa_is_that_of_scikit_learn() -> None:
 def test_a_judge_without_knowledge_leaves_the_human_interval(cli_here: Cli) -> None:
     write_files(noise=1000.0)
     done = cli_here(*CALL, "--judge", "model.qrels", "--format", "json").done
-    row = json.loads(done.out)["judges"][2]
+    row = json.loads(done.out)["judge_rows"][2]
     assert (row["estimate"], row["estimate_low"], row["lambda"], row["worth"]) == (
         row["human"],
         row["human_low"],
@@ -239,7 +252,7 @@ def test_people_who_grade_the_easy_queries_are_noticed(cli_here: Cli) -> None:
     # With strata, there is no such warning, and the estimate of people alone is that of both strata.
     Path("strata.txt").write_text("".join(f"{q} {'head' if q in head[:10] else 'tail'}\n" for q in relevant))
     rows = json.loads(cli_here(*CALL, "--judge", "model.qrels", "--strata", "strata.txt", "--format", "json").done.out)
-    mean = rows["judges"][0]["human"]
+    mean = rows["judge_rows"][0]["human"]
     assert mean != pytest.approx(rows["rows"][0]["mean"])
     # A relative limit is one of the mean with weights, the only one on the screen.
     runs = {name: sr.read_run(name) for name in ("a.run", "b.run")}
@@ -358,7 +371,7 @@ def test_what_is_said_of_doubtful_judges(cli_here: Cli) -> None:
     assert found["facts"][0]["notes"] == [
         "lacking.qrels lacks 2 of the queries of people, e.g. 'q3'; they count without it."
     ]
-    assert (found["judges"][0]["n_human"], found["judges"][0]["n_judge"]) == (20, 78)
+    assert (found["judge_rows"][0]["n_human"], found["judge_rows"][0]["n_judge"]) == (20, 78)
     assert "left out, because no system has documents for them: 1 of its queries" in " ".join(done.err.split())
     # Few queries.
     Path("people.qrels").write_text("".join(line for line in people.splitlines(keepends=True) if line < "q15"))
@@ -366,7 +379,7 @@ def test_what_is_said_of_doubtful_judges(cli_here: Cli) -> None:
     assert "gives no interval: people graded 7 queries, and it needs 8 of them." in done.out
     (line,) = [line for line in done.out.splitlines() if line.startswith("b.run - a.run")]
     assert re.fullmatch(r"b\.run - a\.run +([+-]0\.\d{4}) - +\1 - +nothing *", line)
-    row = json.loads(cli_here(*CALL, "--judge", "model.qrels", "--format", "json").done.out)["judges"][2]
+    row = json.loads(cli_here(*CALL, "--judge", "model.qrels", "--format", "json").done.out)["judge_rows"][2]
     assert {row[f"{name}_{end}"] for name in ("human", "estimate", "bias") for end in ("low", "high")} == {None}
     assert row["estimate"] == row["human"] == pytest.approx(float(line.split()[3]), abs=1e-4)
 

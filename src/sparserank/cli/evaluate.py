@@ -276,10 +276,11 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
 
 
 def show_judges(compared: Comparison) -> None:
-    """Print what the judges are worth; programs get the rows and the facts."""
+    """Print what the judges are worth; programs get this beside the rows of the comparison, and only these in csv."""
     rows = compared.judge_rows()
     facts = compared.judge_facts()
-    give({"rows": answer().document, "judges": rows, "facts": facts}, rows)
+    compared_rows = answer().document
+    give({"rows": compared_rows, "judge_rows": rows, "facts": facts}, compared_rows)
     metric = next(iter(compared.metrics))
     for fact in facts:
         own = [r for r in rows if r["judge"] == fact["judge"] and r["metric"] == metric]
