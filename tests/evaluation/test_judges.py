@@ -185,13 +185,19 @@ def test_the_command_prints_what_the_judge_is_worth(cli_here: Cli) -> None:
     assert np.sum(fact["documents"]) == 200
     assert 0.7 < fact["kappa"] < 1
     assert fact["notes"] == []
-    assert len(fact["differs"]) == 3
+    assert len(difference["differs"]) == 3
     text = cli_here(*CALL, "--judge", "model.qrels").done.out
     assert said in text
     assert "20 queries of people, 80 of the judge" in text
     assert f"weighted kappa {fact['kappa']:.2f}" in text
-    worst = fact["differs"][0]
-    assert f"It differs most for {worst['query']} ({worst['human']:+.3f}, judge {worst['judge']:+.3f})" in text
+    worst = difference["differs"][0]
+    first = f"{worst['query']} (people {worst['human']:+.3f}, judge {worst['judge']:+.3f})"
+    assert f"b.run - a.run: they differ most on {first}" in text
+    # Each difference has its line; that of two equal systems has none.
+    Path("c.run").write_text(Path("a.run").read_text())
+    third = cli_here(*CALL, "--system", "c.run", "--judge", "model.qrels").done.out
+    assert f"b.run - a.run: they differ most on {first}" in third
+    assert "c.run - a.run: they differ" not in third
     # Programs find the rows of the comparison as they are without a judge, those of its gate too.
     plain, judged = ([*CALL, "--fail-if-worse", "90%", *more] for more in ((), ("--judge", "model.qrels")))
     alone = json.loads(cli_here(*plain, "--format", "json").done.out)
@@ -207,7 +213,9 @@ def test_the_command_prints_what_the_judge_is_worth(cli_here: Cli) -> None:
     # In Python, the same rows.
     runs = {name: sr.read_run(name) for name in ("a.run", "b.run")}
     compared = sr.compare_systems(runs, "people.qrels", "ndcg@10", judges={"model.qrels": "model.qrels"})
-    assert compared.judge_rows()[2] == pytest.approx(difference)
+    row = compared.judge_rows()[2]
+    assert row.pop("differs") == difference.pop("differs")
+    assert row == pytest.approx(difference)
     assert compared.judge_facts()[0]["documents"] == fact["documents"]
 
 
@@ -377,7 +385,7 @@ def test_what_is_said_of_doubtful_judges(cli_here: Cli) -> None:
     Path("people.qrels").write_text("".join(line for line in people.splitlines(keepends=True) if line < "q15"))
     done = cli_here(*CALL, "--judge", "model.qrels").done
     assert "gives no interval: people graded 7 queries, and it needs 8 of them." in done.out
-    (line,) = [line for line in done.out.splitlines() if line.startswith("b.run - a.run")]
+    (line,) = [line for line in done.out.splitlines() if line.startswith("b.run - a.run ")]
     assert re.fullmatch(r"b\.run - a\.run +([+-]0\.\d{4}) - +\1 - +nothing *", line)
     row = json.loads(cli_here(*CALL, "--judge", "model.qrels", "--format", "json").done.out)["judge_rows"][2]
     assert {row[f"{name}_{end}"] for name in ("human", "estimate", "bias") for end in ("low", "high")} == {None}

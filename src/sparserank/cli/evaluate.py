@@ -285,6 +285,7 @@ def show_judges(compared: Comparison) -> None:
     for fact in facts:
         own = [r for r in rows if r["judge"] == fact["judge"] and r["metric"] == metric]
         cells = []
+        sentences = []
         for r in own:
             shown = figure if r["against"] is None else signed
             what = r["system"] if r["against"] is None else f"{r['system']} - {r['against']}"
@@ -293,13 +294,16 @@ def show_judges(compared: Comparison) -> None:
                 for name in ("human", "estimate")
             ]
             cells.append([what, *estimates, f"+{r['worth']:,}" if r["worth"] else "nothing"])
+            differs = [
+                f"{d['query']} (people {shown(d['human'], 3)}, judge {shown(d['judge'], 3)})" for d in r["differs"]
+            ]
+            if r["against"] or not compared.others:
+                apart = f"{what}: they differ most on {listed(differs)}."
+                sentences += [r["sentence"], apart] if differs else [r["sentence"]]
         counts = f"{own[0]['n_human']:,} queries of people, {own[0]['n_judge']:,} of the judge; worth in human queries"
         title = f"{fact['judge']}: {compared.metrics[metric].title}, {counts}"
         table(title, ["", "people alone", "with the judge", "worth"], cells)
-        differs = [f"{d['query']} ({signed(d['human'], 3)}, judge {signed(d['judge'], 3)})" for d in fact["differs"]]
-        most = [f"It differs most for {listed(differs)}."] if differs else []
-        sentences = [r["sentence"] for r in own if r["against"] or not compared.others]
-        for said in [*sentences, *most, *fact["notes"]]:
+        for said in [*sentences, *fact["notes"]]:
             say(said)
             if answer().format != TEXT:
                 note(said)

@@ -26,7 +26,7 @@ from sparserank.text import visible
 FORMAT = "sparserank-evaluation"
 EXPECTED = "values of an earlier system, as 'evaluate --out' writes them"
 EVALUATION = f'{{\n "format": "{FORMAT}"'  # how our files begin
-MOST = 10  # queries that `most_changed` names
+MAX_CHANGED = 10  # queries that `most_changed` names
 SAME_ABSOLUTE = 1e-12  # smaller differences of a metric on a query count as none
 
 
@@ -120,8 +120,8 @@ class Comparison:
             queries of people and of the judge; `human`, the estimate of people alone, and `estimate`, that with the
             judge where it is worth something, both with `_low` and `_high`; `lambda`, the weight of the judge; `worth`,
             the number of human queries that would have the same effect; `bias`, how far its grades are from those of
-            people, with `_low` and `_high`; `sentence`, which says it. With fewer than 8 queries of people, intervals
-            are NaN.
+            people, with `_low` and `_high`; `differs`, the queries for which they differ most; `sentence`, which says
+            it. With fewer than 8 queries of people, intervals are NaN.
 
         Examples
         --------
@@ -144,14 +144,25 @@ class Comparison:
         list of dict
             `judge`; `kappa`, Cohen's kappa with people, with quadratic weights, on the documents that both graded;
             `documents`, their number for each grade of people (`by_people`) and each of the judge (`by_judge`);
-            `differs`, the queries for which the judge differs most; `notes`, sentences on its queries.
+            `notes`, sentences on its queries.
+
+        Examples
+        --------
+        >>> import sparserank as sr
+        >>> people = {f"q{i}": {"a": i % 2, "b": 1} for i in range(10)}
+        >>> judge = {f"q{i}": {"a": i % 2, "b": 1 - i % 3 // 2} for i in range(40)}
+        >>> runs = {"x": {q: {"a": 2, "b": 1} for q in judge}, "y": {q: {"a": 1, "b": 2} for q in judge}}
+        >>> found = sr.compare_systems(runs, people, "ndcg@10", judges={"model": judge})
+        >>> (fact,) = found.judge_facts()
+        >>> fact["by_people"], fact["by_judge"], fact["documents"]
+        ([0.0, 1.0], [0.0, 1.0], [[5, 0], [3, 12]])
         """
         metric = next(iter(self.metrics))
         rows = []
         for name, judge in self.judges.items():
             judged = self._judged(name, metric)
-            details = {"differs": judged.most_different(), "notes": [*judge.lacking.values(), *judged.notes()]}
-            rows.append({"judge": name, **agreement(self.judgments, judge.grades), **details})
+            notes = [*judge.lacking.values(), *judged.notes()]
+            rows.append({"judge": name, **agreement(self.judgments, judge.grades), "notes": notes})
         return rows
 
     def _judged(self, name: str, metric: str) -> JudgedMetric:
@@ -187,7 +198,7 @@ class Comparison:
         old = self.values[self.baseline][first]
         new = self.values[system][first]
         change = np.nan_to_num(new - old)
-        order = np.argsort(-np.abs(change), kind="stable")[:MOST]
+        order = np.argsort(-np.abs(change), kind="stable")[:MAX_CHANGED]
         return [
             {"query": str(self.query_ids[q]), "old": old[q], "new": new[q], "difference": change[q]}
             for q in order

@@ -26,7 +26,7 @@ from sparserank.text import brief, figure
 Grades = Mapping[tuple[str, str], float]
 Values = Mapping[str, Mapping[str, np.ndarray]]
 LEVEL = 0.05  # p values below it are differences beyond noise
-MOST = 3  # queries that are named because the judge differs most
+MAX_NAMED = 3  # queries for which the judge differs most
 FEW = 20  # documents; as many equal grades are no accident
 
 
@@ -97,7 +97,7 @@ class JudgedMetric:
             bias = mean_interval(self.judge[i] - self.human[i], confidence)
             row |= dict(zip(("bias", "bias_low", "bias_high"), bias, strict=True))
             row |= {"lambda": float(means.share[i] * means.used[i]), "worth": int(means.worth[i]) - means.n_human}
-            rows.append(row | {"sentence": self._sentence(row)})
+            rows.append(row | {"differs": self._most_different(i), "sentence": self._sentence(row)})
         return rows
 
     def _sentence(self, row: Mapping[str, Any]) -> str:
@@ -120,12 +120,12 @@ class JudgedMetric:
         favoured = system if low > 0 else against
         return f"{text} It favours {favoured} by {abs(row['bias']):.3f} ({least:.3f} to {most:.3f})."
 
-    def most_different(self) -> list[dict[str, Any]]:
-        """The queries for which the judge differs most, in the last row."""
-        human = self.human[-1]
-        judge = self.judge[-1]
+    def _most_different(self, row: int) -> list[dict[str, Any]]:
+        """The queries for which the judge differs most from people."""
+        human = self.human[row]
+        judge = self.judge[row]
         apart = np.abs(np.nan_to_num(judge - human))
-        order = np.argsort(-apart, kind="stable")[:MOST].tolist()
+        order = np.argsort(-apart, kind="stable")[:MAX_NAMED].tolist()
         return [{"query": self.queries[i], "human": human[i], "judge": judge[i]} for i in order if apart[i]]
 
     def notes(self) -> list[str]:
