@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -442,7 +441,7 @@ def test_intervals_hold_with_strata_of_few_queries_of_people() -> None:
     error = (0.05 / n_worlds) ** 0.5
     for n_tail, wrong in ((2, 0.75), (5, 0.91)):
         found, truth = worlds.with_strata(rng, worlds.normal_pool(rng, 20_000), "r = 0.6", n_tail, n_worlds)
-        counted = replace(found.people, freedom=30 + n_tail - 2)
+        counted = found.people._replace(freedom=np.array(30 + n_tail - 2))
         assert (abs(counted.mean - truth) <= counted.half()).mean() < wrong
         for by in (found.people, found.decided):
             assert (abs(by.mean - truth) <= by.half()).mean() > 0.95 - 0.015 - 3 * error

@@ -287,8 +287,8 @@ def show_judges(compared: Comparison) -> None:
         cells = []
         sentences = []
         for r in own:
-            shown = figure if r["against"] is None else signed
-            what = r["system"] if r["against"] is None else f"{r['system']} - {r['against']}"
+            shown = signed if r["against"] else figure
+            what = f"{r['system']} - {r['against']}" if r["against"] else r["system"]
             estimates = [
                 f"{shown(r[name])} {interval(r[f'{name}_low'], r[f'{name}_high'], shown)}".replace("[-, -]", "-")
                 for name in ("human", "estimate")

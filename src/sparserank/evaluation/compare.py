@@ -344,7 +344,9 @@ def _lacking(systems: Mapping[str, Any], query_ids: np.ndarray, which: str) -> d
     """{system: sentence} for runs that have no documents for some of the queries, which are called `which`."""
     sentences = {}
     for name, run in systems.items():
-        answered = {q for q, _ in run} if isinstance(run, Run) else {*map(str, query_ids)}
+        if not isinstance(run, Run):
+            continue
+        answered = {q for q, _ in run}
         absent = [q for q in map(str, query_ids) if q not in answered]
         if absent:
             queries = f"{len(absent):,} of the {which}, e.g. {brief(absent[0])}"

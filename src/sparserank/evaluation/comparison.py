@@ -264,10 +264,10 @@ class Comparison:
         if not self.others:
             raise DataError("a gate needs a second system, or an earlier evaluation: comparison.against(path).")
         lacking = [self.lacking, *(judge.lacking for judge in self.judges.values())]
-        for sentences in lacking:
-            if sentences.get(self.baseline):
-                remedy = "For a gate, give another baseline, or leave these queries out of the judgments."
-                raise DataError(f"{sentences[self.baseline]} {remedy}")
+        absent = " ".join(sentences.get(self.baseline, "") for sentences in lacking).strip()
+        if absent:
+            remedy = "For a gate, give another baseline, or leave these queries out of the judgments."
+            raise DataError(f"{absent} {remedy}")
         if len(self.judges) > 1:
             raise DataError(f"a gate decides by one judge; got {', '.join(self.judges)}.")
         if judge_only and not self.judges:

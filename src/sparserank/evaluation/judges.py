@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -18,8 +19,7 @@ TINY = 1e-150  # a variance whose square is above 0
 SAME = 1e-12  # relative; sums of squares below it are of equal values
 
 
-@dataclass(frozen=True)
-class Estimates:
+class Estimates(NamedTuple):
     """(m,) estimates of means, their standard errors, and the degrees of freedom of these."""
 
     mean: np.ndarray
@@ -28,8 +28,7 @@ class Estimates:
 
     def half(self, confidence: float = 0.95) -> np.ndarray:
         """(m,) half the lengths of their intervals; NaN without degrees of freedom."""
-        freedom = np.where(self.freedom > 0, self.freedom, np.nan)
-        return np.asarray(stdtrit(freedom, 0.5 + confidence / 2) * self.error)
+        return np.asarray(stdtrit(self.freedom, 0.5 + confidence / 2) * self.error)
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,8 @@ class JudgedMeans:
     def worth(self) -> np.ndarray:
         """(m,) number of human queries whose interval, without the judge, would be as long; at most all queries. It is
         n_human, where that is less than one query more or people graded too few queries."""
-        with np.errstate(divide="ignore", invalid="ignore"):  # of values that do not vary
-            as_long = np.minimum(self.n_human * (self.people.half() / self.judged.half()) ** 2, self.n_all)
+        ratio = self.people.half() / np.maximum(self.judged.half(), TINY)
+        as_long = np.minimum(self.n_human * ratio**2, self.n_all)
         enough = self.n_human >= LEAST_QUERIES
         return np.where(enough & (as_long >= self.n_human + 1), as_long, self.n_human)
 
@@ -64,8 +63,7 @@ class JudgedMeans:
     @property
     def decided(self) -> Estimates:
         """The estimates with the judge where it is worth something, elsewhere those of people."""
-        pairs = zip(vars(self.judged).values(), vars(self.people).values(), strict=True)
-        return Estimates(*(np.where(self.used, judged, people) for judged, people in pairs))
+        return Estimates(*np.where(self.used, self.judged, self.people))
 
 
 def judged_means(
@@ -107,10 +105,9 @@ def judged_means(
     )
     freedom = np.maximum(n_both - 1, 0).sum() - 2 - (n_both > 1)[of]
     varies = (gg > SAME * np.maximum(hh, gg.max(axis=1, keepdims=True))) & (gh > 0) & known & (freedom > 0)
-    slope = np.divide(gh, gg, out=np.ones_like(gg), where=varies)
-    error = np.divide(
-        np.maximum(hh - slope * gh, 0.0) / np.maximum(freedom, 1), gg, out=np.zeros_like(gg), where=varies
-    )
+    divisor = np.where(varies, gg, 1.0)
+    slope = np.where(varies, gh, 1.0) / divisor
+    error = np.maximum(hh - slope * gh, 0.0) / np.maximum(freedom, 1) / divisor
     share = np.where(varies, np.clip(slope - error / slope, 0.0, LARGEST_LAMBDA), 0.0)
 
     # Spread of the judge's values within strata, and their means over its other queries.
