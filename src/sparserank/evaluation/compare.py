@@ -148,7 +148,7 @@ def compare_systems(
     docid: Any = None,
     convention: str | Convention | None = None,
     judges: Mapping[str, Any] | None = None,
-    judge_grades: Mapping[float, float] | str | None = None,
+    judge_grades: str | None = None,
     strata: Mapping[Any, Any] | StrPath | None = None,
 ) -> Comparison:
     """Compare ranking metrics of several systems on the same documents, with paired tests.
@@ -170,8 +170,8 @@ def compare_systems(
     judges : mapping of str to judgments, optional
         {name: judgments} of judges that are no people, such as language models, on the scale of `data`. `data` are
         then judgments of people for a few queries, those of a judge for many. See `Comparison.judge_rows`.
-    judge_grades : mapping of float to float, or str, optional
-        {grade of a judge: grade of people that it means}, or the same as '2=1,3=1'; other grades are kept.
+    judge_grades : str, optional
+        What the grades of a judge mean on the scale of people, such as '2=1,3=1'; other grades are kept.
     strata : path or mapping, optional
         Strata from which the queries of people were drawn at random, each with its own share: a file with lines 'query
         stratum', or {query: stratum}. By default, they are a random part of the judge's queries.
@@ -184,7 +184,11 @@ def compare_systems(
     Raises
     ------
     DataError
-        As `evaluate`; also raised if there is no system, or the baseline is unknown.
+        As `evaluate`; also raised if there is no system, or the baseline is unknown; if a judge has no document that
+        people graded, a grade outside their scale, or all of their grades, or `data` are not judgments of runs; and if
+        a query has no stratum, or people graded fewer than two queries of one.
+    ParameterError
+        `strata` or `judge_grades` without `judges`, or wrong pairs of grades.
 
     Examples
     --------
@@ -209,7 +213,7 @@ def compare_systems(
     for option_name, value in (("strata", strata), ("judge_grades", judge_grades)):
         if value is not None and not judges:
             raise ParameterError(option_name, "needs the grades of a judge.")
-    meant = meant_grades(judge_grades or {})
+    meant = {} if judge_grades is None else meant_grades(judge_grades)
     known = {
         str(name): _judge_of(str(name), source, judgments, systems, parsed, meant)
         for name, source in (judges or {}).items()
@@ -218,7 +222,7 @@ def compare_systems(
         _warn(sentence)
     of_queries = None if strata is None else read_strata(strata)
     compared = Comparison(values, chosen, named, ids, judged.n_docs, judgments, lacking, unjudged, known, of_queries)
-    compared.judge_rows()
+    compared.judge_rows()  # raises now, not at the first row
     return compared
 
 

@@ -232,16 +232,17 @@ class Comparison:
         list of dict
             One row per other system: `system`, `metric`; `loss`, the mean loss (above 0: the system is worse), with
             its one-sided 95% bounds `loss_low` and `loss_high`; `limit`, in units of the metric; `above_limit` and
-            `shown`, whether the loss and its lower bound are above it; `fails`, the decision; `sentence`, which also
-            says what these queries can tell.
+            `shown`, whether the loss and its lower bound are above it; `fails`, the decision; `judge`, its name or
+            None; `sentence`, which also says what these queries can tell.
 
         Raises
         ------
         ParameterError
-            The limit is neither a share nor a number, or no loss can be as large; or the metric is unknown.
+            The limit is neither a share nor a number, or no loss can be as large; the metric is unknown; or
+            `judge_only` without a judge.
         DataError
-            There is no other system, or several judges; the baseline has no documents for some queries or the worst
-            possible mean; or fewer than two queries have a value.
+            There is no other system, or several judges; the baseline has no documents for some queries (of people
+            or of the judge) or the worst possible mean; or fewer than two queries have a value.
 
         See Also
         --------
@@ -278,7 +279,7 @@ class Comparison:
         rows = []
         base = values[self.baseline][name]
         for system in self.others:
-            means = judged.of(system, self.baseline) if judged is not None else None
+            means = judged.means((system, self.baseline), (self.baseline, None)) if judged is not None else None
             outcome = gate(values[system][name], base, limit, self.metrics[name], self.baseline, judge, means)
             parts = [outcome.sentence(system, self.baseline, name, fail_if_shown)]
             parts += [sentences[system] for sentences in (*lacking, self.unjudged) if system in sentences]

@@ -67,18 +67,17 @@ class JudgedMetric:
     queries: list[str]
     strata: tuple[np.ndarray, np.ndarray] | None
 
-    def means(self) -> JudgedMeans:
-        """The estimates."""
-        is_mean = np.array([against is None for _, against in self.pairs])[:, None]
-        judge, rest = without_favour(self.judge, self.rest)
-        judge = np.where(is_mean, self.judge, judge)
-        rest = np.where(is_mean, self.rest, rest)
-        return judged_means(self.human, judge, rest, self.strata)
-
-    def of(self, system: str, against: str) -> JudgedMeans:
-        """The estimates of the difference of two systems, and of the mean of the second."""
-        rows = [self.pairs.index((system, against)), self.pairs.index((against, None))]
-        return judged_means(self.human[rows], *without_favour(self.judge[rows], self.rest[rows]), self.strata)
+    def means(self, *pairs: tuple[str, str | None]) -> JudgedMeans:
+        """The estimates of the pairs, by default of all."""
+        chosen = [*pairs] or self.pairs
+        rows = [self.pairs.index(pair) for pair in chosen]
+        is_mean = np.array([against is None for _, against in chosen])[:, None]
+        own = self.judge[rows]
+        others = self.rest[rows]
+        judge, rest = without_favour(own, others)
+        judge = np.where(is_mean, own, judge)
+        rest = np.where(is_mean, others, rest)
+        return judged_means(self.human[rows], judge, rest, self.strata)
 
     def rows(self, confidence: float) -> list[dict[str, Any]]:
         """One row for each system and difference."""
@@ -221,25 +220,19 @@ def agreement(people: Grades, judge: Grades) -> dict[str, Any]:
     return {"kappa": float(kappa), "by_people": by_people, "by_judge": by_judge, "documents": documents}
 
 
-def meant_grades(pairs_or_text: Mapping[float, float] | str) -> dict[float, float]:
-    """{grade of a judge: grade of people} from a mapping or from '2=1,3=1'.
+def meant_grades(text: str) -> dict[float, float]:
+    """{grade of a judge: grade of people} from '2=1,3=1'.
 
     Raises
         ParameterError   a grade is no number, or occurs twice
     """
-    pairs = (
-        [pair.split("=") for pair in pairs_or_text.split(",")]
-        if isinstance(pairs_or_text, str)
-        else [*pairs_or_text.items()]
-    )
+    pairs = [pair.split("=") for pair in text.split(",")]
     try:
         meant = {float(of_judge): float(of_people) for of_judge, of_people in pairs}
     except ValueError:
         meant = {}
     if len(meant) < len(pairs) or not all(map(math.isfinite, [*meant, *meant.values()])):
-        raise ParameterError(
-            "judge_grades", f"must be pairs such as 2=1,3=1, each grade once; got {brief(pairs_or_text)}."
-        )
+        raise ParameterError("judge_grades", f"must be pairs such as 2=1,3=1, each grade once; got {brief(text)}.")
     return meant
 
 

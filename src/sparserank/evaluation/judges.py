@@ -1,5 +1,5 @@
-"""Means from the grades of people for a few queries and those of a judge for many, with an interval that is valid
-however wrong the judge is (docs/theory.md, section 10)."""
+"""Means from the grades of people for a few queries and those of a judge for many, unbiased however wrong the judge is
+(docs/theory.md, section 10)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class JudgedMeans:
     @property
     def used(self) -> np.ndarray:
         """(m,) whether the judge is worth something."""
-        return np.asarray(self.worth > self.n_human)
+        return self.worth > self.n_human
 
     @property
     def decided(self) -> Estimates:
@@ -97,7 +97,7 @@ def judged_means(
 
     # Lambda of each query from the others, (6): sums of squares and products within strata, without what it adds.
     g_centred, h_centred = (x - _means(x, in_both)[:, of] for x in (g, human))
-    scale = (weight**2 * of_judge * part / n_people / np.maximum(n_both - 1, 1) * (n_both > 1))[of] * known
+    scale = (weight**2 * of_judge * part / n_people / np.maximum(n_both - 1, 1))[of] * known
     without = (n_both / np.maximum(n_both - 1, 1))[of]
     gg, gh, hh = (
         np.sum(scale * x * y, axis=1, keepdims=True) - without * scale * x * y
