@@ -50,7 +50,7 @@ def test_the_estimate_is_that_of_the_oracle(correlation: float, n: int, r: int, 
     found = ours(human, judge, strata)
     both, alone = oracle.with_judge(human, judge, strata), oracle.human_only(human, judge, strata)
     # Sums of at most 120 values of order 1, and one difference of two of them for each lambda.
-    seen = (found.judged.mean[0], found.judged.half()[0], found.share[0])
+    seen = (found.with_judge.mean[0], found.with_judge.half()[0], found.lam[0])
     assert seen == pytest.approx(both, rel=1e-10, abs=1e-12, nan_ok=True)
     assert np.isfinite(both.half) or n_strata == 6  # too few degrees of freedom
     assert (found.people.mean[0], found.people.half()[0]) == pytest.approx(alone[:2], rel=1e-12)
@@ -68,9 +68,9 @@ def test_the_mean_over_all_samples_is_the_truth() -> None:
     for graded in combinations(human, 5):
         own = {q: human[q] for q in graded}
         both = ours(own, judge)
-        found["ours"].append(both.judged.mean[0])
+        found["ours"].append(both.with_judge.mean[0])
         found["naive"].append(oracle.naive_mixture(own, judge).mean)
-        lam = oracle.best_share(own, judge, dict.fromkeys(human, "all"), {"all": 1.0})
+        lam = oracle.best_lambda(own, judge, dict.fromkeys(human, "all"), {"all": 1.0})
         rest = np.mean([judge[q] for q in judge if q not in own])
         found["of all"].append(np.mean([own[q] - lam * 3 / 8 * (judge[q] - rest) for q in own]))
     assert np.std(found["ours"]) > 0.01
@@ -96,16 +96,16 @@ def test_a_judge_that_knows_nothing_is_worth_nothing() -> None:
     human, judge, _ = problem(1, 20, 60)
     for useless in (dict.fromkeys(judge, 0.4), {q: -human.get(q, 0.1) for q in judge}):
         found = ours(human, useless)
-        assert (found.share[0], found.used[0], found.worth[0]) == (0.0, False, 20)
+        assert (found.lam[0], found.used[0], found.worth[0]) == (0.0, False, 20)
     # One other value gives no slope without its query.
     found = ours(human, {**dict.fromkeys(judge, 0.4), "q001": 0.9})
-    assert found.used[0] == (oracle.decided(human, {**dict.fromkeys(judge, 0.4), "q001": 0.9}).share > 0)
+    assert found.used[0] == (oracle.decided(human, {**dict.fromkeys(judge, 0.4), "q001": 0.9}).lam > 0)
 
 
 def test_nothing_is_gained_where_people_graded_all() -> None:
     human, judge, _ = problem(2, 20, 0, correlation=0.95)
     found = ours(human, judge)
-    assert found.judged.mean[0] == found.people.mean[0] == pytest.approx(np.mean([*human.values()]))
+    assert found.with_judge.mean[0] == found.people.mean[0] == pytest.approx(np.mean([*human.values()]))
     assert not found.used[0]
 
 
@@ -123,9 +123,9 @@ def test_a_judge_that_is_worth_less_than_a_query_is_not_used() -> None:
         human, judge, _ = problem(seed, 15, 60, correlation=0.5)
         found = ours(human, judge)
         assert found.used[0] == (int(found.worth[0]) > 15)
-        by = found.judged if found.used[0] else found.people
+        by = found.with_judge if found.used[0] else found.people
         assert (found.decided.mean[0], found.decided.half()[0]) == (by.mean[0], by.half()[0])
-        narrower += int(not found.used[0] and found.judged.half()[0] < found.people.half()[0])
+        narrower += int(not found.used[0] and found.with_judge.half()[0] < found.people.half()[0])
     assert narrower > 0
 
 

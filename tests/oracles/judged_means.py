@@ -19,7 +19,7 @@ class Estimate(NamedTuple):
 
     mean: float
     half: float
-    share: float
+    lam: float
 
 
 def mean(values: list[float]) -> float:
@@ -34,7 +34,7 @@ def variance(values: list[float]) -> float:
     return sum((v - middle) ** 2 for v in values) / (len(values) - 1)
 
 
-def best_share(human: Values, judge: Values, strata: Mapping[str, str], weights: Mapping[str, float]) -> float:
+def best_lambda(human: Values, judge: Values, strata: Mapping[str, str], weights: Mapping[str, float]) -> float:
     """(6): the lambda of the smallest variance, estimated on these queries of people, and drawn towards 0 by its
     error."""
     gg = gh = hh = 0.0
@@ -59,7 +59,7 @@ def best_share(human: Values, judge: Values, strata: Mapping[str, str], weights:
 def with_judge(
     human: Values, judge: Values, strata: Mapping[str, str] | None = None, confidence: float = 0.95
 ) -> Estimate:
-    """The estimate with the lambdas of `best_share`, each from the other queries of people; strata: {query: name}."""
+    """The estimate with the lambdas of `best_lambda`, each from the other queries of people; strata: {query: name}."""
     return _estimate(human, judge, strata, confidence, use_judge=True)
 
 
@@ -109,7 +109,7 @@ def _estimate(
             lam = 0.0
             if use_judge and q in both[s]:
                 others = {other: human[other] for other in human if other != q}
-                lam = best_share(others, judge, named, weights)
+                lam = best_lambda(others, judge, named, weights)
                 lambdas.append(lam)
             values.append(human[q] - (lam * part[s] * (judge[q] - rest_mean) if lam else 0.0))
             shares.append(lam)

@@ -95,7 +95,7 @@ class JudgedMetric:
                 row |= {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
             bias = mean_interval(self.judge[i] - self.human[i], confidence)
             row |= dict(zip(("bias", "bias_low", "bias_high"), bias, strict=True))
-            row |= {"lambda": float(means.share[i] * means.used[i]), "worth": int(means.worth[i]) - means.n_human}
+            row |= {"lambda": float(means.lam[i] * means.used[i]), "worth": int(means.worth[i]) - means.n_human}
             rows.append(row | {"differs": self._most_different(i), "sentence": self._sentence(row)})
         return rows
 

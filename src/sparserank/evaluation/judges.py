@@ -35,14 +35,14 @@ class Estimates(NamedTuple):
 class JudgedMeans:
     """Estimates of m means.
 
-    people, judged    with the grades of people alone, and with the judge
-    share             (m,) mean lambda: how much of what the judge says is believed
-    n_human, n_all    queries of people; those of people or of the judge
+    people, with_judge    with the grades of people alone, and with the judge
+    lam                   (m,) mean lambda: how much of what the judge says is believed
+    n_human, n_all        queries of people; those of people or of the judge
     """
 
     people: Estimates
-    judged: Estimates
-    share: np.ndarray
+    with_judge: Estimates
+    lam: np.ndarray
     n_human: int
     n_all: int
 
@@ -50,7 +50,7 @@ class JudgedMeans:
     def worth(self) -> np.ndarray:
         """(m,) number of human queries whose interval, without the judge, would be as long; at most all queries. It is
         n_human, where that is less than one query more or people graded too few queries."""
-        ratio = self.people.half() / np.maximum(self.judged.half(), TINY)
+        ratio = self.people.half() / np.maximum(self.with_judge.half(), TINY)
         as_long = np.minimum(self.n_human * ratio**2, self.n_all)
         enough = self.n_human >= LEAST_QUERIES
         return np.where(enough & (as_long >= self.n_human + 1), as_long, self.n_human)
@@ -63,7 +63,7 @@ class JudgedMeans:
     @property
     def decided(self) -> Estimates:
         """The estimates with the judge where it is worth something, elsewhere those of people."""
-        return Estimates(*np.where(self.used, self.judged, self.people))
+        return Estimates(*np.where(self.used, self.with_judge, self.people))
 
 
 def judged_means(
@@ -108,7 +108,7 @@ def judged_means(
     divisor = np.where(varies, gg, 1.0)
     slope = np.where(varies, gh, 1.0) / divisor
     error = np.maximum(hh - slope * gh, 0.0) / np.maximum(freedom, 1) / divisor
-    share = np.where(varies, np.clip(slope - error / slope, 0.0, LARGEST_LAMBDA), 0.0)
+    lambdas = np.where(varies, np.clip(slope - error / slope, 0.0, LARGEST_LAMBDA), 0.0)
 
     # Spread of the judge's values within strata, and their means over its other queries.
     together = (g @ in_both + rest @ in_rest) / np.maximum(n_both + n_rest, 1)
@@ -129,7 +129,7 @@ def judged_means(
         freedom = parts.sum(axis=1) ** 2 / (parts**2 / np.maximum(n_people - 1, 1)).sum(axis=1)
         return Estimates(mean, np.sqrt(variance), freedom - cost)
 
-    return JudgedMeans(estimates(np.zeros_like(share), 0), estimates(share, COST), share.mean(axis=1), n, n + r)
+    return JudgedMeans(estimates(np.zeros_like(lambdas), 0), estimates(lambdas, COST), lambdas.mean(axis=1), n, n + r)
 
 
 def _means(values: np.ndarray, members: np.ndarray) -> np.ndarray:
