@@ -5,8 +5,9 @@ Pools of queries: normal differences with judges of a stated correlation; lists 
 rank (NDCG@10, b - a), all of them or two in five differently, with judges that see the documents' relevance
 through noise, grade all too high, grade 30 or all of 100 documents that b ranks first too high, grade at random, or
 alike. A world draws N
-queries from a pool; the mean of the pool is the truth. Width: mean length of the interval, divided by that of people
-alone; theory: sqrt(1 - r^2 (1 - n/N)) with the correlation r of the pool. Naive: the judge as if it were a person.
+queries from a pool; the mean of the pool is the truth. Strata: people graded 30 of 40 queries, and few of 400.
+Width: mean length of the interval, divided by that of people alone; theory: sqrt(1 - r^2 (1 - n/N)) with the
+correlation r of the pool. Naive: the judge as if it were a person.
 """
 
 from __future__ import annotations
@@ -15,16 +16,21 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.report import Verdict, table
+
+if TYPE_CHECKING:
+    from sparserank.evaluation.judges import JudgedMeans
 
 N_WORLDS = int(os.environ.get("SPARSERANK_WORLDS", "10000"))
 AT_ONCE = 2000  # worlds in memory
 POOL = 100_000
 SIZES = (8, 15, 25, 50, 100)
 TIMES = (4, 40)  # N / n; N = n is checked by itself
+TAILS = (2, 3, 5, 10)  # queries of people in the larger of two strata
 CORRELATIONS = (0.0, 0.3, 0.6, 0.9)
 DOCUMENTS, CUTOFF = 20, 10
 GRADES = (0.5, 1.2, 2.0)  # thresholds of the relevance of a document
@@ -138,8 +144,7 @@ def worlds(
             level = pool.levels[name]
             s.n_worlds += len(drawn)
             alone, alone_half = found.people.mean, found.people.half()
-            decided = np.where(found.used, found.judged.mean, alone)
-            half = np.where(found.used, found.judged.half(), alone_half)
+            decided, half = found.decided.mean, found.decided.half()
             by_human, by_judge = np.abs(alone - truth) <= alone_half, np.abs(decided - truth) <= half
             s.human += by_human.sum()
             s.judged += by_judge.sum()
@@ -150,6 +155,24 @@ def worlds(
             s.used += found.used.sum()
             s.warned += (p_of_selection(level[drawn[:, :n]], level[drawn[:, n:]]) < LEVEL).sum()
     return seen
+
+
+def with_strata(
+    rng: np.random.Generator, pool: Pool, name: str, n_tail: int, n_worlds: int, more_in_tail: float = 1.0
+) -> tuple[JudgedMeans, float]:
+    """Estimates of n_worlds means of differences, and the truth: a stratum of 40 queries, of which people graded 30,
+    and one of 400, of which they graded n_tail. more_in_tail: by how much the values of the latter are larger."""
+    from sparserank.evaluation.judges import judged_means
+
+    sizes = np.array([[30, n_tail], [10, 400 - n_tail]])
+    of, of_rest = (np.repeat([0, 1], row) for row in sizes)
+    drawn = rng.integers(0, len(pool.human), size=(n_worlds, sizes.sum()))
+    factor = np.array([1.0, more_in_tail])
+    n = len(of)
+    human = pool.human[drawn[:, :n]] * factor[of]
+    judge, rest = pool.judges[name][drawn[:, :n]] * factor[of], pool.judges[name][drawn[:, n:]] * factor[of_rest]
+    truth = pool.human.mean() * (sizes.sum(axis=0) @ factor) / sizes.sum()
+    return judged_means(human, judge, rest, (of, of_rest)), truth
 
 
 def pools(rng: np.random.Generator) -> Iterator[tuple[str, Pool]]:
@@ -187,10 +210,22 @@ def run() -> list[Verdict]:
                 [kind, name, n, *(f"{100 * s.shares()[k]:.1f}" for k in ("human", "judged", "warned"))]
                 for name, s in worlds(rng, pool, n, 4 * n, AT_ONCE, head=True).items()
             ]
+    strata = []
+    for more_in_tail in (0.5, 1.0, 2.0):
+        for n_tail in TAILS:
+            row = [more_in_tail, f"30 + {n_tail}"]
+            found, truth = with_strata(rng, normal_pool(rng), "r = 0.6", n_tail, N_WORLDS, more_in_tail)
+            for by in (found.people, found.decided):
+                covered = float((np.abs(by.mean - truth) <= by.half()).mean())
+                reached[f"strata {n_tail > 2}"].append(covered)
+                row.append(f"{100 * covered:.1f}")
+            strata.append([*row, f"{found.decided.half().mean() / found.people.half().mean():.3f}"])
     head = ["pool", "judge", "r", "n", "N", "people: covered %", "with judge", "naive"]
     print(table([*head, "width", "theory", "off", "judge used %", "warned %"], rows))
     print("\nPeople grade the quarter of the queries with the most traffic:\n")
     print(table(["pool", "judge", "n", "people: covered %", "with judge", "warned %"], heads))
+    print("\nNormal values, r = 0.6; strata of 40 and 400 queries:\n")
+    print(table(["spread of the second", "queries of people", "people: covered %", "with judge", "width"], strata))
     claims = [
         ("coverage below that of people, lists, beyond noise", max(reached["below False"]), 0.007),
         (f"the same, {STRONG}", max(reached["below True"]), 0.007),
@@ -200,5 +235,12 @@ def run() -> list[Verdict]:
         ("width, useless judge, n = 15", max(reached["useless 15"]), 1.05),
         ("width, useless judge, n >= 25", max(reached["useless 25"]), 1.03),
     ]
-    lowest = Verdict("judges", "lowest coverage, normal", min(reached["coverage"]), 0.94, unit="")
-    return [lowest, *(Verdict("judges", claim, value, target, False, unit="") for claim, value, target in claims)]
+    least = [
+        ("lowest coverage, normal", min(reached["coverage"]), 0.94),
+        ("lowest coverage, strata, 3 queries or more", min(reached["strata True"]), 0.935),
+    ]
+    return [
+        Verdict("judges", claim, value, target, at_least, unit="")
+        for some, at_least in ((least, True), (claims, False))
+        for claim, value, target in some
+    ]

@@ -288,7 +288,9 @@ def test_ratings_that_are_no_grades_are_named() -> None:
     """From 1 to 10, a document rated worst counted above an unjudged one, and the best had a gain of 1,023."""
     with pytest.warns(DataWarning, match=r"grades are 1 to 10, .*up to 1023; a document judged worst.*the worst to 0"):
         sr.read_qrels({"q": {"a": 1, "b": 10}})
-    with pytest.warns(DataWarning, match=r"grades are 0 to 5, with which the gain .* is up to 31; map them to 0 to 4"):
+    with pytest.warns(
+        DataWarning, match=r"grades are 0 to 5, with which the gain of conventions .* is up to 31; map them to 0"
+    ):
         sr.read_qrels({"q": {"a": 0, "b": 5}})
     sr.read_qrels({"q": {"a": 1, "b": 4}})  # only the relevant ones are listed
 

@@ -1,5 +1,6 @@
 """Means from people and a judge: the estimate is unbiased however wrong the judge is, and its interval holds."""
 
+import csv
 import json
 import re
 from itertools import combinations
@@ -49,8 +50,9 @@ def test_the_estimate_is_that_of_the_oracle(correlation: float, n: int, r: int, 
     found = ours(human, judge, strata)
     both, alone = oracle.with_judge(human, judge, strata), oracle.human_only(human, judge, strata)
     # Sums of at most 120 values of order 1, and one difference of two of them for each lambda.
-    seen = (found.judged.mean[0], found.judged.half()[0], found.share[0])
-    assert seen == pytest.approx(both, rel=1e-10, abs=1e-12)
+    seen = (found.with_judge.mean[0], found.with_judge.half()[0], found.lam[0])
+    assert seen == pytest.approx(both, rel=1e-10, abs=1e-12, nan_ok=True)
+    assert np.isfinite(both.half) or n_strata == 6  # too few degrees of freedom
     assert (found.people.mean[0], found.people.half()[0]) == pytest.approx(alone[:2], rel=1e-12)
     assert found.used[0] == (oracle.decided(human, judge, strata) == both)
 
@@ -66,9 +68,9 @@ def test_the_mean_over_all_samples_is_the_truth() -> None:
     for graded in combinations(human, 5):
         own = {q: human[q] for q in graded}
         both = ours(own, judge)
-        found["ours"].append(both.judged.mean[0])
+        found["ours"].append(both.with_judge.mean[0])
         found["naive"].append(oracle.naive_mixture(own, judge).mean)
-        lam = oracle.best_share(own, judge, dict.fromkeys(human, "all"), {"all": 1.0})
+        lam = oracle.best_lambda(own, judge, dict.fromkeys(human, "all"), {"all": 1.0})
         rest = np.mean([judge[q] for q in judge if q not in own])
         found["of all"].append(np.mean([own[q] - lam * 3 / 8 * (judge[q] - rest) for q in own]))
     assert np.std(found["ours"]) > 0.01
@@ -94,16 +96,16 @@ def test_a_judge_that_knows_nothing_is_worth_nothing() -> None:
     human, judge, _ = problem(1, 20, 60)
     for useless in (dict.fromkeys(judge, 0.4), {q: -human.get(q, 0.1) for q in judge}):
         found = ours(human, useless)
-        assert (found.share[0], found.used[0], found.worth[0]) == (0.0, False, 20)
+        assert (found.lam[0], found.used[0], found.worth[0]) == (0.0, False, 20)
     # One other value gives no slope without its query.
     found = ours(human, {**dict.fromkeys(judge, 0.4), "q001": 0.9})
-    assert found.used[0] == (oracle.decided(human, {**dict.fromkeys(judge, 0.4), "q001": 0.9}).share > 0)
+    assert found.used[0] == (oracle.decided(human, {**dict.fromkeys(judge, 0.4), "q001": 0.9}).lam > 0)
 
 
 def test_nothing_is_gained_where_people_graded_all() -> None:
     human, judge, _ = problem(2, 20, 0, correlation=0.95)
     found = ours(human, judge)
-    assert found.judged.mean[0] == found.people.mean[0] == pytest.approx(np.mean([*human.values()]))
+    assert found.with_judge.mean[0] == found.people.mean[0] == pytest.approx(np.mean([*human.values()]))
     assert not found.used[0]
 
 
@@ -112,6 +114,19 @@ def test_a_perfect_judge_is_worth_all_of_its_queries() -> None:
     found = ours(human, judge)
     assert found.used[0]
     assert 150 < found.worth[0] <= 200
+
+
+def test_a_judge_that_is_worth_less_than_a_query_is_not_used() -> None:
+    """Otherwise, its estimate would be printed beside the words that it is worth nothing."""
+    narrower = 0
+    for seed in range(60):
+        human, judge, _ = problem(seed, 15, 60, correlation=0.5)
+        found = ours(human, judge)
+        assert found.used[0] == (int(found.worth[0]) > 15)
+        by = found.with_judge if found.used[0] else found.people
+        assert (found.decided.mean[0], found.decided.half()[0]) == (by.mean[0], by.half()[0])
+        narrower += int(not found.used[0] and found.with_judge.half()[0] < found.people.half()[0])
+    assert narrower > 0
 
 
 def test_few_queries_have_no_interval() -> None:
@@ -150,7 +165,7 @@ def test_the_command_prints_what_the_judge_is_worth(cli_here: Cli) -> None:
     done = cli_here(*CALL, "--judge", "model.qrels", "--format", "json").done
     found = json.loads(done.out)
     assert [row["system"] for row in found["rows"]] == ["a.run", "b.run"]
-    mean_a, _, difference = found["judges"]
+    mean_a, _, difference = found["judge_rows"]
     assert (mean_a["against"], difference["against"], difference["n_human"], difference["n_judge"]) == (
         None,
         "a.run",
@@ -169,17 +184,37 @@ def test_the_command_prints_what_the_judge_is_worth(cli_here: Cli) -> None:
     assert np.sum(fact["documents"]) == 200
     assert 0.7 < fact["kappa"] < 1
     assert fact["notes"] == []
-    assert len(fact["differs"]) == 3
+    assert len(difference["differs"]) == 3
     text = cli_here(*CALL, "--judge", "model.qrels").done.out
     assert said in text
     assert "20 queries of people, 80 of the judge" in text
     assert f"weighted kappa {fact['kappa']:.2f}" in text
-    worst = fact["differs"][0]
-    assert f"It differs most for {worst['query']} ({worst['human']:+.3f}, judge {worst['judge']:+.3f})" in text
+    worst = difference["differs"][0]
+    first = f"{worst['query']} (people {worst['human']:+.3f}, judge {worst['judge']:+.3f})"
+    assert f"b.run - a.run: they differ most on {first}" in text
+    # Each difference has its line; that of two equal systems has none.
+    Path("c.run").write_text(Path("a.run").read_text())
+    third = cli_here(*CALL, "--system", "c.run", "--judge", "model.qrels").done.out
+    assert f"b.run - a.run: they differ most on {first}" in third
+    assert "c.run - a.run: they differ" not in third
+    # Programs find the rows of the comparison as they are without a judge, those of its gate too.
+    plain, judged = ([*CALL, "--fail-if-worse", "90%", *more] for more in ((), ("--judge", "model.qrels")))
+    alone = json.loads(cli_here(*plain, "--format", "json").done.out)
+    together = json.loads(cli_here(*judged, "--format", "json").done.out)["rows"]
+    assert [[*row] for row in together] == [[*row] for row in alone]
+    assert "above_limit" in together[1]
+    columns = {"limit", "above_limit", "shown"}
+    as_csv = [[*csv.DictReader(cli_here(*call, "--format", "csv").done.out.splitlines())] for call in (plain, judged)]
+    assert columns < set(as_csv[1][0])
+    assert [{k: v for k, v in row.items() if k not in columns} for row in as_csv[1]] == [
+        {k: v for k, v in row.items() if k not in columns} for row in as_csv[0]
+    ]
     # In Python, the same rows.
     runs = {name: sr.read_run(name) for name in ("a.run", "b.run")}
     compared = sr.compare_systems(runs, "people.qrels", "ndcg@10", judges={"model.qrels": "model.qrels"})
-    assert compared.judge_rows()[2] == pytest.approx(difference)
+    row = compared.judge_rows()[2]
+    assert row.pop("differs") == difference.pop("differs")
+    assert row == pytest.approx(difference)
     assert compared.judge_facts()[0]["documents"] == fact["documents"]
 
 
@@ -200,7 +235,7 @@ def test_kappa_is_that_of_scikit_learn() -> None:
 def test_a_judge_without_knowledge_leaves_the_human_interval(cli_here: Cli) -> None:
     write_files(noise=1000.0)
     done = cli_here(*CALL, "--judge", "model.qrels", "--format", "json").done
-    row = json.loads(done.out)["judges"][2]
+    row = json.loads(done.out)["judge_rows"][2]
     assert (row["estimate"], row["estimate_low"], row["lambda"], row["worth"]) == (
         row["human"],
         row["human_low"],
@@ -224,7 +259,17 @@ def test_people_who_grade_the_easy_queries_are_noticed(cli_here: Cli) -> None:
     # With strata, there is no such warning, and the estimate of people alone is that of both strata.
     Path("strata.txt").write_text("".join(f"{q} {'head' if q in head[:10] else 'tail'}\n" for q in relevant))
     rows = json.loads(cli_here(*CALL, "--judge", "model.qrels", "--strata", "strata.txt", "--format", "json").done.out)
-    assert rows["judges"][0]["human"] != pytest.approx(rows["rows"][0]["mean"])
+    mean = rows["judge_rows"][0]["human"]
+    assert mean != pytest.approx(rows["rows"][0]["mean"])
+    # A relative limit is one of the mean with weights, the only one on the screen.
+    runs = {name: sr.read_run(name) for name in ("a.run", "b.run")}
+    judges = {"model.qrels": "model.qrels"}
+    compared = sr.compare_systems(runs, "people.qrels", "ndcg@10", judges=judges, strata="strata.txt")
+    assert compared.gate("5%")[0]["limit"] == pytest.approx(0.05 * mean)
+    text = cli_here(*CALL, "--judge", "model.qrels", "--strata", "strata.txt").done.out
+    assert f"{mean:.4f} [" in text
+    assert "against the first, paired" not in text
+    assert f"{rows['rows'][0]['mean']:.4f}" not in text
 
 
 def test_the_gate_decides_by_the_judge_as_far_as_people_confirm_it(cli_here: Cli) -> None:
@@ -251,6 +296,29 @@ def test_the_gate_decides_by_the_judge_as_far_as_people_confirm_it(cli_here: Cli
     assert row["loss"] == pytest.approx(-judged["estimate"])
     assert row["judge"] == "m"
     assert compared.gate("1%", judge_only=True)[0]["loss"] != row["loss"]
+
+
+@pytest.mark.parametrize("only", [(), ("--judge-only",)])
+@pytest.mark.parametrize("first", ["q20", "q75"])
+def test_a_run_without_the_queries_of_the_judge_is_noticed(cli_here: Cli, only: tuple[str, ...], first: str) -> None:
+    """They count as 0, which would let a gate pass anything."""
+    write_files()
+    every = {name: Path(name).read_text() for name in ("a.run", "b.run")}
+    n = 80 - int(first[1:])
+    lacks = f"has no documents for {n} of the queries of model.qrels, e.g. '{first}'; these queries count as 0"
+    for name, whole in every.items():
+        lines = [line for line in whole.splitlines(keepends=True) if int(line.split()[0][1:]) < int(first[1:])]
+        Path(name).write_text("".join(lines))
+        done = cli_here(*CALL, "--judge", "model.qrels").done
+        assert f"{name} {lacks}" in " ".join(done.out.split())
+        fact = json.loads(cli_here(*CALL, "--judge", "model.qrels", "--format", "json").done.out)["facts"][0]
+        assert fact["notes"][0].startswith(f"{name} {lacks}")
+        gated = cli_here(*CALL, "--judge", "model.qrels", "--fail-if-worse", "5%", *only)
+        if name == "a.run":
+            assert_refused(gated, 1, f"a.run {lacks} (as in trec_eval -c). For a gate, give another baseline")
+        else:
+            assert f"b.run {lacks}" in " ".join(gated.out.split("estimated loss")[1].split())
+        Path(name).write_text(whole)
 
 
 @pytest.mark.parametrize(
@@ -310,12 +378,17 @@ def test_what_is_said_of_doubtful_judges(cli_here: Cli) -> None:
     assert found["facts"][0]["notes"] == [
         "lacking.qrels lacks 2 of the queries of people, e.g. 'q3'; they count without it."
     ]
-    assert (found["judges"][0]["n_human"], found["judges"][0]["n_judge"]) == (20, 78)
+    assert (found["judge_rows"][0]["n_human"], found["judge_rows"][0]["n_judge"]) == (20, 78)
     assert "left out, because no system has documents for them: 1 of its queries" in " ".join(done.err.split())
     # Few queries.
     Path("people.qrels").write_text("".join(line for line in people.splitlines(keepends=True) if line < "q15"))
     done = cli_here(*CALL, "--judge", "model.qrels").done
     assert "gives no interval: people graded 7 queries, and it needs 8 of them." in done.out
+    (line,) = [line for line in done.out.splitlines() if line.startswith("b.run - a.run ")]
+    assert re.fullmatch(r"b\.run - a\.run +([+-]0\.\d{4}) - +\1 - +nothing *", line)
+    row = json.loads(cli_here(*CALL, "--judge", "model.qrels", "--format", "json").done.out)["judge_rows"][2]
+    assert {row[f"{name}_{end}"] for name in ("human", "estimate", "bias") for end in ("low", "high")} == {None}
+    assert row["estimate"] == row["human"] == pytest.approx(float(line.split()[3]), abs=1e-4)
 
 
 def test_options_that_need_a_judge(cli_here: Cli) -> None:
@@ -359,3 +432,16 @@ def test_intervals_hold_in_worlds_and_the_naive_mixture_does_not() -> None:
             assert found["warned"] < 0.1, name
     head = worlds.worlds(rng, worlds.normal_pool(rng, 20_000), 50, 200, 100, head=True)
     assert head["r = 0.9"].warned > 95
+
+
+def test_intervals_hold_with_strata_of_few_queries_of_people() -> None:
+    """A stratum with ten times the traffic of another, of which people graded few queries, decides the length: n less
+    the number of strata is the wrong number of degrees of freedom."""
+    rng, n_worlds = np.random.default_rng(5), 4000
+    error = (0.05 / n_worlds) ** 0.5
+    for n_tail, wrong in ((2, 0.75), (5, 0.91)):
+        found, truth = worlds.with_strata(rng, worlds.normal_pool(rng, 20_000), "r = 0.6", n_tail, n_worlds)
+        counted = found.people._replace(freedom=np.array(30 + n_tail - 2))
+        assert (abs(counted.mean - truth) <= counted.half()).mean() < wrong
+        for by in (found.people, found.decided):
+            assert (abs(by.mean - truth) <= by.half()).mean() > 0.95 - 0.015 - 3 * error

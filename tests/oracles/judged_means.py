@@ -19,7 +19,7 @@ class Estimate(NamedTuple):
 
     mean: float
     half: float
-    share: float
+    lam: float
 
 
 def mean(values: list[float]) -> float:
@@ -34,11 +34,11 @@ def variance(values: list[float]) -> float:
     return sum((v - middle) ** 2 for v in values) / (len(values) - 1)
 
 
-def best_share(human: Values, judge: Values, strata: Mapping[str, str], weights: Mapping[str, float]) -> float:
+def best_lambda(human: Values, judge: Values, strata: Mapping[str, str], weights: Mapping[str, float]) -> float:
     """(6): the lambda of the smallest variance, estimated on these queries of people, and drawn towards 0 by its
     error."""
     gg = gh = hh = 0.0
-    freedom = -2
+    freedom = -1  # a slope and the means of the strata are estimated
     for s, weight in weights.items():
         own = [q for q in human if strata[q] == s and q in judge]
         if len(own) < 2:
@@ -59,7 +59,7 @@ def best_share(human: Values, judge: Values, strata: Mapping[str, str], weights:
 def with_judge(
     human: Values, judge: Values, strata: Mapping[str, str] | None = None, confidence: float = 0.95
 ) -> Estimate:
-    """The estimate with the lambdas of `best_share`, each from the other queries of people; strata: {query: name}."""
+    """The estimate with the lambdas of `best_lambda`, each from the other queries of people; strata: {query: name}."""
     return _estimate(human, judge, strata, confidence, use_judge=True)
 
 
@@ -73,10 +73,11 @@ def human_only(
 def decided(
     human: Values, judge: Values, strata: Mapping[str, str] | None = None, confidence: float = 0.95
 ) -> Estimate:
-    """That of people, where the judge is worth nothing; else that with the judge."""
+    """That of people, where the judge is not worth a whole query; else that with the judge."""
     alone = human_only(human, judge, strata, confidence)
     both = with_judge(human, judge, strata, confidence)
-    return both if both.half < alone.half else alone
+    queries = min(len(human) * (alone.half / both.half) ** 2, len({*human, *judge}))
+    return both if queries >= len(human) + 1 else alone
 
 
 def _estimate(
@@ -99,7 +100,8 @@ def _estimate(
             share = len(whole[s]) / len(everything)
             weights[s] = share**2 * of_judge * part[s] / len(own[s]) / (len(both[s]) - 1)
 
-    means, within, shares = {}, 0.0, []
+    means, shares = {}, []
+    within = {}
     for s in names:
         rest_mean = mean(rest[s]) if rest[s] else 0.0
         values, lambdas = [], []
@@ -107,7 +109,7 @@ def _estimate(
             lam = 0.0
             if use_judge and q in both[s]:
                 others = {other: human[other] for other in human if other != q}
-                lam = best_share(others, judge, named, weights)
+                lam = best_lambda(others, judge, named, weights)
                 lambdas.append(lam)
             values.append(human[q] - (lam * part[s] * (judge[q] - rest_mean) if lam else 0.0))
             shares.append(lam)
@@ -118,13 +120,16 @@ def _estimate(
             spread = variance([judge[q] for q in both[s]] + rest[s])
             factor = len(both[s]) / len(own[s]) * part[s] * mean(lambdas)
             of_rest = factor**2 * spread / len(rest[s])
-        within += (len(whole[s]) / len(everything)) ** 2 * (of_sample + of_rest)
+        within[s] = (len(whole[s]) / len(everything)) ** 2 * (of_sample + of_rest)
     estimate = sum(len(whole[s]) / len(everything) * means[s] for s in names)
     between = sum(len(whole[s]) / len(everything) * (means[s] - estimate) ** 2 for s in names) / len(everything)
-    freedom = len(human) - len(names) - (COST if use_judge else 0)
-    enough = len(human) >= LEAST_QUERIES and freedom >= 1
+    # Satterthwaite: the variance is a sum of those of the strata, each with its own degrees of freedom.
+    total = sum(within.values())
+    squares = sum(v**2 / max(len(own[s]) - 1, 1) for s, v in within.items() if v > 0)
+    freedom = (total**2 / squares if squares > 0 else len(human) - len(names)) - (COST if use_judge else 0)
+    enough = len(human) >= LEAST_QUERIES and freedom > 0
     quantile = float(stats.t.ppf(0.5 + confidence / 2, freedom)) if enough else math.nan
-    return Estimate(estimate, quantile * math.sqrt(within + between), mean(shares))
+    return Estimate(estimate, quantile * math.sqrt(total + between), mean(shares))
 
 
 def without_favour(judge: Values) -> dict[str, float]:

@@ -227,6 +227,8 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
     judged = {(v["system"], v["metric"]): {name: v[name] for name in GATED} for v in verdicts}
     rows = [row | judged.get((row["system"], row["metric"]), {}) for row in compared.rows()]
     give(rows)
+    if compared.strata is not None:
+        return  # means without the weights of the strata would stand above those with them
     signs = {name: 1 if metric.higher_is_better else -1 for name, metric in compared.metrics.items()}
     counts = f"{len(compared.query_ids):,} queries, {compared.n_docs:,} documents"
     head = f"{counts}; {as_percent(DEFAULT_CONFIDENCE)} intervals"
@@ -274,30 +276,37 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
 
 
 def show_judges(compared: Comparison) -> None:
-    """Print what the judges are worth; programs get the rows and the facts."""
+    """Print what the judges are worth; programs get this beside the rows of the comparison, and only these in csv."""
     rows = compared.judge_rows()
     facts = compared.judge_facts()
-    give({"rows": answer().document, "judges": rows, "facts": facts}, rows)
+    compared_rows = answer().document
+    give({"rows": compared_rows, "judge_rows": rows, "facts": facts}, compared_rows)
     metric = next(iter(compared.metrics))
     for fact in facts:
         own = [r for r in rows if r["judge"] == fact["judge"] and r["metric"] == metric]
         cells = []
+        sentences = []
         for r in own:
-            shown = figure if r["against"] is None else signed
-            what = r["system"] if r["against"] is None else f"{r['system']} - {r['against']}"
+            shown = signed if r["against"] else figure
+            what = f"{r['system']} - {r['against']}" if r["against"] else r["system"]
             estimates = [
-                f"{shown(r[name])} {interval(r[f'{name}_low'], r[f'{name}_high'], shown)}"
+                f"{shown(r[name])} {interval(r[f'{name}_low'], r[f'{name}_high'], shown)}".replace("[-, -]", "-")
                 for name in ("human", "estimate")
             ]
             cells.append([what, *estimates, f"+{r['worth']:,}" if r["worth"] else "nothing"])
+            differs = [
+                f"{d['query']} (people {shown(d['human'], 3)}, judge {shown(d['judge'], 3)})" for d in r["differs"]
+            ]
+            if r["against"] or not compared.others:
+                apart = f"{what}: they differ most on {listed(differs)}."
+                sentences += [r["sentence"], apart] if differs else [r["sentence"]]
         counts = f"{own[0]['n_human']:,} queries of people, {own[0]['n_judge']:,} of the judge; worth in human queries"
         title = f"{fact['judge']}: {compared.metrics[metric].title}, {counts}"
         table(title, ["", "people alone", "with the judge", "worth"], cells)
-        differs = [f"{d['query']} ({signed(d['human'], 3)}, judge {signed(d['judge'], 3)})" for d in fact["differs"]]
-        most = [f"It differs most for {listed(differs)}."] if differs else []
-        sentences = [r["sentence"] for r in own if r["against"] or not compared.others]
-        for said in [*sentences, *most, *fact["notes"]]:
+        for said in [*sentences, *fact["notes"]]:
             say(said)
+            if answer().format != TEXT:
+                note(said)
         gap()
         by_judge = [f"{grade:g}" for grade in fact["by_judge"]]
         by_people = zip(fact["by_people"], fact["documents"], strict=True)

@@ -300,8 +300,9 @@ def judgments_of(source: Any, asked: Asked, name: str = "the judgments") -> Qrel
     if high > MAX_USUAL_GRADE:
         worst = "; a document judged worst counts above one without judgment" if low > 0 else ""
         message = (
-            f"{entries.place}: grades are {low:g} to {high:g}, with which the gain 2^grade - 1 of NDCG is up to "
-            f"{2.0 ** min(high, 1000.0) - 1:.4g}{worst}; map them to 0 to {MAX_USUAL_GRADE}, the worst to 0."
+            f"{entries.place}: grades are {low:g} to {high:g}, with which the gain of conventions with "
+            f"2^grade - 1, such as default, is up to {2.0 ** min(high, 1000.0) - 1:.4g}{worst}; map them to 0 to "
+            f"{MAX_USUAL_GRADE}, the worst to 0."
         )
         warnings.warn(message, DataWarning, stacklevel=3)
     return judgments

@@ -148,7 +148,7 @@ def compare_systems(
     docid: Any = None,
     convention: str | Convention | None = None,
     judges: Mapping[str, Any] | None = None,
-    judge_grades: Mapping[float, float] | str | None = None,
+    judge_grades: str | None = None,
     strata: Mapping[Any, Any] | StrPath | None = None,
 ) -> Comparison:
     """Compare ranking metrics of several systems on the same documents, with paired tests.
@@ -170,8 +170,8 @@ def compare_systems(
     judges : mapping of str to judgments, optional
         {name: judgments} of judges that are no people, such as language models, on the scale of `data`. `data` are
         then judgments of people for a few queries, those of a judge for many. See `Comparison.judge_rows`.
-    judge_grades : mapping of float to float, or str, optional
-        {grade of a judge: grade of people that it means}, or the same as '2=1,3=1'; other grades are kept.
+    judge_grades : str, optional
+        What the grades of a judge mean on the scale of people, such as '2=1,3=1'; other grades are kept.
     strata : path or mapping, optional
         Strata from which the queries of people were drawn at random, each with its own share: a file with lines 'query
         stratum', or {query: stratum}. By default, they are a random part of the judge's queries.
@@ -184,7 +184,11 @@ def compare_systems(
     Raises
     ------
     DataError
-        As `evaluate`; also raised if there is no system, or the baseline is unknown.
+        As `evaluate`; also raised if there is no system, or the baseline is unknown; if a judge has no document that
+        people graded, a grade outside their scale, or all of their grades, or `data` are not judgments of runs; and if
+        a query has no stratum, or people graded fewer than two queries of one.
+    ParameterError
+        `strata` or `judge_grades` without `judges`, or wrong pairs of grades.
 
     Examples
     --------
@@ -205,11 +209,11 @@ def compare_systems(
     if chosen not in values:
         raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
     ids = judged.query_ids
-    lacking = {str(name): lack for name, run in systems.items() if (lack := _lacking(name, run, ids))}
+    lacking = _lacking(systems, ids, "judged queries")
     for option_name, value in (("strata", strata), ("judge_grades", judge_grades)):
         if value is not None and not judges:
             raise ParameterError(option_name, "needs the grades of a judge.")
-    meant = meant_grades(judge_grades or {})
+    meant = {} if judge_grades is None else meant_grades(judge_grades)
     known = {
         str(name): _judge_of(str(name), source, judgments, systems, parsed, meant)
         for name, source in (judges or {}).items()
@@ -218,7 +222,7 @@ def compare_systems(
         _warn(sentence)
     of_queries = None if strata is None else read_strata(strata)
     compared = Comparison(values, chosen, named, ids, judged.n_docs, judgments, lacking, unjudged, known, of_queries)
-    compared.judge_rows()
+    compared.judge_rows()  # raises now, not at the first row
     return compared
 
 
@@ -244,7 +248,8 @@ def _judge_of(
     if left_out:
         _warn(f"{name}: left out, because no system has documents for them: {len(left_out):,} of its queries.")
     data = graded.documents(_runs_of(systems.values()))
-    return Judge(name, data.query_ids, _values(systems, data, metrics), graded)
+    lacking = _lacking(systems, data.query_ids, f"queries of {name}")
+    return Judge(name, data.query_ids, _values(systems, data, metrics), graded, lacking)
 
 
 def _values(
@@ -339,16 +344,20 @@ def _only_unjudged(name: str, run: Run, qrels: Qrels) -> str:
     )
 
 
-def _lacking(name: str, system: Any, query_ids: np.ndarray) -> str:
-    """A sentence about the judged queries for which a run has no documents; otherwise ""."""
-    if not isinstance(system, Run):
-        return ""
-    answered = {q for q, _ in system}
-    absent = [q for q in map(str, query_ids) if q not in answered]
-    if not absent:
-        return ""
-    queries = f"{len(absent):,} of the judged queries, e.g. {brief(absent[0])}"
-    return f"{name} has no documents for {queries}; these queries count as 0 (as in trec_eval -c)."
+def _lacking(systems: Mapping[str, Any], query_ids: np.ndarray, which: str) -> dict[str, str]:
+    """{system: sentence} for runs that have no documents for some of the queries, which are called `which`."""
+    sentences = {}
+    for name, run in systems.items():
+        if not isinstance(run, Run):
+            continue
+        answered = {q for q, _ in run}
+        absent = [q for q in map(str, query_ids) if q not in answered]
+        if absent:
+            queries = f"{len(absent):,} of the {which}, e.g. {brief(absent[0])}"
+            sentences[str(name)] = (
+                f"{name} has no documents for {queries}; these queries count as 0 (as in trec_eval -c)."
+            )
+    return sentences
 
 
 def _warn(sentence: str, stacklevel: int = 4) -> None:

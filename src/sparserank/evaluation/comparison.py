@@ -26,7 +26,7 @@ from sparserank.text import visible
 FORMAT = "sparserank-evaluation"
 EXPECTED = "values of an earlier system, as 'evaluate --out' writes them"
 EVALUATION = f'{{\n "format": "{FORMAT}"'  # how our files begin
-MOST = 10  # queries that `most_changed` names
+MAX_CHANGED = 10  # queries that `most_changed` names
 SAME_ABSOLUTE = 1e-12  # smaller differences of a metric on a query count as none
 
 
@@ -120,7 +120,8 @@ class Comparison:
             queries of people and of the judge; `human`, the estimate of people alone, and `estimate`, that with the
             judge where it is worth something, both with `_low` and `_high`; `lambda`, the weight of the judge; `worth`,
             the number of human queries that would have the same effect; `bias`, how far its grades are from those of
-            people, with `_low` and `_high`; `sentence`, which says it.
+            people, with `_low` and `_high`; `differs`, the queries for which they differ most; `sentence`, which says
+            it. With fewer than 8 queries of people, intervals are NaN.
 
         Examples
         --------
@@ -143,14 +144,25 @@ class Comparison:
         list of dict
             `judge`; `kappa`, Cohen's kappa with people, with quadratic weights, on the documents that both graded;
             `documents`, their number for each grade of people (`by_people`) and each of the judge (`by_judge`);
-            `differs`, the queries for which the judge differs most; `notes`, sentences on its queries.
+            `notes`, sentences on its queries.
+
+        Examples
+        --------
+        >>> import sparserank as sr
+        >>> people = {f"q{i}": {"a": i % 2, "b": 1} for i in range(10)}
+        >>> judge = {f"q{i}": {"a": i % 2, "b": 1 - i % 3 // 2} for i in range(40)}
+        >>> runs = {"x": {q: {"a": 2, "b": 1} for q in judge}, "y": {q: {"a": 1, "b": 2} for q in judge}}
+        >>> found = sr.compare_systems(runs, people, "ndcg@10", judges={"model": judge})
+        >>> (fact,) = found.judge_facts()
+        >>> fact["by_people"], fact["by_judge"], fact["documents"]
+        ([0.0, 1.0], [0.0, 1.0], [[5, 0], [3, 12]])
         """
         metric = next(iter(self.metrics))
         rows = []
         for name, judge in self.judges.items():
             judged = self._judged(name, metric)
-            details = {"differs": judged.most_different(), "notes": judged.notes()}
-            rows.append({"judge": name, **agreement(self.judgments, judge.grades), **details})
+            notes = [*judge.lacking.values(), *judged.notes()]
+            rows.append({"judge": name, **agreement(self.judgments, judge.grades), "notes": notes})
         return rows
 
     def _judged(self, name: str, metric: str) -> JudgedMetric:
@@ -186,7 +198,7 @@ class Comparison:
         old = self.values[self.baseline][first]
         new = self.values[system][first]
         change = np.nan_to_num(new - old)
-        order = np.argsort(-np.abs(change), kind="stable")[:MOST]
+        order = np.argsort(-np.abs(change), kind="stable")[:MAX_CHANGED]
         return [
             {"query": str(self.query_ids[q]), "old": old[q], "new": new[q], "difference": change[q]}
             for q in order
@@ -220,16 +232,17 @@ class Comparison:
         list of dict
             One row per other system: `system`, `metric`; `loss`, the mean loss (above 0: the system is worse), with
             its one-sided 95% bounds `loss_low` and `loss_high`; `limit`, in units of the metric; `above_limit` and
-            `shown`, whether the loss and its lower bound are above it; `fails`, the decision; `sentence`, which also
-            says what these queries can tell.
+            `shown`, whether the loss and its lower bound are above it; `fails`, the decision; `judge`, its name or
+            None; `sentence`, which also says what these queries can tell.
 
         Raises
         ------
         ParameterError
-            The limit is neither a share nor a number, or no loss can be as large; or the metric is unknown.
+            The limit is neither a share nor a number, or no loss can be as large; the metric is unknown; or
+            `judge_only` without a judge.
         DataError
-            There is no other system, or several judges; the baseline has no documents for some queries or the worst
-            possible mean; or fewer than two queries have a value.
+            There is no other system, or several judges; the baseline has no documents for some queries (of people
+            or of the judge) or the worst possible mean; or fewer than two queries have a value.
 
         See Also
         --------
@@ -251,10 +264,11 @@ class Comparison:
         limit = limit_of(fail_if_worse)
         if not self.others:
             raise DataError("a gate needs a second system, or an earlier evaluation: comparison.against(path).")
-        lacking = self.lacking.get(self.baseline)
-        if lacking:
+        lacking = [self.lacking, *(judge.lacking for judge in self.judges.values())]
+        absent = " ".join(sentences.get(self.baseline, "") for sentences in lacking).strip()
+        if absent:
             remedy = "For a gate, give another baseline, or leave these queries out of the judgments."
-            raise DataError(f"{lacking} {remedy}")
+            raise DataError(f"{absent} {remedy}")
         if len(self.judges) > 1:
             raise DataError(f"a gate decides by one judge; got {', '.join(self.judges)}.")
         if judge_only and not self.judges:
@@ -265,10 +279,10 @@ class Comparison:
         rows = []
         base = values[self.baseline][name]
         for system in self.others:
-            means = judged.of(system, self.baseline) if judged is not None else None
+            means = judged.means((system, self.baseline), (self.baseline, None)) if judged is not None else None
             outcome = gate(values[system][name], base, limit, self.metrics[name], self.baseline, judge, means)
             parts = [outcome.sentence(system, self.baseline, name, fail_if_shown)]
-            parts += [sentences[system] for sentences in (self.lacking, self.unjudged) if system in sentences]
+            parts += [sentences[system] for sentences in (*lacking, self.unjudged) if system in sentences]
             rows.append(
                 {
                     "system": system,

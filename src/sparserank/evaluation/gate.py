@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -46,10 +46,11 @@ class Gate:
 
     loss, error   mean loss (> 0: the system is worse) and its standard error
     limit         the largest acceptable loss, in units of the metric
-    unit          absolute mean of the baseline on these queries
+    unit          absolute mean of the baseline on these queries; with strata, weighted as the loss is
     freedom       degrees of freedom of the error
     judge         name of the judge; "" if there is none
-    means         the estimates with the judge; None if it decides alone
+    people        the same by people alone; None if there is no judge, or it decides alone
+    n_all         number of queries of people or of the judge
     """
 
     loss: float
@@ -57,9 +58,10 @@ class Gate:
     limit: float
     unit: float
     n_queries: int
-    freedom: int
+    freedom: float
     judge: str = ""
-    means: JudgedMeans | None = None
+    people: Gate | None = None
+    n_all: int = 0
 
     @property
     def half(self) -> float:
@@ -99,7 +101,7 @@ class Gate:
             word = "not above the limit, but these queries cannot tell"
         bounds = f"one-sided 95% bounds {share(self.loss - self.half)} and {share(self.loss + self.half)}"
         loss = f"estimated loss of {metric} {share(self.loss)} ({bounds}), limit {share(self.limit)}: {word}"
-        alone = f"by the grades of {self.judge} alone, not by people: " if self.judge and self.means is None else ""
+        alone = f"by the grades of {self.judge} alone, not by people: " if self.judge and self.people is None else ""
         verdict = "Fail" if self.fails(shown) else "Pass"
         text = f"{verdict}: {alone}{name} against {baseline}: {loss}. "
         if not self.error:
@@ -108,22 +110,13 @@ class Gate:
         if shown:
             return f"{text}a gate for what is shown has {rates(self.limit + self.half)}."
         text += f"this limit has {rates(self.limit)}; a limit of {share(self.half)} has {rates(self.half)}"
-        if self.means is not None:
-            return f"{text}. {self._needed_of_people(self.means)}".rstrip()
+        if self.people is not None and self.limit > 0:
+            text += f". For 5 false alarms in 100 at this limit you need {many(self.people.needed)} human queries"
+            times = f"{self.n_all / self.n_queries:.1f} times as many"
+            fewer = f", or {many(self.needed)} with {self.judge} if it grades {times}"
+            return f"{text}{fewer}." if self.needed < self.people.needed else f"{text}."
         is_far = self.limit < self.half and math.isfinite(self.needed)
         return f"{text}. With {many(self.needed)} queries, this limit would have 5." if is_far else f"{text}."
-
-    def _needed_of_people(self, means: JudgedMeans) -> str:
-        """The number of human queries that bear the limit, without the judge and with it."""
-        if self.limit <= 0:
-            return ""
-        half = float(stdtrit(means.people.freedom, CONFIDENCE) * means.people.error[0])
-        alone = math.ceil(self.n_queries * (half / self.limit) ** 2)
-        text = f"For 5 false alarms in 100 at this limit you need {many(alone)} human queries"
-        if not means.used[0]:
-            return f"{text}."
-        times_as_many = means.n_all / means.n_human
-        return f"{text}, or {many(self.needed)} with {self.judge} if it grades {times_as_many:.1f} times as many."
 
 
 def gate(
@@ -135,8 +128,8 @@ def gate(
     judge: str = "",
     means: JudgedMeans | None = None,
 ) -> Gate:
-    """Judge the values (n_queries,) of a metric of a system against those of a baseline of this name; judge,
-    means: as in `Gate`, of the difference from the baseline.
+    """Judge the values (n_queries,) of a metric of a system against those of a baseline of this name; judge: as in
+    `Gate`; means: the estimates with the judge, of the difference from the baseline, and of the baseline's mean.
 
     Raises
         DataError        fewer than two queries have a value, or nothing can be worse than the baseline
@@ -148,7 +141,7 @@ def gate(
     n = int(known.sum())
     if n < 2:
         raise DataError(f"a gate needs at least 2 queries with a value of the metric; got {n}.")
-    mean = float(baseline[known].mean())
+    mean = float(baseline[known].mean() if means is None else means.people.mean[1])
     error = float(lost.std(ddof=1) / math.sqrt(n))
     unit, (number, is_share) = abs(mean), limit
     absolute = number * unit if is_share else number
@@ -162,8 +155,11 @@ def gate(
         )
     if means is None:
         return Gate(float(lost.mean()), error, absolute, unit, n, n - 1, judge)
-    by = means.judged if means.used[0] else means.people
-    return Gate(-sign * float(by.mean[0]), float(by.error[0]), absolute, unit, n, by.freedom, judge, means)
+    decided, people = (
+        Gate(-sign * float(by.mean[0]), float(by.error[0]), absolute, unit, n, float(by.freedom[0]), judge)
+        for by in (means.decided, means.people)
+    )
+    return replace(decided, people=people, n_all=means.n_all)
 
 
 def write_junit(rows: Sequence[Mapping[str, Any]], path: StrPath) -> None:

@@ -26,7 +26,7 @@ from sparserank.text import brief, figure
 Grades = Mapping[tuple[str, str], float]
 Values = Mapping[str, Mapping[str, np.ndarray]]
 LEVEL = 0.05  # p values below it are differences beyond noise
-MOST = 3  # queries that are named because the judge differs most
+MAX_NAMED = 3  # queries for which the judge differs most
 FEW = 20  # documents; as many equal grades are no accident
 
 
@@ -37,12 +37,14 @@ class Judge:
     query_ids   (N,) the queries that it graded
     values      {system: {metric: (N,)}} by its grades
     grades      its grades, on the scale of people
+    lacking     {system: sentence} for runs that have no documents for some of its queries
     """
 
     name: str
     query_ids: np.ndarray
     values: Values
     grades: Grades
+    lacking: Mapping[str, str]
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,36 +67,36 @@ class JudgedMetric:
     queries: list[str]
     strata: tuple[np.ndarray, np.ndarray] | None
 
-    def means(self) -> JudgedMeans:
-        """The estimates."""
-        is_mean = np.array([against is None for _, against in self.pairs])[:, None]
-        judge, rest = without_favour(self.judge, self.rest)
-        judge = np.where(is_mean, self.judge, judge)
-        rest = np.where(is_mean, self.rest, rest)
-        return judged_means(self.human, judge, rest, self.strata)
-
-    def of(self, system: str, against: str) -> JudgedMeans:
-        """The estimates of one difference alone."""
-        row = [self.pairs.index((system, against))]
-        return judged_means(self.human[row], *without_favour(self.judge[row], self.rest[row]), self.strata)
+    def means(self, *pairs: tuple[str, str | None]) -> JudgedMeans:
+        """The estimates of the pairs, by default of all."""
+        chosen = [*pairs] or self.pairs
+        rows = [self.pairs.index(pair) for pair in chosen]
+        is_mean = np.array([against is None for _, against in chosen])[:, None]
+        own = self.judge[rows]
+        others = self.rest[rows]
+        judge, rest = without_favour(own, others)
+        judge = np.where(is_mean, own, judge)
+        rest = np.where(is_mean, others, rest)
+        return judged_means(self.human[rows], judge, rest, self.strata)
 
     def rows(self, confidence: float) -> list[dict[str, Any]]:
         """One row for each system and difference."""
         means = self.means()
+        if means.n_human < LEAST_QUERIES:
+            confidence = math.nan  # all intervals are NaN
         n_judge = int(np.isfinite(self.judge[0]).sum()) + self.rest.shape[1]
         rows = []
         for i, (system, against) in enumerate(self.pairs):
             row: dict[str, Any] = {"judge": self.name, "metric": self.metric, "system": system, "against": against}
             row |= {"n_human": means.n_human, "n_judge": n_judge}
-            used = bool(means.used[i])
-            for name, by in (("human", means.people), ("estimate", means.judged if used else means.people)):
+            for name, by in (("human", means.people), ("estimate", means.decided)):
                 mean = float(by.mean[i])
                 half = float(by.half(confidence)[i])
                 row |= {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
             bias = mean_interval(self.judge[i] - self.human[i], confidence)
             row |= dict(zip(("bias", "bias_low", "bias_high"), bias, strict=True))
-            row |= {"lambda": float(means.share[i]) * used, "worth": int(means.worth[i]) - means.n_human}
-            rows.append(row | {"sentence": self._sentence(row)})
+            row |= {"lambda": float(means.lam[i] * means.used[i]), "worth": int(means.worth[i]) - means.n_human}
+            rows.append(row | {"differs": self._most_different(i), "sentence": self._sentence(row)})
         return rows
 
     def _sentence(self, row: Mapping[str, Any]) -> str:
@@ -117,12 +119,12 @@ class JudgedMetric:
         favoured = system if low > 0 else against
         return f"{text} It favours {favoured} by {abs(row['bias']):.3f} ({least:.3f} to {most:.3f})."
 
-    def most_different(self) -> list[dict[str, Any]]:
-        """The queries for which the judge differs most, in the last row."""
-        human = self.human[-1]
-        judge = self.judge[-1]
+    def _most_different(self, row: int) -> list[dict[str, Any]]:
+        """The queries for which the judge differs most from people."""
+        human = self.human[row]
+        judge = self.judge[row]
         apart = np.abs(np.nan_to_num(judge - human))
-        order = np.argsort(-apart, kind="stable")[:MOST].tolist()
+        order = np.argsort(-apart, kind="stable")[:MAX_NAMED].tolist()
         return [{"query": self.queries[i], "human": human[i], "judge": judge[i]} for i in order if apart[i]]
 
     def notes(self) -> list[str]:
@@ -218,25 +220,19 @@ def agreement(people: Grades, judge: Grades) -> dict[str, Any]:
     return {"kappa": float(kappa), "by_people": by_people, "by_judge": by_judge, "documents": documents}
 
 
-def meant_grades(pairs_or_text: Mapping[float, float] | str) -> dict[float, float]:
-    """{grade of a judge: grade of people} from a mapping or from '2=1,3=1'.
+def meant_grades(text: str) -> dict[float, float]:
+    """{grade of a judge: grade of people} from '2=1,3=1'.
 
     Raises
         ParameterError   a grade is no number, or occurs twice
     """
-    pairs = (
-        [pair.split("=") for pair in pairs_or_text.split(",")]
-        if isinstance(pairs_or_text, str)
-        else [*pairs_or_text.items()]
-    )
+    pairs = [pair.split("=") for pair in text.split(",")]
     try:
         meant = {float(of_judge): float(of_people) for of_judge, of_people in pairs}
     except ValueError:
         meant = {}
     if len(meant) < len(pairs) or not all(map(math.isfinite, [*meant, *meant.values()])):
-        raise ParameterError(
-            "judge_grades", f"must be pairs such as 2=1,3=1, each grade once; got {brief(pairs_or_text)}."
-        )
+        raise ParameterError("judge_grades", f"must be pairs such as 2=1,3=1, each grade once; got {brief(text)}.")
     return meant
 
 

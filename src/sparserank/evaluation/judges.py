@@ -1,10 +1,11 @@
-"""Means from the grades of people for a few queries and those of a judge for many, with an interval that is valid
-however wrong the judge is (docs/theory.md, section 10)."""
+"""Means from the grades of people for a few queries and those of a judge for many, unbiased however wrong the judge is
+(docs/theory.md, section 10)."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -14,49 +15,55 @@ LEAST_QUERIES = 8  # of people; an interval from fewer would depend on the norma
 # Degrees of freedom for lambda and for the choice of the narrower interval: with fewer, coverage is too low near a
 # correlation of 0.5 (`python -m benchmarks judges`).
 COST = 4
+TINY = 1e-150  # a variance whose square is above 0
 SAME = 1e-12  # relative; sums of squares below it are of equal values
 
 
-@dataclass(frozen=True)
-class Estimates:
-    """(m,) estimates of means, their standard errors, and degrees of freedom."""
+class Estimates(NamedTuple):
+    """(m,) estimates of means, their standard errors, and the degrees of freedom of these."""
 
     mean: np.ndarray
     error: np.ndarray
-    freedom: int
+    freedom: np.ndarray
 
     def half(self, confidence: float = 0.95) -> np.ndarray:
         """(m,) half the lengths of their intervals; NaN without degrees of freedom."""
-        return np.asarray(stdtrit(self.freedom if self.freedom > 0 else np.nan, 0.5 + confidence / 2) * self.error)
+        return np.asarray(stdtrit(self.freedom, 0.5 + confidence / 2) * self.error)
 
 
 @dataclass(frozen=True)
 class JudgedMeans:
     """Estimates of m means.
 
-    people, judged    with the grades of people alone, and with the judge
-    share             (m,) mean lambda: how much of what the judge says is believed
-    n_human, n_all    queries of people; those of people or of the judge
+    people, with_judge    with the grades of people alone, and with the judge
+    lam                   (m,) mean lambda: how much of what the judge says is believed
+    n_human, n_all        queries of people; those of people or of the judge
     """
 
     people: Estimates
-    judged: Estimates
-    share: np.ndarray
+    with_judge: Estimates
+    lam: np.ndarray
     n_human: int
     n_all: int
 
     @property
-    def used(self) -> np.ndarray:
-        """(m,) whether the judge is worth something: its 95% interval is narrower than that of people."""
+    def worth(self) -> np.ndarray:
+        """(m,) number of human queries whose interval, without the judge, would be as long; at most all queries. It is
+        n_human, where that is less than one query more or people graded too few queries."""
+        ratio = self.people.half() / np.maximum(self.with_judge.half(), TINY)
+        as_long = np.minimum(self.n_human * ratio**2, self.n_all)
         enough = self.n_human >= LEAST_QUERIES
-        return np.asarray(enough & (self.judged.half() < self.people.half()))
+        return np.where(enough & (as_long >= self.n_human + 1), as_long, self.n_human)
 
     @property
-    def worth(self) -> np.ndarray:
-        """(m,) number of human queries whose interval, without the judge, would be as long; at most all queries."""
-        judged = np.where(self.used, self.judged.half(), 1.0)
-        ratio = np.where(self.used, self.people.half(), 1.0) / judged
-        return np.minimum(self.n_human * ratio**2, self.n_all)
+    def used(self) -> np.ndarray:
+        """(m,) whether the judge is worth something."""
+        return self.worth > self.n_human
+
+    @property
+    def decided(self) -> Estimates:
+        """The estimates with the judge where it is worth something, elsewhere those of people."""
+        return Estimates(*np.where(self.used, self.with_judge, self.people))
 
 
 def judged_means(
@@ -90,19 +97,18 @@ def judged_means(
 
     # Lambda of each query from the others, (6): sums of squares and products within strata, without what it adds.
     g_centred, h_centred = (x - _means(x, in_both)[:, of] for x in (g, human))
-    scale = (weight**2 * of_judge * part / n_people / np.maximum(n_both - 1, 1) * (n_both > 1))[of] * known
+    scale = (weight**2 * of_judge * part / n_people / np.maximum(n_both - 1, 1))[of] * known
     without = (n_both / np.maximum(n_both - 1, 1))[of]
     gg, gh, hh = (
         np.sum(scale * x * y, axis=1, keepdims=True) - without * scale * x * y
         for x, y in ((g_centred, g_centred), (g_centred, h_centred), (h_centred, h_centred))
     )
-    freedom = np.maximum(n_both - 1, 0).sum() - 2 - (n_both > 1)[of]
+    freedom = np.maximum(n_both - 1, 0).sum() - 1 - (n_both > 1)[of]
     varies = (gg > SAME * np.maximum(hh, gg.max(axis=1, keepdims=True))) & (gh > 0) & known & (freedom > 0)
-    slope = np.divide(gh, gg, out=np.ones_like(gg), where=varies)
-    error = np.divide(
-        np.maximum(hh - slope * gh, 0.0) / np.maximum(freedom, 1), gg, out=np.zeros_like(gg), where=varies
-    )
-    share = np.where(varies, np.clip(slope - error / slope, 0.0, LARGEST_LAMBDA), 0.0)
+    divisor = np.where(varies, gg, 1.0)
+    slope = np.where(varies, gh, 1.0) / divisor
+    error = np.maximum(hh - slope * gh, 0.0) / np.maximum(freedom, 1) / divisor
+    lambdas = np.where(varies, np.clip(slope - error / slope, 0.0, LARGEST_LAMBDA), 0.0)
 
     # Spread of the judge's values within strata, and their means over its other queries.
     together = (g @ in_both + rest @ in_rest) / np.maximum(n_both + n_rest, 1)
@@ -116,10 +122,14 @@ def judged_means(
         of_sample = (u - means[:, of]) ** 2 @ in_people / np.maximum(n_people - 1, 1) / n_people
         of_rest = (of_judge * part * _means(lam, in_both)) ** 2 * spread / np.maximum(n_rest, 1)
         mean = means @ weight
-        variance = (of_sample + of_rest) @ weight**2 + (means - mean[:, None]) ** 2 @ weight / (n + r)
-        return Estimates(mean, np.sqrt(variance), n - len(weight) - cost)
+        of_strata = (of_sample + of_rest) * weight**2
+        variance = of_strata.sum(axis=1) + (means - mean[:, None]) ** 2 @ weight / (n + r)
+        # Satterthwaite's degrees of freedom of a sum of variances; with one stratum, n - 1.
+        parts = np.maximum(of_strata, TINY)
+        freedom = parts.sum(axis=1) ** 2 / (parts**2 / np.maximum(n_people - 1, 1)).sum(axis=1)
+        return Estimates(mean, np.sqrt(variance), freedom - cost)
 
-    return JudgedMeans(estimates(np.zeros_like(share), 0), estimates(share, COST), share.mean(axis=1), n, n + r)
+    return JudgedMeans(estimates(np.zeros_like(lambdas), 0), estimates(lambdas, COST), lambdas.mean(axis=1), n, n + r)
 
 
 def _means(values: np.ndarray, members: np.ndarray) -> np.ndarray:
