@@ -11,6 +11,8 @@ import pytest
 from benchmarks.cases import judges as worlds
 
 import sparserank as sr
+from sparserank.data.runs import Qrels, Run
+from sparserank.errors import DataError
 from sparserank.evaluation.judge_rows import agreement
 from sparserank.evaluation.judges import JudgedMeans, judged_means, without_favour
 from tests.oracles import judged_means as oracle
@@ -445,3 +447,41 @@ def test_intervals_hold_with_strata_of_few_queries_of_people() -> None:
         assert (abs(counted.mean - truth) <= counted.half()).mean() < wrong
         for by in (found.people, found.decided):
             assert (abs(by.mean - truth) <= by.half()).mean() > 0.95 - 0.015 - 3 * error
+
+
+def test_a_judge_favours_whom_it_likes_also_where_lower_is_better() -> None:
+    """With pairwise_error it was said to favour the other system."""
+    rng = np.random.default_rng(4)
+    people, judge, now, new = {}, {}, {}, {}
+    for q in range(40):
+        relevance = rng.normal(size=8)
+        scores = {"now": relevance + rng.normal(size=8), "new": relevance + rng.normal(size=8)}
+        likes = np.argsort(np.argsort(-scores["new"])) < 3
+        for d in range(8):
+            if q < 20:
+                people[f"q{q}", f"d{d}"] = float(relevance[d] > 0.3)
+            judge[f"q{q}", f"d{d}"] = float(likes[d])
+            now[f"q{q}", f"d{d}"], new[f"q{q}", f"d{d}"] = scores["now"][d], scores["new"][d]
+    systems = {"now": Run(now), "new": Run(new)}
+    for metric in ("ndcg@3", "pairwise_error"):
+        found = sr.compare_systems(systems, Qrels(people), metric, judges={"model": Qrels(judge)})
+        assert "It favours new by" in found.judge_rows()[-1]["sentence"], metric
+
+
+def test_judgments_that_list_relevant_documents_only_are_no_copy() -> None:
+    people = {(f"q{q}", f"d{d}"): 1.0 for q in range(10) for d in range(3)}
+    judge = {(f"q{q}", f"d{d}"): 1.0 for q in range(30) for d in range(4)}
+    run = Run({(f"q{q}", f"d{d}"): float(-d) for q in range(30) for d in range(6)})
+    found = sr.compare_systems({"a": run}, Qrels(people), "ndcg@3", judges={"model": Qrels(judge)})
+    assert found.judge_rows()[0]["n_human"] == 10
+    many = {key: 0.01 * i for i, key in enumerate(judge)}
+    with pytest.raises(DataError, match=r"has 19 other grades than those of people .* not scores"):
+        sr.compare_systems({"a": run}, Qrels(people), "ndcg@3", judges={"model": Qrels(many)})
+    exact = {**judge, ("q0", "d0"): 3.1234567}
+    with pytest.raises(DataError, match=r"judge_grades='3.1234567=1'") as refused:
+        sr.compare_systems({"a": run}, Qrels(people), "ndcg@3", judges={"model": Qrels(exact)})
+    assert "has the grade 3.1234567" in str(refused.value)
+    found = sr.compare_systems(
+        {"a": run}, Qrels(people), "ndcg@3", judges={"model": Qrels(exact)}, judge_grades="3.1234567=1"
+    )
+    assert found.judge_rows()[0]["n_human"] == 10

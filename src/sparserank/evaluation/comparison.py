@@ -166,7 +166,9 @@ class Comparison:
         return rows
 
     def _judged(self, name: str, metric: str) -> JudgedMetric:
-        return judged_metric(self.judges[name], self.values, self.baseline, self.query_ids, metric, self.strata)
+        return judged_metric(
+            self.judges[name], self.values, self.baseline, self.query_ids, self.metrics[metric], self.strata
+        )
 
     def most_changed(self, system: str) -> list[dict[str, Any]]:
         """Return the ten queries whose values of the first metric differ most from the baseline.

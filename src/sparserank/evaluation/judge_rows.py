@@ -20,6 +20,7 @@ from sparserank.evaluation.judges import (
     without_favour,
 )
 from sparserank.evaluation.statistics import holm, mean_interval
+from sparserank.metrics import Metric
 from sparserank.options import option
 from sparserank.text import brief, figure
 
@@ -27,6 +28,7 @@ Grades = Mapping[tuple[str, str], float]
 Values = Mapping[str, Mapping[str, np.ndarray]]
 LEVEL = 0.05  # p values below it are differences beyond noise
 MAX_NAMED = 3  # queries for which the judge differs most
+MAX_GRADES = 8  # that a message names
 FEW = 20  # documents; as many equal grades are no accident
 
 
@@ -60,6 +62,7 @@ class JudgedMetric:
 
     name: str
     metric: str
+    higher_is_better: bool
     pairs: list[tuple[str, str | None]]
     human: np.ndarray
     judge: np.ndarray
@@ -116,7 +119,7 @@ class JudgedMetric:
         if against is None or not (low > 0 or high < 0):
             return text
         least, most = sorted((abs(low), abs(high)))
-        favoured = system if low > 0 else against
+        favoured = system if (low > 0) == self.higher_is_better else against
         return f"{text} It favours {favoured} by {abs(row['bias']):.3f} ({least:.3f} to {most:.3f})."
 
     def _most_different(self, row: int) -> list[dict[str, Any]]:
@@ -154,19 +157,25 @@ def _subject(system: str, against: str | None) -> str:
 
 
 def judged_metric(
-    judge: Judge, values: Values, baseline: str, query_ids: np.ndarray, metric: str, strata: Mapping[str, str] | None
+    judge: Judge,
+    values: Values,
+    baseline: str,
+    query_ids: np.ndarray,
+    metric: Metric,
+    strata: Mapping[str, str] | None,
 ) -> JudgedMetric:
     """The values of a comparison and the values by a judge, on the queries where all systems have a value.
 
     Raises
         DataError   a query has no stratum, or people graded fewer than two queries of one
     """
+    name = repr(metric)
     systems = [*values]
     # Each row of the matrix makes one mean or difference from the values of all systems.
     one = np.eye(len(systems))
     base = systems.index(baseline)
     combined = np.vstack([one, np.delete(one - one[base], base, axis=0)])
-    by_people, by_judge = (combined @ np.array([by[s][metric] for s in systems]) for by in (values, judge.values))
+    by_people, by_judge = (combined @ np.array([by[s][name] for s in systems]) for by in (values, judge.values))
     graded, judged = (np.isfinite(by).all(axis=0) for by in (by_people, by_judge))
     by_people = by_people[:, graded]
     by_judge = by_judge[:, judged]
@@ -181,7 +190,10 @@ def judged_metric(
     queries = people.tolist()
     pairs = [*((s, None) for s in systems), *((s, baseline) for s in systems if s != baseline)]
     numbers = None if strata is None else _numbered(strata, queries, known[others].tolist())
-    return JudgedMetric(judge.name, metric, pairs, by_people, judge_values, by_judge[:, others], queries, numbers)
+    rest = by_judge[:, others]
+    return JudgedMetric(
+        judge.name, name, metric.higher_is_better, pairs, by_people, judge_values, rest, queries, numbers
+    )
 
 
 def _numbered(strata: Mapping[str, str], people: Sequence[str], others: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -251,14 +263,22 @@ def on_scale(name: str, grades: Grades, people: Grades, meant: Mapping[float, fl
     most = max(people.values())
     outside = {g for g in grades.values() if not least <= g <= most}.difference(meant)
     if outside:
-        first = f"{min(outside):g}"
-        pairs = ",".join(f"{g:g}={most if g > most else least:g}" for g in sorted(outside))
+        shown = sorted(outside)[:MAX_GRADES]
+        first = f"{shown[0]:.15g}"
+        pairs = ",".join(f"{g:.15g}={most if g > most else least:g}" for g in shown)
+        if len(outside) > MAX_GRADES:
+            raise DataError(
+                f"{name}: has {len(outside):,} other grades than those of people ({least:g} to {most:g}), e.g. "
+                f"{first}; give grades on their scale, not scores."
+            )
         raise DataError(
             f"{name}: has the grade {first}, but those of people are {least:g} to {most:g}; say what it means, such as "
             f"{option('judge_grades', pairs)}, or {first}={first} if it is on their scale."
         )
     scaled = {key: meant.get(g, g) for key, g in grades.items()}
-    if len(both) >= FEW and all(scaled[key] == people[key] for key in both):
+    # Files that list relevant documents only have one grade in common.
+    varies = len({people[key] for key in both}) > 1
+    if varies and len(both) >= FEW and all(scaled[key] == people[key] for key in both):
         raise DataError(
             f"{name}: has the grades of people for all {len(both):,} documents that both graded, so nothing shows how "
             "wrong it is elsewhere; give the grades of the judge alone."
