@@ -38,7 +38,7 @@ def best_lambda(human: Values, judge: Values, strata: Mapping[str, str], weights
     """(6): the lambda of the smallest variance, estimated on these queries of people, and drawn towards 0 by its
     error."""
     gg = gh = hh = 0.0
-    freedom = -1  # a slope and the means of the strata are estimated
+    freedom = -2
     for s, weight in weights.items():
         own = [q for q in human if strata[q] == s and q in judge]
         if len(own) < 2:

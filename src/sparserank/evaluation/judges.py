@@ -103,7 +103,8 @@ def judged_means(
         np.sum(scale * x * y, axis=1, keepdims=True) - without * scale * x * y
         for x, y in ((g_centred, g_centred), (g_centred, h_centred), (h_centred, h_centred))
     )
-    freedom = np.maximum(n_both - 1, 0).sum() - 1 - (n_both > 1)[of]
+    # One fewer than a slope has, which errs towards 0.
+    freedom = np.maximum(n_both - 1, 0).sum() - 2 - (n_both > 1)[of]
     varies = (gg > SAME * np.maximum(hh, gg.max(axis=1, keepdims=True))) & (gh > 0) & known & (freedom > 0)
     divisor = np.where(varies, gg, 1.0)
     slope = np.where(varies, gh, 1.0) / divisor
