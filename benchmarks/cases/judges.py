@@ -214,12 +214,12 @@ def run() -> list[Verdict]:
     for more_in_tail in (0.5, 1.0, 2.0):
         for n_tail in TAILS:
             row = [more_in_tail, f"30 + {n_tail}"]
-            found, truth = with_strata(rng, normal_pool(rng), "r = 0.6", n_tail, N_WORLDS, more_in_tail)
-            for by in (found.people, found.decided):
+            means, truth = with_strata(rng, normal_pool(rng), "r = 0.6", n_tail, N_WORLDS, more_in_tail)
+            for by in (means.people, means.decided):
                 covered = float((np.abs(by.mean - truth) <= by.half()).mean())
                 reached[f"strata {n_tail > 2}"].append(covered)
                 row.append(f"{100 * covered:.1f}")
-            strata.append([*row, f"{found.decided.half().mean() / found.people.half().mean():.3f}"])
+            strata.append([*row, f"{means.decided.half().mean() / means.people.half().mean():.3f}"])
     head = ["pool", "judge", "r", "n", "N", "people: covered %", "with judge", "naive"]
     print(table([*head, "width", "theory", "off", "judge used %", "warned %"], rows))
     print("\nPeople grade the quarter of the queries with the most traffic:\n")
