@@ -4,13 +4,14 @@ import json
 import re
 from html import unescape
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.report.explorer import BINS, HEIGHT, MAX_CHIPS, WIDTH, differences, drawn, explorer
+from sparserank.report.explorer import BINS, HEIGHT, MAX_CHIPS, WIDTH, _in_words, differences, drawn, explorer
 from sparserank.report.page import commands_of_sizes
 
 EVIL = "</script><img src=x onerror=alert(1)>"
@@ -175,3 +176,9 @@ def test_costs_of_features_leave_no_size_without_a_quality() -> None:
     facts = facts_of(explorer(found, commands_of_sizes(found, None)))
     assert facts["sizes"][facts["chosen"]]["title"].startswith(f"{found.chosen.n_features} feature")
     assert all(np.isfinite(m.metadata["quality"]) for m in found.models)
+
+
+def test_the_boosts_on_the_first_sheet_have_the_names_of_their_clauses() -> None:
+    """Capital letters of a clause became small ones."""
+    result: Any = SimpleNamespace(notes=["boosts: bodyText 1 -> 1.5; without: SKU (2).", "another note"])
+    assert _in_words(result) == ["Boosts: bodyText 1 -> 1.5; without: SKU (2)."]

@@ -276,7 +276,7 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
 
 
 def show_judges(compared: Comparison) -> None:
-    """Print what the judges are worth; programs get this beside the rows of the comparison, and only these in csv."""
+    """Print what the judges are worth. Programs get it beside the rows of the comparison; csv has these rows alone."""
     rows = compared.judge_rows()
     facts = compared.judge_facts()
     compared_rows = answer().document

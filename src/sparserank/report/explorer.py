@@ -63,7 +63,7 @@ def explorer(result: SelectionResult, commands: Sequence[str]) -> Markup:
 
 def _in_words(result: SelectionResult) -> list[str]:
     """What somebody needs who decides: the boosts to set and the clauses to delete, or what each feature does."""
-    boosts = [note.capitalize() for note in result.notes if note.startswith(BOOSTS)]
+    boosts = [note[:1].upper() + note[1:] for note in result.notes if note.startswith(BOOSTS)]
     return boosts or (list(in_words(result.model).values()) if result.noun == FEATURE else [])
 
 

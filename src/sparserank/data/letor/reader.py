@@ -97,7 +97,7 @@ class TextRows(Stream):
     def _check_width(self, place: str, seen: _Seen) -> None:
         """Warn if every line of a file has the same features, but not as many as those of another one."""
         width = seen.largest + 1
-        if self._known or seen.n_values != seen.n_rows * width:
+        if self._known or not seen.n_rows or seen.n_values != seen.n_rows * width:
             return
         if self._full_width is None:
             self._full_width = width, place
