@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import sparserank as sr
 from sparserank.data.runs import Qrels, Run
 from sparserank.errors import DataError
 from sparserank.evaluation.judge_rows import agreement
-from sparserank.evaluation.judges import JudgedMeans, judged_means, without_favour
+from sparserank.evaluation.judges import Estimates, JudgedMeans, judged_means, without_favour
 from tests.oracles import judged_means as oracle
 from tests.support.command_line import Cli, assert_refused
 
@@ -112,10 +113,27 @@ def test_nothing_is_gained_where_people_graded_all() -> None:
 
 
 def test_a_perfect_judge_is_worth_all_of_its_queries() -> None:
-    human, judge, _ = problem(2, 50, 150, correlation=1.0)
+    human, judge, _ = problem(2, 50, 150, correlation=1.0 - 1e-9)
     found = ours(human, judge)
     assert found.used[0]
     assert 150 < found.worth[0] <= 200
+
+
+@pytest.mark.parametrize("differences", [False, True])
+def test_a_judge_whose_errors_are_hardly_known_is_worth_nothing(differences: bool) -> None:
+    """It is right on all of the queries but two or three: with two, it could be wrong on a tenth of the others. Errors
+    are counted before the favour is subtracted, which moves each value."""
+    people, judge, _ = problem(6, 30, 90)
+    human = {q: float(h > 0.5) - float(h < -0.5) for q, h in people.items()}
+    right = human | {q: float(g > 0.5) - float(g < -0.5) for q, g in judge.items() if q not in human}
+    for n_apart in (2, 3):
+        wrong = right | {q: human[q] - 1.0 for q in [*human][:n_apart]}
+        own, others = ([[by[q] for q in qs]] for by, qs in ((human, human), (wrong, [*wrong][30:])))
+        found = judged_means(np.array(own), np.array([[wrong[q] for q in human]]), np.array(others), None, differences)
+        by_oracle = oracle.decided(human, wrong, differences=differences)
+        assert found.n_apart[0] == n_apart
+        assert found.used[0] == (by_oracle.lam > 0) == (n_apart == 3)
+        assert (found.decided.mean[0], found.decided.half()[0]) == pytest.approx(by_oracle[:2], rel=1e-10)
 
 
 def test_a_judge_that_is_worth_less_than_a_query_is_not_used() -> None:
@@ -434,6 +452,24 @@ def test_intervals_hold_in_worlds_and_the_naive_mixture_does_not() -> None:
             assert found["warned"] < 0.1, name
     head = worlds.worlds(rng, worlds.normal_pool(rng, 20_000), 50, 200, 100, head=True)
     assert head["r = 0.9"].warned > 95
+
+
+def test_intervals_hold_for_metrics_of_few_values_unless_errors_are_not_counted() -> None:
+    rng, n_worlds = np.random.default_rng(7), 2000
+    error = (0.1 / n_worlds) ** 0.5
+    pool = worlds.precision_pool(rng, 0.9, 20_000)
+    truth = pool.human.mean()
+    drawn = rng.integers(0, len(pool.human), size=(n_worlds, 500))
+    human, judge = pool.human[drawn[:, :25]], pool.judges["right in 95%"][drawn]
+    found = judged_means(human, judge[:, :25], judge[:, 25:])
+
+    def covers(by: Estimates) -> float:
+        return float((np.abs(by.mean - truth) <= by.half()).mean())
+
+    assert covers(found.decided) > covers(found.people) - 0.007 - 3 * error
+    assert found.used.any()
+    uncounted = replace(found, n_apart=np.full(n_worlds, 25))
+    assert covers(uncounted.decided) < covers(found.people) - 0.08
 
 
 def test_intervals_hold_with_strata_of_few_queries_of_people() -> None:

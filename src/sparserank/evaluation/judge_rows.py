@@ -13,11 +13,11 @@ import numpy as np
 
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation.judges import (
+    LEAST_APART,
     LEAST_QUERIES,
     JudgedMeans,
     judged_means,
     p_of_selection,
-    without_favour,
 )
 from sparserank.evaluation.statistics import holm, mean_interval
 from sparserank.metrics import Metric
@@ -74,13 +74,8 @@ class JudgedMetric:
         """The estimates of the pairs, by default of all."""
         chosen = [*pairs] or self.pairs
         rows = [self.pairs.index(pair) for pair in chosen]
-        is_mean = np.array([against is None for _, against in chosen])[:, None]
-        own = self.judge[rows]
-        others = self.rest[rows]
-        judge, rest = without_favour(own, others)
-        judge = np.where(is_mean, own, judge)
-        rest = np.where(is_mean, others, rest)
-        return judged_means(self.human[rows], judge, rest, self.strata)
+        differences = np.array([against is not None for _, against in chosen])[:, None]
+        return judged_means(self.human[rows], self.judge[rows], self.rest[rows], self.strata, differences)
 
     def rows(self, confidence: float) -> list[dict[str, Any]]:
         """One row for each system and difference."""
@@ -99,11 +94,13 @@ class JudgedMetric:
             bias = mean_interval(self.judge[i] - self.human[i], confidence)
             row |= dict(zip(("bias", "bias_low", "bias_high"), bias, strict=True))
             row |= {"lambda": float(means.lam[i] * means.used[i]), "worth": int(means.worth[i]) - means.n_human}
-            rows.append(row | {"differs": self._most_different(i), "sentence": self._sentence(row)})
+            sentence = self._sentence(row, int(means.n_apart[i]))
+            rows.append(row | {"differs": self._most_different(i), "sentence": sentence})
         return rows
 
-    def _sentence(self, row: Mapping[str, Any]) -> str:
-        """A sentence with the number of human queries that the judge is worth for the row, and with its bias."""
+    def _sentence(self, row: Mapping[str, Any], n_apart: int) -> str:
+        """A sentence with the number of human queries that the judge is worth for the row, and with its bias; n_apart:
+        as in `JudgedMeans`."""
         n, worth, system, against = (row[name] for name in ("n_human", "worth", "system", "against"))
         subject = _subject(system, against)
         text = f"{self.name} is worth nothing here, for {subject}: use the human grades."
@@ -114,6 +111,11 @@ class JudgedMetric:
             text = f"{self.name} is worth nothing here: people graded all of its queries."
         elif n < LEAST_QUERIES:
             text = f"{self.name} gives no interval: people graded {n} queries, and it needs {LEAST_QUERIES} of them."
+        elif n_apart < LEAST_APART:
+            text = (
+                f"{self.name} is worth nothing here, for {subject}: it differs from people on {n_apart} of {n} "
+                f"queries, and fewer than {LEAST_APART} do not show how wrong it is elsewhere; use the human grades."
+            )
         low = row["bias_low"]
         high = row["bias_high"]
         if against is None or not (low > 0 or high < 0):

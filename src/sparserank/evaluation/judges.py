@@ -12,11 +12,14 @@ from scipy.special import stdtrit
 
 LARGEST_LAMBDA = 2.0
 LEAST_QUERIES = 8  # of people; an interval from fewer would depend on the normality of their values
+# Queries on which the judge's value is not that of people. With fewer, the spread of its errors is known from too few
+# of them, and intervals are far too short (`python -m benchmarks judges`).
+LEAST_APART = 3
 # Degrees of freedom for lambda and for the choice of the narrower interval: with fewer, coverage is too low near a
 # correlation of 0.5 (`python -m benchmarks judges`).
 COST = 4
 TINY = 1e-150  # a variance whose square is above 0
-SAME = 1e-12  # relative; sums of squares below it are of equal values
+SAME = 1e-12  # values that are no further apart, and sums of squares that are relatively smaller, are of equal values
 
 
 class Estimates(NamedTuple):
@@ -38,6 +41,7 @@ class JudgedMeans:
     people, with_judge    with the grades of people alone, and with the judge
     lam                   (m,) mean lambda: how much of what the judge says is believed
     n_human, n_all        queries of people; those of people or of the judge
+    n_apart               (m,) queries of both on which their values differ
     """
 
     people: Estimates
@@ -45,14 +49,16 @@ class JudgedMeans:
     lam: np.ndarray
     n_human: int
     n_all: int
+    n_apart: np.ndarray
 
     @property
     def worth(self) -> np.ndarray:
         """(m,) number of human queries whose interval, without the judge, would be as long; at most all queries. It is
-        n_human, where that is less than one query more or people graded too few queries."""
+        n_human, where that is less than one query more, people graded too few queries, or too few of the judge's errors
+        are known."""
         ratio = self.people.half() / np.maximum(self.with_judge.half(), TINY)
         as_long = np.minimum(self.n_human * ratio**2, self.n_all)
-        enough = self.n_human >= LEAST_QUERIES
+        enough = (self.n_human >= LEAST_QUERIES) & (self.n_apart >= LEAST_APART)
         return np.where(enough & (as_long >= self.n_human + 1), as_long, self.n_human)
 
     @property
@@ -67,24 +73,32 @@ class JudgedMeans:
 
 
 def judged_means(
-    human: np.ndarray, judge: np.ndarray, rest: np.ndarray, strata: tuple[np.ndarray, np.ndarray] | None = None
+    human: np.ndarray,
+    judge: np.ndarray,
+    rest: np.ndarray,
+    strata: tuple[np.ndarray, np.ndarray] | None = None,
+    differences: np.ndarray | bool = False,
 ) -> JudgedMeans:
     """Estimate means over the traffic from the values of people and of a judge.
 
     Parameters
-        human    (m, n) values by the grades of people, at least one
-        judge    (m, n) values of the same queries by the grades of the judge; NaN in the columns of queries that it
-                 did not judge
-        rest     (m, r) its values of other queries
-        strata   ((n,), (r,)) numbers from 0 of the strata of both; each has a query of people. None: one stratum
+        human         (m, n) values by the grades of people, at least one
+        judge         (m, n) values of the same queries by the grades of the judge; NaN in the columns of queries that
+                      it did not judge
+        rest          (m, r) its values of other queries
+        strata        ((n,), (r,)) numbers from 0 of the strata of both; each has a query of people. None: one stratum
+        differences   (m, 1) whether the values are differences of two systems, for which (8) applies
     Source
-        docs/theory.md, section 10; equations (5) to (7). Of differences, `judge` and `rest` are as in (8).
+        docs/theory.md, section 10; equations (5) to (8).
     """
     n = human.shape[1]
     r = rest.shape[1]
     of, of_rest = (np.zeros(n, dtype=int), np.zeros(r, dtype=int)) if strata is None else strata
     known = np.isfinite(judge).all(axis=0)
-    g = np.where(known, judge, 0.0)
+    n_apart = ((np.abs(human - judge) > SAME) & known).sum(axis=1)
+    own, others = without_favour(judge, rest)
+    g = np.where(known, np.where(differences, own, judge), 0.0)
+    rest = np.where(differences, others, rest)
     # Members of each stratum: queries of people, those that the judge knows too, and its other queries.
     one_hot = np.eye(int(of.max()) + 1)
     in_people = one_hot[of]
@@ -130,7 +144,8 @@ def judged_means(
         freedom = parts.sum(axis=1) ** 2 / (parts**2 / np.maximum(n_people - 1, 1)).sum(axis=1)
         return Estimates(mean, np.sqrt(variance), freedom - cost)
 
-    return JudgedMeans(estimates(np.zeros_like(lambdas), 0), estimates(lambdas, COST), lambdas.mean(axis=1), n, n + r)
+    people = estimates(np.zeros_like(lambdas), 0)
+    return JudgedMeans(people, estimates(lambdas, COST), lambdas.mean(axis=1), n, n + r, n_apart)
 
 
 def _means(values: np.ndarray, members: np.ndarray) -> np.ndarray:
@@ -153,11 +168,12 @@ def without_favour(judge: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.
 
 def p_of_selection(judge: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """(m,) p values that the judge's own means on the queries of people and on its other queries are equal (Welch's
-    test); 1 where that cannot be tested."""
+    test); 1 where that cannot be tested. Arguments as in `judged_means`."""
     from scipy.stats import ttest_ind
 
+    judge = judge[:, np.isfinite(judge).all(axis=0)]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # of values that do not vary
-        p = ttest_ind(judge, rest, axis=1, equal_var=False, nan_policy="omit").pvalue
-        varies = np.nanstd(judge, axis=1) + np.nanstd(rest, axis=1) > SAME
+        p = ttest_ind(judge, rest, axis=1, equal_var=False).pvalue
+        varies = judge.std(axis=1) + rest.std(axis=1) > SAME
     return np.where(varies & np.isfinite(p), p, 1.0)
