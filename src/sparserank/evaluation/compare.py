@@ -185,8 +185,8 @@ def compare_systems(
     ------
     DataError
         As `evaluate`; also raised if there is no system, or the baseline is unknown; if a judge has no document that
-        people graded, a grade outside their scale, or all of their grades, or `data` are not judgments of runs; and if
-        a query has no stratum, or people graded fewer than two queries of one.
+        people graded, or a grade outside their scale, or `data` are not judgments of runs; and if a query has no
+        stratum, or people graded fewer than two queries of one.
     ParameterError
         `strata` or `judge_grades` without `judges`, or wrong pairs of grades.
 

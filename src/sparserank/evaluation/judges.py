@@ -96,9 +96,10 @@ def judged_means(
     of, of_rest = (np.zeros(n, dtype=int), np.zeros(r, dtype=int)) if strata is None else strata
     known = np.isfinite(judge).all(axis=0)
     n_apart = ((np.abs(human - judge) > SAME) & known).sum(axis=1)
-    own, others = without_favour(judge, rest)
-    g = np.where(known, np.where(differences, own, judge), 0.0)
-    rest = np.where(differences, others, rest)
+    every = np.concatenate([judge, rest], axis=1)
+    every = np.where(differences, without_favour(every), every)
+    g = np.where(known, every[:, :n], 0.0)
+    rest = every[:, n:]
     # Members of each stratum: queries of people, those that the judge knows too, and its other queries.
     one_hot = np.eye(int(of.max()) + 1)
     in_people = one_hot[of]
@@ -153,17 +154,15 @@ def _means(values: np.ndarray, members: np.ndarray) -> np.ndarray:
     return np.asarray(values @ members / np.maximum(members.sum(axis=0), 1))
 
 
-def without_favour(judge: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Differences of two systems by a judge, each row less its mean over the queries where it is not 0, (8).
+def without_favour(judge: np.ndarray) -> np.ndarray:
+    """(m, N) differences of two systems by a judge, each row less its mean over the queries where it is not 0, (8).
 
     A judge that favours one of two systems does so only where their rankings differ. Unless that is subtracted, lambda
     and the length of the interval depend on the sign of the error of the estimate, and intervals miss too often.
     """
-    every = np.concatenate([judge, rest], axis=1)
-    differs = np.isfinite(every) & (every != 0)
-    mean = every.sum(axis=1, keepdims=True, where=differs) / np.maximum(differs.sum(axis=1, keepdims=True), 1)
-    every = np.where(differs, every - mean, every)
-    return every[:, : judge.shape[1]], every[:, judge.shape[1] :]
+    differs = np.isfinite(judge) & (judge != 0)
+    mean = judge.sum(axis=1, keepdims=True, where=differs) / np.maximum(differs.sum(axis=1, keepdims=True), 1)
+    return np.where(differs, judge - mean, judge)
 
 
 def p_of_selection(judge: np.ndarray, rest: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 from sparserank.crossval.current_model import InUse, in_order
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.runs import document_ids
-from sparserank.evaluation.comparison import SAME_ABSOLUTE
+from sparserank.evaluation.statistics import SAME_ABSOLUTE
 from sparserank.metrics import Metric
 from sparserank.metrics.ordering import rank_documents
 from sparserank.model.ranking_model import RankingModel
