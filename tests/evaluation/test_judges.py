@@ -120,18 +120,18 @@ def test_a_perfect_judge_is_worth_all_of_its_queries() -> None:
 
 @pytest.mark.parametrize("differences", [False, True])
 def test_a_judge_whose_errors_are_hardly_known_is_worth_nothing(differences: bool) -> None:
-    """It is right on all of the queries but two or three: with two, it could be wrong on a tenth of the others. Errors
+    """It is right on all of the queries but one or two: with one, it could be wrong on a tenth of the others. Errors
     are counted before the favour is subtracted, which moves each value."""
     people, judge, _ = problem(6, 30, 90)
     human = {q: float(h > 0.5) - float(h < -0.5) for q, h in people.items()}
     right = human | {q: float(g > 0.5) - float(g < -0.5) for q, g in judge.items() if q not in human}
-    for n_apart in (2, 3):
+    for n_apart in (1, 2):
         wrong = right | {q: human[q] - 1.0 for q in [*human][:n_apart]}
         own, others = ([[by[q] for q in qs]] for by, qs in ((human, human), (wrong, [*wrong][30:])))
         found = judged_means(np.array(own), np.array([[wrong[q] for q in human]]), np.array(others), None, differences)
         by_oracle = oracle.decided(human, wrong, differences=differences)
         assert found.n_apart[0] == n_apart
-        assert found.used[0] == (by_oracle.lam > 0) == (n_apart == 3)
+        assert found.used[0] == (by_oracle.lam > 0) == (n_apart == 2)
         assert (found.decided.mean[0], found.decided.half()[0]) == pytest.approx(by_oracle[:2], rel=1e-10)
 
 
@@ -391,7 +391,7 @@ def test_what_is_said_of_doubtful_judges(cli_here: Cli) -> None:
     rest = [line for line in judged.splitlines(keepends=True) if f"{line.split()[0]} " not in people]
     Path("mixed.qrels").write_text(people + "".join(rest))
     done = cli_here(*CALL, "--judge", "mixed.qrels").done
-    said = "it differs from people on 0 of 20 queries, and fewer than 3 do not show how wrong it is elsewhere; use the"
+    said = "it differs from people on 0 of 20 queries, too few to show how wrong it is elsewhere; use the"
     assert f"mixed.qrels is worth nothing here, for b.run against a.run: {said} human grades." in done.out
     # A judge without some queries of people, and with some that no system answered.
     lacking = [line for line in judged.splitlines(keepends=True) if not line.startswith(("q3 ", "q4 "))]

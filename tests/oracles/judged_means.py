@@ -10,7 +10,7 @@ from scipy import stats
 MOST = 2.0  # the largest lambda
 COST = 4  # degrees of freedom for lambda and for the choice of the narrower interval
 LEAST_QUERIES = 8
-LEAST_APART = 3  # queries on which people and the judge differ
+LEAST_APART = 2  # queries on which people and the judge differ
 
 Values = Mapping[str, float]
 

@@ -247,7 +247,7 @@ def _judge_of(
     left_out = {q for q, _ in grades} - answered
     if left_out:
         _warn(f"{name}: left out, because no system has documents for them: {len(left_out):,} of its queries.")
-    data = graded.documents(_runs_of(systems.values()))
+    data = graded.documents([*systems.values()])
     lacking = _lacking(systems, data.query_ids, f"queries of {name}")
     return Judge(name, data.query_ids, _values(systems, data, metrics), graded, lacking)
 

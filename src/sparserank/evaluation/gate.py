@@ -50,7 +50,8 @@ class Gate:
     unit          absolute mean of the baseline on these queries; with strata, weighted as the loss is
     freedom       degrees of freedom of the error
     people        the same by people alone; None if that is this
-    graded        what the number of queries of people supposes of a judge; "" if there is none
+    graded        how many queries the judge must grade if people grade `needed`, as the end of a sentence; "" without
+                  a judge
     """
 
     loss: float

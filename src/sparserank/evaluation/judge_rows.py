@@ -61,8 +61,7 @@ class JudgedMetric:
     """
 
     name: str
-    metric: str
-    higher_is_better: bool
+    metric: Metric
     pairs: list[tuple[str, str | None]]
     human: np.ndarray
     judge: np.ndarray
@@ -84,8 +83,14 @@ class JudgedMetric:
         n_judge = int(np.isfinite(self.judge[0]).sum()) + self.rest.shape[1]
         rows = []
         for i, (system, against) in enumerate(self.pairs):
-            row: dict[str, Any] = {"judge": self.name, "metric": self.metric, "system": system, "against": against}
-            row |= {"n_human": means.n_human, "n_judge": n_judge}
+            row: dict[str, Any] = {
+                "judge": self.name,
+                "metric": repr(self.metric),
+                "system": system,
+                "against": against,
+                "n_human": means.n_human,
+                "n_judge": n_judge,
+            }
             for name, by in (("human", means.people), ("estimate", means.decided)):
                 mean = float(by.mean[i])
                 half = float(by.half(confidence)[i])
@@ -112,7 +117,7 @@ class JudgedMetric:
                 why = f"people graded {n} queries, and an interval needs {LEAST_QUERIES}."
             elif n_apart < LEAST_APART:
                 few = f"it differs from people on {n_apart} of {n} queries"
-                why = f"{few}, and fewer than {LEAST_APART} do not show how wrong it is elsewhere; {why}"
+                why = f"{few}, too few to show how wrong it is elsewhere; {why}"
             text = f"worth nothing here, for {subject}: {why}"
         text = f"{self.name} is {text}"
         low = row["bias_low"]
@@ -120,7 +125,7 @@ class JudgedMetric:
         if against is None or not (low > 0 or high < 0):
             return text
         least, most = sorted((abs(low), abs(high)))
-        favoured = system if (low > 0) == self.higher_is_better else against
+        favoured = system if (low > 0) == self.metric.higher_is_better else against
         return f"{text} It favours {favoured} by {abs(row['bias']):.3f} ({least:.3f} to {most:.3f})."
 
     def notes(self) -> list[str]:
@@ -138,7 +143,7 @@ class JudgedMetric:
         if p_values[first] < LEVEL:
             of_people, others = (figure(float(np.nanmean(values[first])), 3) for values in (self.judge, self.rest))
             notes.append(
-                f"warning: by the grades of {self.name}, the mean {self.metric} of {_subject(*self.pairs[first])} is "
+                f"warning: by the grades of {self.name}, the mean {self.metric!r} of {_subject(*self.pairs[first])} is "
                 f"{of_people} for the queries of people and {others} for its others (p = {p_values[first]:.2g}), so "
                 "people graded a selection: all means here are those of such queries. Draw them at random, or name "
                 f"{option('strata')}."
@@ -183,7 +188,7 @@ def judged_metric(
     numbers = None if strata is None else _numbered(strata, queries, known[others].tolist())
     human = by_people[:, graded]
     rest = by_judge[:, :-1][:, others]
-    return JudgedMetric(judge.name, name, metric.higher_is_better, pairs, human, of_people, rest, queries, numbers)
+    return JudgedMetric(judge.name, metric, pairs, human, of_people, rest, queries, numbers)
 
 
 def _numbered(strata: Mapping[str, str], people: Sequence[str], others: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

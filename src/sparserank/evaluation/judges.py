@@ -12,9 +12,9 @@ from scipy.special import stdtrit
 
 LARGEST_LAMBDA = 2.0
 LEAST_QUERIES = 8  # of people; an interval from fewer would depend on the normality of their values
-# Queries on which the judge's value is not that of people. With fewer, the spread of its errors is known from too few
-# of them, and intervals are far too short (`python -m benchmarks judges`).
-LEAST_APART = 3
+# Queries on which the judge's value is not that of people. With fewer, the spread of its errors is not known, and
+# intervals are far too short for metrics of few values (`python -m benchmarks judges`).
+LEAST_APART = 2
 # Degrees of freedom for lambda and for the choice of the narrower interval: with fewer, coverage is too low near a
 # correlation of 0.5 (`python -m benchmarks judges`).
 COST = 4
@@ -121,10 +121,10 @@ def judged_means(
     # One fewer than a slope has, which errs towards 0.
     freedom = np.maximum(n_both - 1, 0).sum() - 2 - (n_both > 1)[of]
     varies = (gg > SAME * np.maximum(hh, gg.max(axis=1, keepdims=True))) & (gh > 0) & known & (freedom > 0)
-    divisor = np.where(varies, gg, 1.0)
-    slope = np.where(varies, gh, 1.0) / divisor
-    error = np.maximum(hh - slope * gh, 0.0) / np.maximum(freedom, 1) / divisor
-    lambdas = np.where(varies, np.clip(slope - error / slope, 0.0, LARGEST_LAMBDA), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # where they do not vary
+        slope = gh / gg
+        error = np.maximum(hh - slope * gh, 0.0) / freedom / gg
+        lambdas = np.where(varies, np.clip(slope - error / slope, 0.0, LARGEST_LAMBDA), 0.0)
 
     # Spread of the judge's values within strata, and their means over its other queries.
     together = (g @ in_both + rest @ in_rest) / np.maximum(n_both + n_rest, 1)
@@ -171,7 +171,7 @@ def p_of_selection(judge: np.ndarray, rest: np.ndarray) -> np.ndarray:
     from scipy.stats import ttest_ind
 
     judge = judge[:, np.isfinite(judge).all(axis=0)]
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of values that do not vary
         p = ttest_ind(judge, rest, axis=1, equal_var=False).pvalue
         varies = judge.std(axis=1) + rest.std(axis=1) > SAME

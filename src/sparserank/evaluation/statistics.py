@@ -39,10 +39,8 @@ def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[float, 
     """Mean over queries and its two-sided t interval; NaN is ignored."""
     values = values[np.isfinite(values)]
     n = len(values)
-    if n == 0:
-        return float("nan"), float("nan"), float("nan")
-    mean = float(values.mean())
-    if n == 1:
+    mean = float(values.mean()) if n else float("nan")
+    if n < 2:
         return mean, float("nan"), float("nan")
     half = float(stdtrit(n - 1, 0.5 + confidence / 2) * values.std(ddof=1) / np.sqrt(n))
     return mean, mean - half, mean + half
@@ -78,8 +76,7 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     p_values = np.asarray(p_values, dtype=np.float64)
     adjusted = np.full(len(p_values), np.nan)
     known = np.flatnonzero(np.isfinite(p_values))
-    running = 0.0
-    for k, i in enumerate(known[np.argsort(p_values[known], kind="stable")]):
-        running = max(running, min((len(known) - k) * p_values[i], 1.0))
-        adjusted[i] = running
+    order = known[np.argsort(p_values[known], kind="stable")]
+    times = len(order) - np.arange(len(order))
+    adjusted[order] = np.maximum.accumulate(np.minimum(times * p_values[order], 1.0))
     return adjusted
