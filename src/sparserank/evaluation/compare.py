@@ -449,7 +449,7 @@ def _judged(
 
 
 def values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
-    """(n_queries,) values of each metric, of a run or of scores in the order of the input."""
+    """The values (n_queries,) of each metric. system: a run, a model, or scores in the order of the input's rows."""
     if isinstance(system, Run):
         retrieved_scores, retrieved = system.of(data)
         whole = next((m for m in metrics if m.convention.short_lists != "full" or m.name == "mean_ndcg"), None)

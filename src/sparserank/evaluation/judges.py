@@ -157,8 +157,9 @@ def _means(values: np.ndarray, members: np.ndarray) -> np.ndarray:
 def without_favour(judge: np.ndarray) -> np.ndarray:
     """(m, N) differences of two systems by a judge, each row less its mean over the queries where it is not 0, (8).
 
-    A judge that favours one of two systems does so only where their rankings differ. Unless that is subtracted, lambda
-    and the length of the interval depend on the sign of the error of the estimate, and intervals miss too often.
+    The mean is how much the judge favours one of the systems. It can do so only where their rankings differ; elsewhere,
+    the difference is 0. With the favour left in, a judge looks most useful when the estimate is too large, and
+    intervals miss too often.
     """
     differs = np.isfinite(judge) & (judge != 0)
     mean = judge.sum(axis=1, keepdims=True, where=differs) / np.maximum(differs.sum(axis=1, keepdims=True), 1)
