@@ -4,8 +4,8 @@ those of people alone? Worlds in which the truth is known: n queries graded by p
 Pools of queries: normal differences with judges of a stated correlation; lists of 20 graded documents that two systems
 rank (NDCG@10, b - a), all of them or two in five differently, with judges that see the documents' relevance
 through noise, grade all too high, grade 30 or all of 100 documents that b ranks first too high, grade at random, or
-alike; grades of people of which a judge has all but a few; precision at 1 and the reciprocal rank of one system, or of
-b - a, with a judge that is mostly right. A world draws N
+alike, or copy those of people but for a few; precision at 1 of one system, and b - a of the reciprocal rank, with
+judges that are mostly right. A world draws N
 queries from a pool; the mean of the pool is the truth. Strata: people graded 30 of 40 queries, and few of 400.
 Width: mean length of the interval, divided by that of people alone; theory: sqrt(1 - r^2 (1 - n/N)) with the
 correlation r of the pool. Naive: the judge as if it were a person.
@@ -269,7 +269,7 @@ def run() -> list[Verdict]:
     print("\nNormal values, r = 0.6; strata of 40 and 400 queries:\n")
     print(table(["spread of the second", "queries of people", "people: covered %", "with judge", "width"], strata))
     claims = [
-        ("coverage below that of people, lists, beyond noise", max(reached["below False"]), 0.007),
+        ("coverage below that of people, not normal, beyond noise", max(reached["below False"]), 0.007),
         (f"the same, {STRONG}", max(reached["below True"]), 0.007),
         ("highest coverage, normal", max(reached["coverage"]), 0.97),
         ("width off theory, n = 15", max(reached["off theory 15"]), 0.1),
