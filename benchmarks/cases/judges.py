@@ -4,7 +4,8 @@ those of people alone? Worlds in which the truth is known: n queries graded by p
 Pools of queries: normal differences with judges of a stated correlation; lists of 20 graded documents that two systems
 rank (NDCG@10, b - a), all of them or two in five differently, with judges that see the documents' relevance
 through noise, grade all too high, grade 30 or all of 100 documents that b ranks first too high, grade at random, or
-alike. A world draws N
+alike, or copy those of people but for a few; precision at 1 of one system, and b - a of the reciprocal rank, with
+judges that are mostly right. A world draws N
 queries from a pool; the mean of the pool is the truth. Strata: people graded 30 of 40 queries, and few of 400.
 Width: mean length of the interval, divided by that of people alone; theory: sqrt(1 - r^2 (1 - n/N)) with the
 correlation r of the pool. Naive: the judge as if it were a person.
@@ -38,18 +39,20 @@ NOISES = (1.3, 0.55, 0.12)  # of judges: correlations of about 0.3, 0.6 and 0.9
 SOME = 0.4  # share of queries that the systems rank differently, in the pool of mostly equal lists
 FAVOUR = 0.3  # share of the first three documents of b whose grade is one too high
 STRONG = "favours b always"
+RIGHT = (0.8, 0.95, 0.99)  # shares of the queries, or documents, of which judges know the right grade
 USELESS = ("constant", "random grades", "r = 0")
 
 
 @dataclass(frozen=True)
 class Pool:
     """(POOL,) values of each query: by people, by each judge; what the head queries have more of, and a value of the
-    judges of which the warning can see it."""
+    judges of which the warning can see it; whether the values are differences of two systems."""
 
     human: np.ndarray
     judges: dict[str, np.ndarray]
     traffic: np.ndarray
     levels: dict[str, np.ndarray]
+    differences: bool = True
 
     def correlation(self, name: str) -> float:
         g = self.judges[name]
@@ -104,6 +107,40 @@ def graded_pool(rng: np.random.Generator, different: float, size: int = POOL) ->
     return Pool(_ndcg(b, people) - _ndcg(a, people), judges, level[:, 0] + 0.7 * rng.normal(size=size), levels)
 
 
+def copied_pool(rng: np.random.Generator, size: int = POOL) -> Pool:
+    """Lists; grades of people that are copies of the judge's but for a share of documents or of queries."""
+    relevance = rng.normal(0, 0.7, size=(size, 1)) + rng.normal(size=(size, DOCUMENTS))
+    a, b = (relevance + s * rng.normal(size=relevance.shape) for s in (1.2, 1.1))
+    people = _grades(relevance)
+    noisy = _grades((relevance + NOISES[1] * rng.normal(size=a.shape)) / (1 + NOISES[1] ** 2) ** 0.5)
+    shares = {"copied but 1% of documents": (0.01, DOCUMENTS), "copied but 5% of queries": (0.05, 1)}
+    graded = {name: np.where(rng.random((size, k)) < s, noisy, people) for name, (s, k) in shares.items()}
+    judges = {name: _ndcg(b, y) - _ndcg(a, y) for name, y in graded.items()}
+    return Pool(_ndcg(b, people) - _ndcg(a, people), judges, relevance.mean(axis=1), judges)
+
+
+def precision_pool(rng: np.random.Generator, mean: float, size: int = POOL) -> Pool:
+    """Precision at 1 of one system."""
+    human = (rng.random(size) < mean).astype(float)
+    judges = {f"right in {100 * p:g}%": np.where(rng.random(size) < p, human, 1 - human) for p in RIGHT}
+    return Pool(human, judges, rng.normal(size=size), judges, differences=False)
+
+
+def reciprocal_pool(rng: np.random.Generator, different: float, size: int = POOL) -> Pool:
+    """Reciprocal rank of the first of 10 documents, relevant or not; different: as in `graded_pool`."""
+    level = rng.normal(0, 0.7, size=(size, 1)) + rng.normal(size=(size, 10))
+    a = level + 0.5 * rng.normal(size=level.shape)
+    b = np.where(rng.random((size, 1)) < different, level + 0.45 * rng.normal(size=level.shape), a)
+    people = level > 1.0
+
+    def values(relevant: np.ndarray) -> np.ndarray:
+        first_a, first_b = (np.where(relevant, _ranks(s) + 1.0, np.inf).min(axis=1) for s in (a, b))
+        return np.asarray(1 / first_b - 1 / first_a)
+
+    judges = {f"right in {100 * p:g}%": values(people ^ (rng.random(a.shape) >= p)) for p in RIGHT}
+    return Pool(values(people), judges, rng.normal(size=size), judges)
+
+
 def _grades(relevance: np.ndarray) -> np.ndarray:
     return np.searchsorted(GRADES, relevance)
 
@@ -127,7 +164,7 @@ def worlds(
     from scipy.special import stdtrit
 
     from sparserank.evaluation.judge_rows import LEVEL
-    from sparserank.evaluation.judges import judged_means, p_of_selection, without_favour
+    from sparserank.evaluation.judges import judged_means, p_of_selection
 
     truth = pool.human.mean()
     seen = {name: Seen() for name in pool.judges}
@@ -138,7 +175,7 @@ def worlds(
         human = pool.human[drawn[:, :n]]
         for name, values in pool.judges.items():
             judge, rest, s = values[drawn[:, :n]], values[drawn[:, n:]], seen[name]
-            found = judged_means(human, *without_favour(judge, rest))
+            found = judged_means(human, judge, rest, differences=pool.differences)
             mixed = np.concatenate([human, rest], axis=1)
             mixed_half = stdtrit(n_all - 1, 0.975) * mixed.std(axis=1, ddof=1) / n_all**0.5
             level = pool.levels[name]
@@ -179,6 +216,11 @@ def pools(rng: np.random.Generator) -> Iterator[tuple[str, Pool]]:
     yield "normal", normal_pool(rng)
     yield "graded lists", graded_pool(rng, 1.0)
     yield "mostly equal lists", graded_pool(rng, SOME)
+    yield "copied grades", copied_pool(rng)
+    yield "P@1 of 0.9", precision_pool(rng, 0.9)
+    yield "P@1 of 0.7", precision_pool(rng, 0.7)
+    yield "reciprocal rank", reciprocal_pool(rng, 1.0)
+    yield "mostly equal, reciprocal rank", reciprocal_pool(rng, SOME)
 
 
 def run() -> list[Verdict]:
@@ -227,7 +269,7 @@ def run() -> list[Verdict]:
     print("\nNormal values, r = 0.6; strata of 40 and 400 queries:\n")
     print(table(["spread of the second", "queries of people", "people: covered %", "with judge", "width"], strata))
     claims = [
-        ("coverage below that of people, lists, beyond noise", max(reached["below False"]), 0.007),
+        ("coverage below that of people, not normal, beyond noise", max(reached["below False"]), 0.007),
         (f"the same, {STRONG}", max(reached["below True"]), 0.007),
         ("highest coverage, normal", max(reached["coverage"]), 0.97),
         ("width off theory, n = 15", max(reached["off theory 15"]), 0.1),

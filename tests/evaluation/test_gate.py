@@ -99,7 +99,7 @@ def test_a_limit_that_no_system_can_exceed_is_refused() -> None:
         gate(base, base - 0.3, limit_of("400%"), PAIRS)
     for metric, worst in ((NDCG, 0.0), (PAIRS, 1.0)):
         with pytest.raises(DataError, match=f"now has a mean .* of {worst:.4f}, so nothing is worse; give another"):
-            gate(base, np.full(3, worst), limit_of("1%"), metric, "now")
+            gate(base, np.full(3, worst), limit_of("1%"), metric, ("new", "now"))
 
 
 def test_limits_are_shares_or_numbers() -> None:

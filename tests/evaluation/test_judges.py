@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import sparserank as sr
 from sparserank.data.runs import Qrels, Run
 from sparserank.errors import DataError
 from sparserank.evaluation.judge_rows import agreement
-from sparserank.evaluation.judges import JudgedMeans, judged_means, without_favour
+from sparserank.evaluation.judges import Estimates, JudgedMeans, judged_means, without_favour
 from tests.oracles import judged_means as oracle
 from tests.support.command_line import Cli, assert_refused
 
@@ -85,13 +86,12 @@ def test_the_favour_is_subtracted_where_systems_differ() -> None:
     rng = np.random.default_rng(4)
     judge = {f"q{i}": float(g) for i, g in enumerate(np.where(rng.random(30) < 0.5, rng.normal(0.4, 1, 30), 0.0))}
     values = np.array([[*judge.values()]])
-    found = np.concatenate(without_favour(values[:, :9], values[:, 9:]), axis=1)[0]
+    found = without_favour(values)[0]
     assert found == pytest.approx([*oracle.without_favour(judge).values()], abs=1e-15)
     assert (found == 0).sum() == (values == 0).sum() > 5
-    lacking = np.concatenate([[[np.nan]], values[:, 1:9]], axis=1)
-    own, others = without_favour(lacking, values[:, 9:])
-    assert np.isnan(own[0, 0])
-    assert np.nansum(own) + others.sum() == pytest.approx(0.0, abs=1e-12)
+    lacking = without_favour(np.concatenate([[[np.nan]], values[:, 1:]], axis=1))
+    assert np.isnan(lacking[0, 0])
+    assert np.nansum(lacking) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_judge_that_knows_nothing_is_worth_nothing() -> None:
@@ -112,10 +112,27 @@ def test_nothing_is_gained_where_people_graded_all() -> None:
 
 
 def test_a_perfect_judge_is_worth_all_of_its_queries() -> None:
-    human, judge, _ = problem(2, 50, 150, correlation=1.0)
+    human, judge, _ = problem(2, 50, 150, correlation=1.0 - 1e-9)
     found = ours(human, judge)
     assert found.used[0]
     assert 150 < found.worth[0] <= 200
+
+
+@pytest.mark.parametrize("differences", [False, True])
+def test_a_judge_whose_errors_are_hardly_known_is_worth_nothing(differences: bool) -> None:
+    """It is right on all of the queries but one or two: with one, it could be wrong on a tenth of the others. Errors
+    are counted before the favour is subtracted, which moves each value."""
+    people, judge, _ = problem(6, 30, 90)
+    human = {q: float(h > 0.5) - float(h < -0.5) for q, h in people.items()}
+    right = human | {q: float(g > 0.5) - float(g < -0.5) for q, g in judge.items() if q not in human}
+    for n_apart in (1, 2):
+        wrong = right | {q: human[q] - 1.0 for q in [*human][:n_apart]}
+        own, others = ([[by[q] for q in qs]] for by, qs in ((human, human), (wrong, [*wrong][30:])))
+        found = judged_means(np.array(own), np.array([[wrong[q] for q in human]]), np.array(others), None, differences)
+        by_oracle = oracle.decided(human, wrong, differences=differences)
+        assert found.n_apart[0] == n_apart
+        assert found.used[0] == (by_oracle.lam > 0) == (n_apart == 2)
+        assert (found.decided.mean[0], found.decided.half()[0]) == pytest.approx(by_oracle[:2], rel=1e-10)
 
 
 def test_a_judge_that_is_worth_less_than_a_query_is_not_used() -> None:
@@ -280,7 +297,9 @@ def test_the_gate_decides_by_the_judge_as_far_as_people_confirm_it(cli_here: Cli
     for more in ((), ("--judge", "model.qrels"), ("--judge", "model.qrels", "--judge-only")):
         done = cli_here(*CALL, *more, "--fail-if-worse", "5%")
         found[len(more)] = done.done.out
-    needs = re.search(r"you need (\d+) human queries, or (\d+) with model\.qrels if it grades 4\.0 times as", found[2])
+    needs = re.search(
+        r"With (\d+) queries of people, or (\d+) if model\.qrels grades 4\.0 times as many, this", found[2]
+    )
     assert needs
     people, together = map(int, needs.groups())
     # The limit that they bear is in proportion to the root of their number.
@@ -290,8 +309,8 @@ def test_the_gate_decides_by_the_judge_as_far_as_people_confirm_it(cli_here: Cli
     assert together < people
     # Without a judge, the same number of queries is said.
     assert f"With {people} queries, this limit would have 5." in found[0]
-    assert found[3].startswith("Decided by the grades of model.qrels alone, not by those of people.\n")
-    assert "by the grades of model.qrels alone, not by people: b.run against a.run" in found[3]
+    (decided,) = [line for line in found[3].splitlines() if "estimated loss" in line]
+    assert decided.split(": ")[1:3] == ["by the grades of model.qrels alone, not by people", "b.run against a.run"]
     runs = {name: sr.read_run(name) for name in ("a.run", "b.run")}
     compared = sr.compare_systems(runs, "people.qrels", "ndcg@10", judges={"m": "model.qrels"})
     (row,), (_, _, judged) = compared.gate("1%"), compared.judge_rows()
@@ -371,7 +390,9 @@ def test_what_is_said_of_doubtful_judges(cli_here: Cli) -> None:
     people = Path("people.qrels").read_text()
     rest = [line for line in judged.splitlines(keepends=True) if f"{line.split()[0]} " not in people]
     Path("mixed.qrels").write_text(people + "".join(rest))
-    assert_refused(cli_here(*CALL, "--judge", "mixed.qrels"), 1, "has the grades of people for all 200 documents")
+    done = cli_here(*CALL, "--judge", "mixed.qrels").done
+    said = "it differs from people on 0 of 20 queries, too few to show how wrong it is elsewhere; use the"
+    assert f"mixed.qrels is worth nothing here, for b.run against a.run: {said} human grades." in done.out
     # A judge without some queries of people, and with some that no system answered.
     lacking = [line for line in judged.splitlines(keepends=True) if not line.startswith(("q3 ", "q4 "))]
     Path("lacking.qrels").write_text("".join(lacking) + "new 0 d1 1\n")
@@ -385,7 +406,7 @@ def test_what_is_said_of_doubtful_judges(cli_here: Cli) -> None:
     # Few queries.
     Path("people.qrels").write_text("".join(line for line in people.splitlines(keepends=True) if line < "q15"))
     done = cli_here(*CALL, "--judge", "model.qrels").done
-    assert "gives no interval: people graded 7 queries, and it needs 8 of them." in done.out
+    assert "for b.run against a.run: people graded 7 queries, and an interval needs 8." in done.out
     (line,) = [line for line in done.out.splitlines() if line.startswith("b.run - a.run ")]
     assert re.fullmatch(r"b\.run - a\.run +([+-]0\.\d{4}) - +\1 - +nothing *", line)
     row = json.loads(cli_here(*CALL, "--judge", "model.qrels", "--format", "json").done.out)["judge_rows"][2]
@@ -434,6 +455,24 @@ def test_intervals_hold_in_worlds_and_the_naive_mixture_does_not() -> None:
             assert found["warned"] < 0.1, name
     head = worlds.worlds(rng, worlds.normal_pool(rng, 20_000), 50, 200, 100, head=True)
     assert head["r = 0.9"].warned > 95
+
+
+def test_intervals_hold_for_metrics_of_few_values_unless_errors_are_not_counted() -> None:
+    rng, n_worlds = np.random.default_rng(7), 2000
+    error = (0.1 / n_worlds) ** 0.5
+    pool = worlds.precision_pool(rng, 0.9, 20_000)
+    truth = pool.human.mean()
+    drawn = rng.integers(0, len(pool.human), size=(n_worlds, 500))
+    human, judge = pool.human[drawn[:, :25]], pool.judges["right in 95%"][drawn]
+    found = judged_means(human, judge[:, :25], judge[:, 25:])
+
+    def covers(by: Estimates) -> float:
+        return float((np.abs(by.mean - truth) <= by.half()).mean())
+
+    assert covers(found.decided) > covers(found.people) - 0.007 - 3 * error
+    assert found.used.any()
+    uncounted = replace(found, n_apart=np.full(n_worlds, 25))
+    assert covers(uncounted.decided) < covers(found.people) - 0.08
 
 
 def test_intervals_hold_with_strata_of_few_queries_of_people() -> None:

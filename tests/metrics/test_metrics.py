@@ -308,7 +308,7 @@ def test_paired_comparison_equals_scipy(rng: np.random.Generator) -> None:
     interval = reference.confidence_interval(0.95)
     assert ours.difference == pytest.approx((a - b)[both].mean(), abs=1e-15)
     assert ours.p_value == pytest.approx(reference.pvalue, rel=1e-12)
-    assert (ours.low, ours.high) == pytest.approx((interval.low, interval.high), rel=1e-12)
+    assert (ours.difference_low, ours.difference_high) == pytest.approx((interval.low, interval.high), rel=1e-12)
     assert ours.p_value != pytest.approx(stats.ttest_ind(a[both], b[both]).pvalue, rel=1e-3)
 
 

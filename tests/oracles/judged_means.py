@@ -10,6 +10,7 @@ from scipy import stats
 MOST = 2.0  # the largest lambda
 COST = 4  # degrees of freedom for lambda and for the choice of the narrower interval
 LEAST_QUERIES = 8
+LEAST_APART = 2  # queries on which people and the judge differ
 
 Values = Mapping[str, float]
 
@@ -71,10 +72,20 @@ def human_only(
 
 
 def decided(
-    human: Values, judge: Values, strata: Mapping[str, str] | None = None, confidence: float = 0.95
+    human: Values,
+    judge: Values,
+    strata: Mapping[str, str] | None = None,
+    confidence: float = 0.95,
+    differences: bool = False,
 ) -> Estimate:
-    """That of people, where the judge is not worth a whole query; else that with the judge."""
+    """That of people, where the judge is not worth a whole query, or differs from people on too few; else that with the
+    judge. differences: the values are differences of two systems, for which (8) applies."""
+    apart = [q for q in human if q in judge and abs(human[q] - judge[q]) > 1e-12]
+    if differences:
+        judge = without_favour(judge)
     alone = human_only(human, judge, strata, confidence)
+    if len(apart) < LEAST_APART:
+        return alone
     both = with_judge(human, judge, strata, confidence)
     queries = min(len(human) * (alone.half / both.half) ** 2, len({*human, *judge}))
     return both if queries >= len(human) + 1 else alone

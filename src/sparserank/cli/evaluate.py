@@ -129,8 +129,6 @@ def run(
     verdicts: list[dict[str, Any]] = []
     if fail_if_worse is not None:
         verdicts = compared.gate(fail_if_worse, fail_if_shown=fail_if_shown, judge_only=judge_only)
-    if judge_only:
-        say(f"Decided by the grades of {', '.join(of_judges)} alone, not by those of people.")
     show_comparison(compared, verdicts)
     if of_judges:
         show_judges(compared)
@@ -227,8 +225,8 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
     judged = {(v["system"], v["metric"]): {name: v[name] for name in GATED} for v in verdicts}
     rows = [row | judged.get((row["system"], row["metric"]), {}) for row in compared.rows()]
     give(rows)
-    if compared.strata is not None:
-        return  # means without the weights of the strata would stand above those with them
+    if compared.judges:
+        return  # `show_judges` has the estimates of people beside those with a judge, with the weights of strata
     signs = {name: 1 if metric.higher_is_better else -1 for name, metric in compared.metrics.items()}
     counts = f"{len(compared.query_ids):,} queries, {compared.n_docs:,} documents"
     head = f"{counts}; {as_percent(DEFAULT_CONFIDENCE)} intervals"
@@ -281,28 +279,29 @@ def show_judges(compared: Comparison) -> None:
     facts = compared.judge_facts()
     compared_rows = answer().document
     give({"rows": compared_rows, "judge_rows": rows, "facts": facts}, compared_rows)
-    metric = next(iter(compared.metrics))
     for fact in facts:
-        own = [r for r in rows if r["judge"] == fact["judge"] and r["metric"] == metric]
-        cells = []
         sentences = []
-        for r in own:
-            shown = signed if r["against"] else figure
-            what = f"{r['system']} - {r['against']}" if r["against"] else r["system"]
-            estimates = [
-                f"{shown(r[name])} {interval(r[f'{name}_low'], r[f'{name}_high'], shown)}".replace("[-, -]", "-")
-                for name in ("human", "estimate")
-            ]
-            cells.append([what, *estimates, f"+{r['worth']:,}" if r["worth"] else "nothing"])
-            differs = [
-                f"{d['query']} (people {shown(d['human'], 3)}, judge {shown(d['judge'], 3)})" for d in r["differs"]
-            ]
-            if r["against"] or not compared.others:
-                apart = f"{what}: they differ most on {listed(differs)}."
-                sentences += [r["sentence"], apart] if differs else [r["sentence"]]
-        counts = f"{own[0]['n_human']:,} queries of people, {own[0]['n_judge']:,} of the judge; worth in human queries"
-        title = f"{fact['judge']}: {compared.metrics[metric].title}, {counts}"
-        table(title, ["", "people alone", "with the judge", "worth"], cells)
+        for metric, definition in compared.metrics.items():
+            own = [r for r in rows if (r["judge"], r["metric"]) == (fact["judge"], metric)]
+            cells = []
+            for r in own:
+                shown = signed if r["against"] else figure
+                what = f"{r['system']} - {r['against']}" if r["against"] else r["system"]
+                estimates = [
+                    f"{shown(r[name])} {interval(r[f'{name}_low'], r[f'{name}_high'], shown)}".replace("[-, -]", "-")
+                    for name in ("human", "estimate")
+                ]
+                cells.append([what, *estimates, f"+{r['worth']:,}" if r["worth"] else "nothing"])
+                if metric == next(iter(compared.metrics)) and (r["against"] or not compared.others):
+                    differs = [
+                        f"{d['query']} (people {shown(d['human'], 3)}, judge {shown(d['judge'], 3)})"
+                        for d in r["differs"]
+                    ]
+                    apart = f"{what}: they differ most on {listed(differs)}."
+                    sentences += [r["sentence"], apart] if differs else [r["sentence"]]
+            counts = f"{own[0]['n_human']:,} queries of people, {own[0]['n_judge']:,} of the judge"
+            title = f"{fact['judge']}: {definition.title}, {counts}; worth in human queries"
+            table(title, ["", "people alone", "with the judge", "worth"], cells)
         for said in [*sentences, *fact["notes"]]:
             say(said)
             if answer().format != TEXT:

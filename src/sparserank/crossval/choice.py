@@ -451,13 +451,15 @@ def choose(
             "no model can be chosen: no size has a model with features in every fold; use more strengths "
             f"({option('n_alphas')}) or fewer folds."
         )
-    # Candidates that may be chosen come first, so that a row below n_sparse may be chosen.
+    # The usable candidates are the first rows of all arrays; the rows after them are compared, but never chosen.
     everyone = (*usable, *(c for c in others if np.isfinite(c.mean)))
     bounds = loss_bounds(np.array([c.values for c in everyone]), confidence, seed=seed)
     allowed, sizes = _allowed(usable, len(everyone), rule), rule.sizes(everyone)
-    # Means are over the queries that have a value for all candidates; if there are none, over each candidate's queries.
+    # The means of the bounds are over the queries on which every candidate has a value. Without such a query, the mean
+    # of a candidate is over the queries on which it has a value itself.
     means = bounds.means if np.isfinite(bounds.means).all() else np.array([c.mean for c in everyone])
-    # The best mean is the reference of losses, and the rule alone gives the contender.
+    # Losses are relative to `best`, the largest mean (the smaller model if means are equal). `contender` is what the
+    # rule chooses if it does not prefer a named formula.
     best = everyone[min(range(len(everyone)), key=lambda i: (-means[i], sizes[i]))]
     contender = everyone[rule.take(means, bounds, allowed, sizes)[0]]
     formula = next((c for c in usable if named and c.formula == named), None)

@@ -22,7 +22,7 @@ from sparserank.data.suspects import names_in
 from sparserank.data.tables.batches import is_frame
 from sparserank.errors import ModelFormatError, ParameterError
 from sparserank.evaluation.compare import values_of
-from sparserank.evaluation.comparison import SAME_ABSOLUTE
+from sparserank.evaluation.statistics import SAME_ABSOLUTE
 from sparserank.files import StrPath
 from sparserank.metrics import Metric
 from sparserank.model.ranking_model import RankingModel

@@ -174,9 +174,9 @@ class FittedPaths:
         return [stage for stage in stages if stage]
 
     def _depths(self) -> dict[str, int]:
-        """For each task, the number of tasks that must be finished before it."""
+        """{label: number of tasks that must be finished, one after the other, before the task can begin}"""
         depths: dict[str, int] = {}
-        for t in self.tasks:  # starts come first in this order
+        for t in self.tasks:  # a task is listed after the one from whose solutions it starts
             depths[t.label] = 0 if t.start is None else 1 + depths[t.start]
         return depths
 

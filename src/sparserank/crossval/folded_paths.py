@@ -76,7 +76,7 @@ class FoldedPaths(TrainingQueries):
         return {**state, "client": None, "alike": None}
 
     def for_a_process(self) -> FoldedPaths:
-        """A copy of one thread."""
+        """A copy that computes with one thread, to be sent to a worker process."""
         out = copy(self)
         out.n_threads = 1
         return out

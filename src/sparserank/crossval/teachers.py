@@ -205,7 +205,7 @@ class Teacher:
 
     @property
     def reason(self) -> str:
-        """Why it has no trees, as a clause; "" if it has some, or if none were sought."""
+        """Why the teacher has no trees, as a clause; "" if it has trees, or if it was not to have any."""
         return "" if self.trees is None else self.trees.reason
 
     @reason.setter

@@ -136,12 +136,12 @@ def is_file(path: Any) -> bool:
 
 
 def columns_in(path: Any) -> tuple[str, ...]:
-    """The features that a file names, if this is one."""
+    """The features that a file of trees names; none if `path` is not a file."""
     return read_tree_file(path).named if is_file(path) else ()
 
 
 def default_rival(data: RankingDataset, never: Collection[int] = ()) -> TreeRival:
-    """Trees with our settings, on all columns of the table except those without a feature that may be used."""
+    """LightGBM with our settings. It reads every column of the table of which a feature may be used."""
     columns = tuple(columns_of_table(data))
     levels = {name: () for name in columns if name in data.kept_columns}
     settings = replace(trees.LIGHTGBM_SETTINGS, categorical=tuple(levels))

@@ -219,7 +219,7 @@ class Stream:
 
 
 def judged(block: RowBlock, unjudged: str) -> RowBlock:
-    """The block without rows of label -1, or with label 0 for these rows, as requested."""
+    """The block after the rule for rows of label -1: `drop` leaves them out, and `zero` gives them the label 0."""
     without = block.label == UNJUDGED
     if unjudged not in ("drop", "zero") or not without.any():
         return block

@@ -14,8 +14,8 @@ DOCUMENTS = _words(
 )
 SCORES = _words("score relevancescore similarity")
 JUDGED = _words("label relevance relevancelabel rel grade relevancegrade judgment judgement rating")
-GRADES = JUDGED + _words("target gain y clicked isclicked click clicks")  # the last of which may also be features
-OF_JUDGMENTS = [*GRADES, "score"]  # as BEIR calls them
+GRADES = JUDGED + _words("target gain y clicked isclicked click clicks")  # clicks may also be features
+OF_JUDGMENTS = [*GRADES, "score"]  # BEIR calls the grade `score`
 OF_RUNS = {*QUERIES, *DOCUMENTS, *SCORES, *JUDGED, *_words("iteration q0 rank tag"), ""}  # "": an index of pandas
 
 
@@ -25,6 +25,6 @@ def plain(name: object) -> str:
 
 
 def called(names: Iterable[str], usual: Sequence[str]) -> str | None:
-    """The name that comes first in the list of usual ones; None if none is usual."""
+    """The one of the names that is first among the usual ones; None if no name is usual."""
     known = {plain(name): name for name in reversed(list(names))}
     return next((known[word] for word in usual if word in known), None)

@@ -185,8 +185,8 @@ def compare_systems(
     ------
     DataError
         As `evaluate`; also raised if there is no system, or the baseline is unknown; if a judge has no document that
-        people graded, a grade outside their scale, or all of their grades, or `data` are not judgments of runs; and if
-        a query has no stratum, or people graded fewer than two queries of one.
+        people graded, or a grade outside their scale, or `data` are not judgments of runs; and if a query has no
+        stratum, or people graded fewer than two queries of one.
     ParameterError
         `strata` or `judge_grades` without `judges`, or wrong pairs of grades.
 
@@ -247,7 +247,7 @@ def _judge_of(
     left_out = {q for q, _ in grades} - answered
     if left_out:
         _warn(f"{name}: left out, because no system has documents for them: {len(left_out):,} of its queries.")
-    data = graded.documents(_runs_of(systems.values()))
+    data = graded.documents([*systems.values()])
     lacking = _lacking(systems, data.query_ids, f"queries of {name}")
     return Judge(name, data.query_ids, _values(systems, data, metrics), graded, lacking)
 
@@ -449,7 +449,7 @@ def _judged(
 
 
 def values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
-    """(n_queries,) values of each metric, of a run or of scores in the order of the input."""
+    """The values (n_queries,) of each metric. system: a run, a model, or scores in the order of the input's rows."""
     if isinstance(system, Run):
         retrieved_scores, retrieved = system.of(data)
         whole = next((m for m in metrics if m.convention.short_lists != "full" or m.name == "mean_ndcg"), None)

@@ -14,8 +14,9 @@ import numpy as np
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.evaluation.gate import gate, limit_of
 from sparserank.evaluation.judge_rows import Judge, JudgedMetric, agreement, judged_metric
-from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
+from sparserank.evaluation.statistics import holm, mean_interval, most_apart, paired_comparison
 from sparserank.files import StrPath, atomic_write
+from sparserank.lazy import cached_property
 from sparserank.metrics import Metric
 from sparserank.options import Choice, Number, option
 from sparserank.options.arguments import check_arguments
@@ -27,7 +28,6 @@ FORMAT = "sparserank-evaluation"
 EXPECTED = "values of an earlier system, as 'evaluate --out' writes them"
 EVALUATION = f'{{\n "format": "{FORMAT}"'  # how our files begin
 MAX_CHANGED = 10  # queries that `most_changed` names
-SAME_ABSOLUTE = 1e-12  # smaller differences of a metric on a query count as none
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,9 +99,7 @@ class Comparison:
                 mean, low, high = mean_interval(values[metric], confidence)
                 row: dict[str, Any] = {"metric": metric, "system": system, "mean": mean, "low": low, "high": high}
                 if system in paired:
-                    p = paired[system]
-                    row |= {"difference": p.difference, "difference_low": p.low, "difference_high": p.high}
-                    row |= {"p_value": p.p_value, "p_holm": float(corrected[system])}
+                    row |= paired[system]._asdict() | {"p_holm": float(corrected[system])}
                 table.append(row)
         return table
 
@@ -134,7 +132,7 @@ class Comparison:
         [('x', 10, 40), ('y', 10, 40), ('y', 10, 40)]
         """
         check_arguments(Comparison.judge_rows, locals(), confidence=Number(above=0, below=1))
-        return [row for name in self.judges for m in self.metrics for row in self._judged(name, m).rows(confidence)]
+        return [row for judged in self._judged.values() for row in judged.rows(confidence)]
 
     def judge_facts(self) -> list[dict[str, Any]]:
         """Return what is known of the grades of each judge.
@@ -160,15 +158,18 @@ class Comparison:
         metric = next(iter(self.metrics))
         rows = []
         for name, judge in self.judges.items():
-            judged = self._judged(name, metric)
-            notes = [*judge.lacking.values(), *judged.notes()]
+            notes = [*judge.lacking.values(), *self._judged[name, metric].notes()]
             rows.append({"judge": name, **agreement(self.judgments, judge.grades), "notes": notes})
         return rows
 
-    def _judged(self, name: str, metric: str) -> JudgedMetric:
-        return judged_metric(
-            self.judges[name], self.values, self.baseline, self.query_ids, self.metrics[metric], self.strata
-        )
+    @cached_property
+    def _judged(self) -> dict[tuple[str, str], JudgedMetric]:
+        """{(judge, metric): values and estimates}"""
+        return {
+            (name, metric): judged_metric(judge, self.values, self.baseline, self.query_ids, definition, self.strata)
+            for name, judge in self.judges.items()
+            for metric, definition in self.metrics.items()
+        }
 
     def most_changed(self, system: str) -> list[dict[str, Any]]:
         """Return the ten queries whose values of the first metric differ most from the baseline.
@@ -199,13 +200,8 @@ class Comparison:
         first = next(iter(self.metrics))
         old = self.values[self.baseline][first]
         new = self.values[system][first]
-        change = np.nan_to_num(new - old)
-        order = np.argsort(-np.abs(change), kind="stable")[:MAX_CHANGED]
-        return [
-            {"query": str(self.query_ids[q]), "old": old[q], "new": new[q], "difference": change[q]}
-            for q in order
-            if abs(change[q]) > SAME_ABSOLUTE
-        ]
+        changed = most_apart(self.query_ids, old, new, ("old", "new"), MAX_CHANGED)
+        return [row | {"difference": row["new"] - row["old"]} for row in changed]
 
     def gate(
         self,
@@ -277,13 +273,14 @@ class Comparison:
             raise ParameterError("judge_only", "needs the grades of a judge.")
         judge = next(iter(self.judges), "")
         values = self.judges[judge].values if judge_only else self.values
-        judged = self._judged(judge, name) if judge and not judge_only else None
+        judged = None if judge_only else self._judged.get((judge, name))
         rows = []
         base = values[self.baseline][name]
         for system in self.others:
-            means = judged.means((system, self.baseline), (self.baseline, None)) if judged is not None else None
-            outcome = gate(values[system][name], base, limit, self.metrics[name], self.baseline, judge, means)
-            parts = [outcome.sentence(system, self.baseline, name, fail_if_shown)]
+            pair = (system, self.baseline)
+            outcome = gate(values[system][name], base, limit, self.metrics[name], pair, judged)
+            who = f"by the grades of {judge} alone, not by people: {system}" if judge_only else system
+            parts = [outcome.sentence(who, self.baseline, name, fail_if_shown)]
             parts += [sentences[system] for sentences in (*lacking, self.unjudged) if system in sentences]
             rows.append(
                 {

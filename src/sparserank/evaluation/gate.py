@@ -12,7 +12,8 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from sparserank.errors import DataError, ParameterError
-from sparserank.evaluation.judges import JudgedMeans
+from sparserank.evaluation.judge_rows import JudgedMetric
+from sparserank.evaluation.judges import Estimates, judged_means
 from sparserank.files import StrPath, atomic_write
 from sparserank.metrics import Metric
 from sparserank.text import brief, figure, many, visible
@@ -48,9 +49,9 @@ class Gate:
     limit         the largest acceptable loss, in units of the metric
     unit          absolute mean of the baseline on these queries; with strata, weighted as the loss is
     freedom       degrees of freedom of the error
-    judge         name of the judge; "" if there is none
-    people        the same by people alone; None if there is no judge, or it decides alone
-    n_all         number of queries of people or of the judge
+    people        the same by people alone; None if that is this
+    graded        how many queries the judge must grade if people grade `needed`, as the end of a sentence; "" without
+                  a judge
     """
 
     loss: float
@@ -59,9 +60,8 @@ class Gate:
     unit: float
     n_queries: int
     freedom: float
-    judge: str = ""
     people: Gate | None = None
-    n_all: int = 0
+    graded: str = ""
 
     @property
     def half(self) -> float:
@@ -79,8 +79,8 @@ class Gate:
 
     @property
     def needed(self) -> float:
-        """Number of queries with which 5 in 100 equally good systems would exceed the limit."""
-        return math.ceil(self.n_queries * (self.half / self.limit) ** 2) if self.limit > 0 else math.inf
+        """Number of queries with which 5 in 100 equally good systems would exceed the limit, which is above 0."""
+        return math.ceil(self.n_queries * (self.half / self.limit) ** 2)
 
     def sentence(self, name: str, baseline: str, metric: str, shown: bool = False) -> str:
         """A sentence with the loss, its bounds, the decision, and the errors to expect with as many queries; shown: as
@@ -98,25 +98,22 @@ class Gate:
 
         word = "shown" if self.fails(shown=True) else "likely, not shown" if self.fails() else "not above the limit"
         if not self.fails() and self.loss + self.half > self.limit:
-            word = "not above the limit, but these queries cannot tell"
+            word += ", but these queries cannot tell"
         bounds = f"one-sided 95% bounds {share(self.loss - self.half)} and {share(self.loss + self.half)}"
         loss = f"estimated loss of {metric} {share(self.loss)} ({bounds}), limit {share(self.limit)}: {word}"
-        alone = f"by the grades of {self.judge} alone, not by people: " if self.judge and self.people is None else ""
         verdict = "Fail" if self.fails(shown) else "Pass"
-        text = f"{verdict}: {alone}{name} against {baseline}: {loss}. "
+        text = f"{verdict}: {name} against {baseline}: {loss}. "
         if not self.error:
             return f"{text}All {self.n_queries:,} queries differ alike, so they say nothing about false alarms."
         text += f"With these {self.n_queries:,} queries, "
         if shown:
             return f"{text}a gate for what is shown has {rates(self.limit + self.half)}."
-        text += f"this limit has {rates(self.limit)}; a limit of {share(self.half)} has {rates(self.half)}"
-        if self.people is not None and self.limit > 0:
-            text += f". For 5 false alarms in 100 at this limit you need {many(self.people.needed)} human queries"
-            times = f"{self.n_all / self.n_queries:.1f} times as many"
-            fewer = f", or {many(self.needed)} with {self.judge} if it grades {times}"
-            return f"{text}{fewer}." if self.needed < self.people.needed else f"{text}."
-        is_far = self.limit < self.half and math.isfinite(self.needed)
-        return f"{text}. With {many(self.needed)} queries, this limit would have 5." if is_far else f"{text}."
+        text += f"this limit has {rates(self.limit)}; a limit of {share(self.half)} has {rates(self.half)}."
+        people = self.people or self
+        if not 0 < self.limit < people.half:
+            return text
+        fewer = f" of people, or {many(self.needed)} {self.graded}" if self.needed < people.needed else ""
+        return f"{text} With {many(people.needed)} queries{fewer}, this limit would have 5."
 
 
 def gate(
@@ -124,42 +121,47 @@ def gate(
     baseline: np.ndarray,
     limit: tuple[float, bool],
     metric: Metric,
-    name: str = "the baseline",
-    judge: str = "",
-    means: JudgedMeans | None = None,
+    pair: tuple[str, str] = ("the system", "the baseline"),
+    judged: JudgedMetric | None = None,
 ) -> Gate:
-    """Judge the values (n_queries,) of a metric of a system against those of a baseline of this name; judge: as in
-    `Gate`; means: the estimates with the judge, of the difference from the baseline, and of the baseline's mean.
+    """Judge the values (n_queries,) of a metric of a system against those of a baseline; pair: their names; judged:
+    these values beside those by a judge, which then counts too.
 
     Raises
         DataError        fewer than two queries have a value, or nothing can be worse than the baseline
         ParameterError   no system can lose more than the limit
     """
     known = np.isfinite(values) & np.isfinite(baseline)
-    sign = 1 if metric.higher_is_better else -1
-    lost = sign * (baseline - values)[known]
     n = int(known.sum())
     if n < 2:
         raise DataError(f"a gate needs at least 2 queries with a value of the metric; got {n}.")
-    mean = float(baseline[known].mean() if means is None else means.people.mean[1])
-    error = float(lost.std(ddof=1) / math.sqrt(n))
+    if judged is None:
+        both = np.array([values - baseline, baseline])[:, known]
+        means = judged_means(both, np.full_like(both, np.nan), both[:, :0])
+        difference, base = 0, 1
+    else:
+        means = judged.means
+        difference, base = (judged.pairs.index(row) for row in (pair, (pair[1], None)))
+    sign = 1 if metric.higher_is_better else -1
+    mean = float(means.people.mean[base])
     unit, (number, is_share) = abs(mean), limit
     absolute = number * unit if is_share else number
     largest = sign * (mean - metric.limits[0 if metric.higher_is_better else 1])
     if largest <= 0:
-        raise DataError(f"{name} has a mean {metric!r} of {figure(mean)}, so nothing is worse; give another baseline.")
+        remedy = "so nothing is worse; give another baseline."
+        raise DataError(f"{pair[1]} has a mean {metric!r} of {figure(mean)}, {remedy}")
     if absolute >= largest:
         got = f"{100 * number:g}%" if is_share else f"{number:g} (a share is written {number:g}%)"
         raise ParameterError(
             "fail_if_worse", f"must be below {figure(largest)}, because no loss of {metric!r} is larger; got {got}."
         )
-    if means is None:
-        return Gate(float(lost.mean()), error, absolute, unit, n, n - 1, judge)
-    decided, people = (
-        Gate(-sign * float(by.mean[0]), float(by.error[0]), absolute, unit, n, float(by.freedom[0]), judge)
-        for by in (means.decided, means.people)
-    )
-    return replace(decided, people=people, n_all=means.n_all)
+
+    def of(by: Estimates) -> Gate:
+        mean, error, freedom = (float(column[difference]) for column in by)
+        return Gate(-sign * mean, error, absolute, unit, n, freedom)
+
+    graded = f"if {judged.name} grades {means.n_all / n:.1f} times as many" if judged is not None else ""
+    return replace(of(means.decided), people=of(means.people), graded=graded)
 
 
 def write_junit(rows: Sequence[Mapping[str, Any]], path: StrPath) -> None:

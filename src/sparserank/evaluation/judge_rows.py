@@ -13,13 +13,14 @@ import numpy as np
 
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation.judges import (
+    LEAST_APART,
     LEAST_QUERIES,
     JudgedMeans,
     judged_means,
     p_of_selection,
-    without_favour,
 )
-from sparserank.evaluation.statistics import holm, mean_interval
+from sparserank.evaluation.statistics import holm, mean_interval, most_apart
+from sparserank.lazy import cached_property
 from sparserank.metrics import Metric
 from sparserank.options import option
 from sparserank.text import brief, figure
@@ -29,7 +30,6 @@ Values = Mapping[str, Mapping[str, np.ndarray]]
 LEVEL = 0.05  # p values below it are differences beyond noise
 MAX_NAMED = 3  # queries for which the judge differs most
 MAX_GRADES = 8  # that a message names
-FEW = 20  # documents; as many equal grades are no accident
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,8 +61,7 @@ class JudgedMetric:
     """
 
     name: str
-    metric: str
-    higher_is_better: bool
+    metric: Metric
     pairs: list[tuple[str, str | None]]
     human: np.ndarray
     judge: np.ndarray
@@ -70,28 +69,28 @@ class JudgedMetric:
     queries: list[str]
     strata: tuple[np.ndarray, np.ndarray] | None
 
-    def means(self, *pairs: tuple[str, str | None]) -> JudgedMeans:
-        """The estimates of the pairs, by default of all."""
-        chosen = [*pairs] or self.pairs
-        rows = [self.pairs.index(pair) for pair in chosen]
-        is_mean = np.array([against is None for _, against in chosen])[:, None]
-        own = self.judge[rows]
-        others = self.rest[rows]
-        judge, rest = without_favour(own, others)
-        judge = np.where(is_mean, own, judge)
-        rest = np.where(is_mean, others, rest)
-        return judged_means(self.human[rows], judge, rest, self.strata)
+    @cached_property
+    def means(self) -> JudgedMeans:
+        """The estimates of the pairs."""
+        differences = np.array([against is not None for _, against in self.pairs])[:, None]
+        return judged_means(self.human, self.judge, self.rest, self.strata, differences)
 
     def rows(self, confidence: float) -> list[dict[str, Any]]:
         """One row for each system and difference."""
-        means = self.means()
+        means = self.means
         if means.n_human < LEAST_QUERIES:
             confidence = math.nan  # all intervals are NaN
         n_judge = int(np.isfinite(self.judge[0]).sum()) + self.rest.shape[1]
         rows = []
         for i, (system, against) in enumerate(self.pairs):
-            row: dict[str, Any] = {"judge": self.name, "metric": self.metric, "system": system, "against": against}
-            row |= {"n_human": means.n_human, "n_judge": n_judge}
+            row: dict[str, Any] = {
+                "judge": self.name,
+                "metric": repr(self.metric),
+                "system": system,
+                "against": against,
+                "n_human": means.n_human,
+                "n_judge": n_judge,
+            }
             for name, by in (("human", means.people), ("estimate", means.decided)):
                 mean = float(by.mean[i])
                 half = float(by.half(confidence)[i])
@@ -99,36 +98,35 @@ class JudgedMetric:
             bias = mean_interval(self.judge[i] - self.human[i], confidence)
             row |= dict(zip(("bias", "bias_low", "bias_high"), bias, strict=True))
             row |= {"lambda": float(means.lam[i] * means.used[i]), "worth": int(means.worth[i]) - means.n_human}
-            rows.append(row | {"differs": self._most_different(i), "sentence": self._sentence(row)})
+            row["differs"] = most_apart(self.queries, self.human[i], self.judge[i], ("human", "judge"), MAX_NAMED)
+            rows.append(row | {"sentence": self._sentence(row, int(means.n_apart[i]))})
         return rows
 
-    def _sentence(self, row: Mapping[str, Any]) -> str:
-        """A sentence with the number of human queries that the judge is worth for the row, and with its bias."""
+    def _sentence(self, row: Mapping[str, Any], n_apart: int) -> str:
+        """A sentence with the number of human queries that the judge is worth for the row, and with its bias; n_apart:
+        as in `JudgedMeans`."""
         n, worth, system, against = (row[name] for name in ("n_human", "worth", "system", "against"))
         subject = _subject(system, against)
-        text = f"{self.name} is worth nothing here, for {subject}: use the human grades."
-        if worth > 0:
-            queries = "queries" if worth > 1 else "query"
-            text = f"{self.name} is worth {worth} more human {queries} (n = {n} -> {n + worth}) for {subject}."
-        elif not self.rest.shape[1]:
-            text = f"{self.name} is worth nothing here: people graded all of its queries."
-        elif n < LEAST_QUERIES:
-            text = f"{self.name} gives no interval: people graded {n} queries, and it needs {LEAST_QUERIES} of them."
+        queries = "queries" if worth > 1 else "query"
+        text = f"worth {worth} more human {queries} (n = {n} -> {n + worth}) for {subject}."
+        if worth <= 0:
+            why = "use the human grades."
+            if not self.rest.shape[1]:
+                why = "people graded all of its queries."
+            elif n < LEAST_QUERIES:
+                why = f"people graded {n} queries, and an interval needs {LEAST_QUERIES}."
+            elif n_apart < LEAST_APART:
+                few = f"it differs from people on {n_apart} of {n} queries"
+                why = f"{few}, too few to show how wrong it is elsewhere; {why}"
+            text = f"worth nothing here, for {subject}: {why}"
+        text = f"{self.name} is {text}"
         low = row["bias_low"]
         high = row["bias_high"]
         if against is None or not (low > 0 or high < 0):
             return text
         least, most = sorted((abs(low), abs(high)))
-        favoured = system if (low > 0) == self.higher_is_better else against
+        favoured = system if (low > 0) == self.metric.higher_is_better else against
         return f"{text} It favours {favoured} by {abs(row['bias']):.3f} ({least:.3f} to {most:.3f})."
-
-    def _most_different(self, row: int) -> list[dict[str, Any]]:
-        """The queries for which the judge differs most from people."""
-        human = self.human[row]
-        judge = self.judge[row]
-        apart = np.abs(np.nan_to_num(judge - human))
-        order = np.argsort(-apart, kind="stable")[:MAX_NAMED].tolist()
-        return [{"query": self.queries[i], "human": human[i], "judge": judge[i]} for i in order if apart[i]]
 
     def notes(self) -> list[str]:
         """Notes on queries that the judge lacks, and a warning if, by its own grades, the queries of people differ from
@@ -138,13 +136,14 @@ class JudgedMetric:
         if lacking:
             which = f"{len(lacking)} of the queries of people, e.g. {brief(lacking[0])}"
             notes.append(f"{self.name} lacks {which}; they count without it.")
-        tested = self.strata is None and len(self.queries) >= LEAST_QUERIES
-        p_values = holm(p_of_selection(self.judge, self.rest)) if tested else np.ones(1)
+        if self.strata is not None or len(self.queries) < LEAST_QUERIES:
+            return notes
+        p_values = holm(p_of_selection(self.judge, self.rest))
         first = int(np.argmin(p_values))
         if p_values[first] < LEVEL:
             of_people, others = (figure(float(np.nanmean(values[first])), 3) for values in (self.judge, self.rest))
             notes.append(
-                f"warning: by the grades of {self.name}, the mean {self.metric} of {_subject(*self.pairs[first])} is "
+                f"warning: by the grades of {self.name}, the mean {self.metric!r} of {_subject(*self.pairs[first])} is "
                 f"{of_people} for the queries of people and {others} for its others (p = {p_values[first]:.2g}), so "
                 "people graded a selection: all means here are those of such queries. Draw them at random, or name "
                 f"{option('strata')}."
@@ -177,23 +176,19 @@ def judged_metric(
     combined = np.vstack([one, np.delete(one - one[base], base, axis=0)])
     by_people, by_judge = (combined @ np.array([by[s][name] for s in systems]) for by in (values, judge.values))
     graded, judged = (np.isfinite(by).all(axis=0) for by in (by_people, by_judge))
-    by_people = by_people[:, graded]
-    by_judge = by_judge[:, judged]
-    people = query_ids.astype(str)
+    people = query_ids[graded].astype(str)
     known = judge.query_ids[judged].astype(str)
     others = ~np.isin(known, people)
-    people = people[graded]
-    # The judge's values of the queries of people.
-    _, of_people, of_judge = np.intersect1d(people, known, return_indices=True)
-    judge_values = np.full_like(by_people, np.nan)
-    judge_values[:, of_people] = by_judge[:, of_judge]
+    # The judge's values of the queries of people; those that it lacks are in a last column of NaN.
+    place = {q: i for i, q in enumerate(known)}
+    by_judge = np.pad(by_judge[:, judged], ((0, 0), (0, 1)), constant_values=np.nan)
+    of_people = np.take(by_judge, [place.get(q, -1) for q in people], axis=1)
     queries = people.tolist()
     pairs = [*((s, None) for s in systems), *((s, baseline) for s in systems if s != baseline)]
     numbers = None if strata is None else _numbered(strata, queries, known[others].tolist())
-    rest = by_judge[:, others]
-    return JudgedMetric(
-        judge.name, name, metric.higher_is_better, pairs, by_people, judge_values, rest, queries, numbers
-    )
+    human = by_people[:, graded]
+    rest = by_judge[:, :-1][:, others]
+    return JudgedMetric(judge.name, metric, pairs, human, of_people, rest, queries, numbers)
 
 
 def _numbered(strata: Mapping[str, str], people: Sequence[str], others: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -252,10 +247,9 @@ def on_scale(name: str, grades: Grades, people: Grades, meant: Mapping[float, fl
     """The grades of a judge on the scale of people. meant: {its grade: theirs}; other grades are kept.
 
     Raises
-        DataError   a grade is outside their scale; no query or document is theirs; or all grades are theirs
+        DataError   a grade is outside their scale, or no query or document is theirs
     """
-    both = [key for key in people if key in grades]
-    if not both:
+    if not any(key in grades for key in people):
         q, d = map(brief, next(iter(people)))
         remedy = "use the same ids of queries and documents in both."
         raise DataError(f"{name}: has no document that people graded, e.g. {d} of query {q}; {remedy}")
@@ -275,15 +269,7 @@ def on_scale(name: str, grades: Grades, people: Grades, meant: Mapping[float, fl
             f"{name}: has the grade {first}, but those of people are {least:g} to {most:g}; say what it means, such as "
             f"{option('judge_grades', pairs)}, or {first}={first} if it is on their scale."
         )
-    scaled = {key: meant.get(g, g) for key, g in grades.items()}
-    # Files that list relevant documents only have one grade in common.
-    varies = len({people[key] for key in both}) > 1
-    if varies and len(both) >= FEW and all(scaled[key] == people[key] for key in both):
-        raise DataError(
-            f"{name}: has the grades of people for all {len(both):,} documents that both graded, so nothing shows how "
-            "wrong it is elsewhere; give the grades of the judge alone."
-        )
-    return scaled
+    return {key: meant.get(g, g) for key, g in grades.items()}
 
 
 def copies(judges: Mapping[str, Judge]) -> list[str]:

@@ -12,11 +12,14 @@ from scipy.special import stdtrit
 
 LARGEST_LAMBDA = 2.0
 LEAST_QUERIES = 8  # of people; an interval from fewer would depend on the normality of their values
+# Queries on which the judge's value is not that of people. With fewer, the spread of its errors is not known, and
+# intervals are far too short for metrics of few values (`python -m benchmarks judges`).
+LEAST_APART = 2
 # Degrees of freedom for lambda and for the choice of the narrower interval: with fewer, coverage is too low near a
 # correlation of 0.5 (`python -m benchmarks judges`).
 COST = 4
 TINY = 1e-150  # a variance whose square is above 0
-SAME = 1e-12  # relative; sums of squares below it are of equal values
+SAME = 1e-12  # values that are no further apart, and sums of squares that are relatively smaller, are of equal values
 
 
 class Estimates(NamedTuple):
@@ -38,6 +41,7 @@ class JudgedMeans:
     people, with_judge    with the grades of people alone, and with the judge
     lam                   (m,) mean lambda: how much of what the judge says is believed
     n_human, n_all        queries of people; those of people or of the judge
+    n_apart               (m,) queries of both on which their values differ
     """
 
     people: Estimates
@@ -45,14 +49,16 @@ class JudgedMeans:
     lam: np.ndarray
     n_human: int
     n_all: int
+    n_apart: np.ndarray
 
     @property
     def worth(self) -> np.ndarray:
         """(m,) number of human queries whose interval, without the judge, would be as long; at most all queries. It is
-        n_human, where that is less than one query more or people graded too few queries."""
+        n_human, where that is less than one query more, people graded too few queries, or too few of the judge's errors
+        are known."""
         ratio = self.people.half() / np.maximum(self.with_judge.half(), TINY)
         as_long = np.minimum(self.n_human * ratio**2, self.n_all)
-        enough = self.n_human >= LEAST_QUERIES
+        enough = (self.n_human >= LEAST_QUERIES) & (self.n_apart >= LEAST_APART)
         return np.where(enough & (as_long >= self.n_human + 1), as_long, self.n_human)
 
     @property
@@ -67,24 +73,33 @@ class JudgedMeans:
 
 
 def judged_means(
-    human: np.ndarray, judge: np.ndarray, rest: np.ndarray, strata: tuple[np.ndarray, np.ndarray] | None = None
+    human: np.ndarray,
+    judge: np.ndarray,
+    rest: np.ndarray,
+    strata: tuple[np.ndarray, np.ndarray] | None = None,
+    differences: np.ndarray | bool = False,
 ) -> JudgedMeans:
     """Estimate means over the traffic from the values of people and of a judge.
 
     Parameters
-        human    (m, n) values by the grades of people, at least one
-        judge    (m, n) values of the same queries by the grades of the judge; NaN in the columns of queries that it
-                 did not judge
-        rest     (m, r) its values of other queries
-        strata   ((n,), (r,)) numbers from 0 of the strata of both; each has a query of people. None: one stratum
+        human         (m, n) values by the grades of people, at least one
+        judge         (m, n) values of the same queries by the grades of the judge; NaN in the columns of queries that
+                      it did not judge
+        rest          (m, r) its values of other queries
+        strata        ((n,), (r,)) numbers from 0 of the strata of both; each has a query of people. None: one stratum
+        differences   (m, 1) whether the values are differences of two systems, for which (8) applies
     Source
-        docs/theory.md, section 10; equations (5) to (7). Of differences, `judge` and `rest` are as in (8).
+        docs/theory.md, section 10; equations (5) to (8).
     """
     n = human.shape[1]
     r = rest.shape[1]
     of, of_rest = (np.zeros(n, dtype=int), np.zeros(r, dtype=int)) if strata is None else strata
     known = np.isfinite(judge).all(axis=0)
-    g = np.where(known, judge, 0.0)
+    n_apart = ((np.abs(human - judge) > SAME) & known).sum(axis=1)
+    every = np.concatenate([judge, rest], axis=1)
+    every = np.where(differences, without_favour(every), every)
+    g = np.where(known, every[:, :n], 0.0)
+    rest = every[:, n:]
     # Members of each stratum: queries of people, those that the judge knows too, and its other queries.
     one_hot = np.eye(int(of.max()) + 1)
     in_people = one_hot[of]
@@ -106,10 +121,10 @@ def judged_means(
     # One fewer than a slope has, which errs towards 0.
     freedom = np.maximum(n_both - 1, 0).sum() - 2 - (n_both > 1)[of]
     varies = (gg > SAME * np.maximum(hh, gg.max(axis=1, keepdims=True))) & (gh > 0) & known & (freedom > 0)
-    divisor = np.where(varies, gg, 1.0)
-    slope = np.where(varies, gh, 1.0) / divisor
-    error = np.maximum(hh - slope * gh, 0.0) / np.maximum(freedom, 1) / divisor
-    lambdas = np.where(varies, np.clip(slope - error / slope, 0.0, LARGEST_LAMBDA), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # where they do not vary
+        slope = gh / gg
+        error = np.maximum(hh - slope * gh, 0.0) / freedom / gg
+        lambdas = np.where(varies, np.clip(slope - error / slope, 0.0, LARGEST_LAMBDA), 0.0)
 
     # Spread of the judge's values within strata, and their means over its other queries.
     together = (g @ in_both + rest @ in_rest) / np.maximum(n_both + n_rest, 1)
@@ -130,7 +145,8 @@ def judged_means(
         freedom = parts.sum(axis=1) ** 2 / (parts**2 / np.maximum(n_people - 1, 1)).sum(axis=1)
         return Estimates(mean, np.sqrt(variance), freedom - cost)
 
-    return JudgedMeans(estimates(np.zeros_like(lambdas), 0), estimates(lambdas, COST), lambdas.mean(axis=1), n, n + r)
+    people = estimates(np.zeros_like(lambdas), 0)
+    return JudgedMeans(people, estimates(lambdas, COST), lambdas.mean(axis=1), n, n + r, n_apart)
 
 
 def _means(values: np.ndarray, members: np.ndarray) -> np.ndarray:
@@ -138,26 +154,26 @@ def _means(values: np.ndarray, members: np.ndarray) -> np.ndarray:
     return np.asarray(values @ members / np.maximum(members.sum(axis=0), 1))
 
 
-def without_favour(judge: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Differences of two systems by a judge, each row less its mean over the queries where it is not 0, (8).
+def without_favour(judge: np.ndarray) -> np.ndarray:
+    """(m, N) differences of two systems by a judge, each row less its mean over the queries where it is not 0, (8).
 
-    A judge that favours one of two systems does so only where their rankings differ. Unless that is subtracted, lambda
-    and the length of the interval depend on the sign of the error of the estimate, and intervals miss too often.
+    The mean is how much the judge favours one of the systems. It can do so only where their rankings differ; elsewhere,
+    the difference is 0. With the favour left in, a judge looks most useful when the estimate is too large, and
+    intervals miss too often.
     """
-    every = np.concatenate([judge, rest], axis=1)
-    differs = np.isfinite(every) & (every != 0)
-    mean = every.sum(axis=1, keepdims=True, where=differs) / np.maximum(differs.sum(axis=1, keepdims=True), 1)
-    every = np.where(differs, every - mean, every)
-    return every[:, : judge.shape[1]], every[:, judge.shape[1] :]
+    differs = np.isfinite(judge) & (judge != 0)
+    mean = judge.sum(axis=1, keepdims=True, where=differs) / np.maximum(differs.sum(axis=1, keepdims=True), 1)
+    return np.where(differs, judge - mean, judge)
 
 
 def p_of_selection(judge: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """(m,) p values that the judge's own means on the queries of people and on its other queries are equal (Welch's
-    test); 1 where that cannot be tested."""
+    test); 1 where that cannot be tested. Arguments as in `judged_means`."""
     from scipy.stats import ttest_ind
 
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    judge = judge[:, np.isfinite(judge).all(axis=0)]
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of values that do not vary
-        p = ttest_ind(judge, rest, axis=1, equal_var=False, nan_policy="omit").pvalue
-        varies = np.nanstd(judge, axis=1) + np.nanstd(rest, axis=1) > SAME
+        p = ttest_ind(judge, rest, axis=1, equal_var=False).pvalue
+        varies = judge.std(axis=1) + rest.std(axis=1) > SAME
     return np.where(varies & np.isfinite(p), p, 1.0)

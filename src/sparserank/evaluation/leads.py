@@ -35,10 +35,12 @@ class Leads:
     """
 
     def __init__(self, covariance: np.ndarray, error: np.ndarray, confidence: float, seed: int) -> None:
-        # Factor the covariance: z = root @ standard normal. Leads are differences, so the common part of all candidates
-        # is removed first, and units are such that the largest error is 1.
+        # Factor the covariance: z = root @ standard normal. Leads are differences, so z may be taken less its mean over
+        # the candidates, which leaves more digits; units are such that the largest error is 1.
         unit = float(error.max())
-        size, directions = np.linalg.eigh(_of_differences(covariance) / unit**2)
+        mean = covariance.mean(axis=0)
+        of_differences = covariance - mean - mean[:, None] + mean.mean()
+        size, directions = np.linalg.eigh(of_differences / unit**2)
         size = size[::-1]
         directions = directions[:, ::-1]
         rank = max(int((size > size[0] * len(size) * np.finfo(float).eps).sum()), 1)
@@ -74,11 +76,11 @@ class Leads:
         z = np.concatenate([half, -half])
         everyone = np.arange(len(floor))
         # Quantiles from leads above the floor; a quantile that is not above its floor is computed again from all leads.
-        low, high = self._neighbours_of_quantile(self._largest(z, floor, everyone))
+        low, high, share = neighbours_of_quantile(self._largest(z, floor, everyone), self._confidence)
         again = np.flatnonzero(low <= floor)
         if len(again):
-            low[again], high[again] = self._neighbours_of_quantile(self._largest(z, np.zeros_like(floor), again))
-        share = quantile_position(n_draws, self._confidence) % 1.0
+            largest = self._largest(z, np.zeros_like(floor), again)
+            low[again], high[again], _ = neighbours_of_quantile(largest, self._confidence)
         return np.asarray((1.0 - share) * low + share * high)
 
     def _largest(self, z: np.ndarray, floor: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -91,12 +93,6 @@ class Leads:
         out = np.empty((len(rows), len(z)), dtype=np.float32)
         largest_leads(z, top, self._inverse, room, rows, out)
         return out
-
-    def _neighbours_of_quantile(self, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The two order statistics between which the quantile lies."""
-        k = int(quantile_position(largest.shape[1], self._confidence))
-        both = np.partition(largest, [k - 1, k], axis=1)[:, k - 1 : k + 1].astype(np.float64)
-        return both[:, 0], both[:, 1]
 
 
 def normal_points(rng: np.random.Generator, n_points: int, n_dimensions: int) -> np.ndarray:
@@ -115,12 +111,6 @@ def normal_points(rng: np.random.Generator, n_points: int, n_dimensions: int) ->
     return points
 
 
-def _of_differences(covariance: np.ndarray) -> np.ndarray:
-    """The covariance of z minus its mean over the candidates: differences are the same, with more digits."""
-    mean = covariance.mean(axis=0)
-    return np.asarray(covariance - mean - mean[:, None] + mean.mean())
-
-
 def _neighbours_together(root: np.ndarray, members: np.ndarray) -> np.ndarray:
     """The members, sorted so that consecutive runs of GROUP are similar: halved repeatedly along the component in which
     they vary most."""
@@ -132,10 +122,14 @@ def _neighbours_together(root: np.ndarray, members: np.ndarray) -> np.ndarray:
     return np.concatenate([_neighbours_together(root, members[:half]), _neighbours_together(root, members[half:])])
 
 
-def quantile_position(n_draws: int, confidence: float) -> float:
-    """Position among the sorted draws, counted from 1, of the quantile that is median-unbiased for almost any
-    distribution (Hyndman and Fan 1996, definition 8)."""
-    return (n_draws + 1.0 / 3.0) * confidence + 1.0 / 3.0
+def neighbours_of_quantile(draws: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """The two order statistics of draws (..., n_draws) between which the quantile lies, and the share of the way from
+    the first to the second. The quantile is median-unbiased for almost any distribution (Hyndman and Fan 1996,
+    definition 8)."""
+    position = (draws.shape[-1] + 1.0 / 3.0) * confidence + 1.0 / 3.0  # among the sorted draws, counted from 1
+    k = int(position)
+    both = np.partition(draws, [k - 1, k])[..., k - 1 : k + 1].astype(np.float64)
+    return both[..., 0], both[..., 1], position - k
 
 
 @lru_cache(maxsize=EVEN)

@@ -3,7 +3,7 @@ the values: multiple comparisons with the best."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import gammaincinv, ndtr, stdtrit
@@ -118,9 +118,8 @@ def loss_bounds(
     with one_blas_thread():
         covariance = (C @ C.T) / (n * (n - 1.0))
         error = _errors(covariance)
-        quantile, noise = _quantiles(covariance, error, means, n, confidence, seed, draw_error, -(-n_draws // ROUND))
-    upper = _upper(means, quantile[:, None] * error)
-    return LossBounds(means, upper, error, quantile, n, n_zero, confidence, noise, _n_rare(V, means, upper))
+        bounds = _drawn(covariance, error, means, n, confidence, seed, draw_error, -(-n_draws // ROUND))
+    return replace(bounds, n_zero=n_zero, n_rare=_n_rare(V, means, bounds.upper))
 
 
 def _upper(means: np.ndarray, reach: np.ndarray) -> np.ndarray:
@@ -163,7 +162,7 @@ def _errors(covariance: np.ndarray) -> np.ndarray:
     return error
 
 
-def _quantiles(
+def _drawn(
     covariance: np.ndarray,
     error: np.ndarray,
     means: np.ndarray,
@@ -172,12 +171,13 @@ def _quantiles(
     seed: int,
     draw_error: float,
     least_rounds: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """((m,) t quantiles of the largest standardised lead over each candidate in turn as the best, (m,) standard errors
-    of the bounds due to the draws)."""
+) -> LossBounds:
+    """Bounds from t quantiles of the largest standardised lead over each candidate in turn as the best; `n_zero` and
+    `n_rare` are 0."""
     m = len(means)
     if not error.any():
-        return np.zeros(m), np.zeros(m)
+        none = np.zeros(m)
+        return LossBounds(means, _upper(means, error), error, none, n, 0, confidence, none)
     leads = Leads(covariance, error, confidence, seed)
     total = np.zeros(m)
     uppers = []
@@ -194,7 +194,7 @@ def _quantiles(
         # Stop when that error is small enough relative to the bounds, or after MAX_ROUNDS.
         bounds = LossBounds(means, _upper(means, quantile[:, None] * error), error, quantile, n, 0, confidence, noise)
         if len(uppers) >= MAX_ROUNDS or (noise <= draw_error * np.maximum(bounds.upper, bounds.resolution)).all():
-            return quantile, noise
+            return bounds
 
 
 def student_of_normal(normal: np.ndarray, n: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparserank.evaluation.leads import ROUND, normal_points, quantile_position
+from sparserank.evaluation.leads import ROUND, neighbours_of_quantile, normal_points
 from sparserank.evaluation.loss_bounds import (
     DRAW_ERROR,
     MAX_ROUNDS,
@@ -39,10 +39,9 @@ class RivalIntervals:
 
     def interval(self, i: int, r: int) -> tuple[float, float]:
         """The interval of candidate i and rival r."""
-        return (
-            float(self.differences[i, r] - self.reach[i, r]),
-            float(self.differences[i, r] + self.reach[i, r]),
-        )
+        difference = float(self.differences[i, r])
+        reach = float(self.reach[i, r])
+        return difference - reach, difference + reach
 
 
 def rival_intervals(
@@ -102,9 +101,7 @@ def _quantile(
 ) -> float:
     """Simultaneous critical value (Student's t): the quantile of the largest standardised |candidate - rival| if all
     means are equal. Rounds are drawn until the standard error of the quantile is at most DRAW_ERROR of it."""
-    if not error.any():
-        return 0.0
-    if candidates.shape[1] == 0:
+    if not error.any() or candidates.shape[1] == 0:
         return 0.0
     inverse = np.where(error > 0, 1.0 / np.where(error > 0, error, 1.0), 0.0)
     rng = np.random.default_rng([seed, 2])
@@ -115,7 +112,8 @@ def _quantile(
         rival = points @ rivals.T
         # The largest |z_i - z_r| / error_ir over all candidates i and rivals r, for each draw.
         largest = np.max([(np.abs(z - rival[:, [r]]) * inverse[:, r]).max(axis=1) for r in range(len(rivals))], axis=0)
-        rounds.append(_quantile_of(largest, confidence))
+        low, high, share = neighbours_of_quantile(largest, confidence)
+        rounds.append(float(low + share * (high - low)))
         if len(rounds) < MIN_ROUNDS:
             continue
         # The mean over rounds is the quantile, and their spread its standard error.
@@ -123,11 +121,3 @@ def _quantile(
         noise = float(np.std(rounds, ddof=1)) / np.sqrt(len(rounds))
         if len(rounds) >= MAX_ROUNDS or noise <= DRAW_ERROR * quantile:
             return float(student_of_normal(np.array(quantile), n))
-
-
-def _quantile_of(largest: np.ndarray, confidence: float) -> float:
-    """The median-unbiased quantile of the draws, interpolated between two order statistics."""
-    at = quantile_position(len(largest), confidence)
-    k = int(at)
-    low, high = np.partition(largest, [k - 1, k])[k - 1 : k + 1]
-    return float(low + (at - k) * (high - low))

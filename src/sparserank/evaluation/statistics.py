@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -11,14 +12,15 @@ from sparserank.errors import ParameterError
 from sparserank.options.selection import MAX_CONFIDENCE
 from sparserank.text import brief
 
+SAME_ABSOLUTE = 1e-12  # smaller differences of a metric on a query count as none
 
-@dataclass(frozen=True)
-class Paired:
+
+class Paired(NamedTuple):
     """A paired comparison over queries: mean difference, its interval, and a two-sided p value."""
 
     difference: float
-    low: float
-    high: float
+    difference_low: float
+    difference_high: float
     p_value: float
 
 
@@ -37,10 +39,8 @@ def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[float, 
     """Mean over queries and its two-sided t interval; NaN is ignored."""
     values = values[np.isfinite(values)]
     n = len(values)
-    if n == 0:
-        return float("nan"), float("nan"), float("nan")
-    mean = float(values.mean())
-    if n == 1:
+    mean = float(values.mean()) if n else float("nan")
+    if n < 2:
         return mean, float("nan"), float("nan")
     half = float(stdtrit(n - 1, 0.5 + confidence / 2) * values.std(ddof=1) / np.sqrt(n))
     return mean, mean - half, mean + half
@@ -49,15 +49,26 @@ def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[float, 
 def paired_comparison(a: np.ndarray, b: np.ndarray, confidence: float = 0.95) -> Paired:
     """Paired t test and interval of a - b, over the queries where both have a value."""
     difference = (a - b)[np.isfinite(a) & np.isfinite(b)]
-    mean, low, high = mean_interval(difference, confidence)
+    interval = mean_interval(difference, confidence)
     n = len(difference)
-    spread = float(difference.std(ddof=1)) if n > 1 else float("nan")
     if n < 2:
-        return Paired(mean, low, high, float("nan"))
+        return Paired(*interval, float("nan"))
+    mean = interval[0]
+    spread = float(difference.std(ddof=1))
     if spread == 0:
-        return Paired(mean, low, high, 1.0 if mean == 0 else 0.0)
+        return Paired(*interval, float(mean == 0))
     t = mean / (spread / np.sqrt(n))
-    return Paired(mean, low, high, float(2 * stdtr(n - 1, -abs(t))))
+    return Paired(*interval, float(2 * stdtr(n - 1, -abs(t))))
+
+
+def most_apart(
+    queries: Sequence[Any] | np.ndarray, a: np.ndarray, b: np.ndarray, names: tuple[str, str], most: int
+) -> list[dict[str, Any]]:
+    """The queries on which a and b are furthest apart, `most` at most: their id, and the values by these names. Queries
+    on which they are equal, or one has no value, are left out."""
+    apart = np.abs(np.nan_to_num(b - a))
+    order = np.argsort(-apart, kind="stable")[:most].tolist()
+    return [{"query": str(queries[q]), names[0]: a[q], names[1]: b[q]} for q in order if apart[q] > SAME_ABSOLUTE]
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
@@ -65,8 +76,7 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     p_values = np.asarray(p_values, dtype=np.float64)
     adjusted = np.full(len(p_values), np.nan)
     known = np.flatnonzero(np.isfinite(p_values))
-    running = 0.0
-    for k, i in enumerate(known[np.argsort(p_values[known], kind="stable")]):
-        running = max(running, min((len(known) - k) * p_values[i], 1.0))
-        adjusted[i] = running
+    order = known[np.argsort(p_values[known], kind="stable")]
+    times = len(order) - np.arange(len(order))
+    adjusted[order] = np.maximum.accumulate(np.minimum(times * p_values[order], 1.0))
     return adjusted

@@ -133,7 +133,7 @@ def _filled(graph: _Graph, x: str, of: Sum) -> str:
 
 
 def _shaped(graph: _Graph, x: str, of: Sum) -> str:
-    """x with the transforms of its columns."""
+    """x after the transforms (log, asinh) of its columns."""
     for kind in (LOG, ASINH):
         where = np.array([t.kind == kind for t in of.terms])
         if not where.any():

@@ -181,7 +181,12 @@ def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, s
 
 
 def differences(metric: str, name: str, picture: dict[str, Any], n_queries: int, most: float) -> Markup:
-    """One of the pictures; name: name of the reference."""
+    """The picture of the differences per query between the chosen model and a reference.
+
+    name      of the reference
+    picture   what `drawn` returns
+    most      the largest absolute difference, at which the scale ends
+    """
     counted = n_queries > MAX_BARS
     width = WIDTH / (2 * BINS) if counted else WIDTH / max(n_queries, 1)
     scale = ["each bar is a query, losses in orange", f"full height: {most:.2f}"]

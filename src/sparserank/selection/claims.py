@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sparserank.selection.result import ChoiceResult
 
 MIN_FREQUENCY = 0.8  # share of half-samples from which the selection of a feature is called stable
-COARSE = 0.05  # resolution, relative to the best mean, from which its sentence comes first
+COARSE = 0.05  # from this resolution on, relative to the best mean, the chosen size counts as a guess (`coarse`)
 NEEDED = 0.02  # loss, relative to the best mean, that users would want to rule out
 MAX_HEADING = 60  # characters
 MAX_SUBSTITUTES = 3  # named in a sentence

@@ -110,7 +110,8 @@ def without(rows: Sequence[Row], *columns: str) -> list[Row]:
 
 
 def costed(rows: Sequence[Row], metrics: Sequence[Metric], columns: Sequence[str]) -> list[Row]:
-    """The rows with some of their columns, and with columns for the cost by each metric and for its interval."""
+    """Flat rows: these columns of each row, then three for each metric, with the cost of leaving the feature out and
+    the interval of that cost."""
     out = []
     for row in rows:
         flat = {name: row[name] for name in columns if name in row}

@@ -172,7 +172,8 @@ def _finished(ready: ReadyFusion, sources: Mapping[str, Any], chosen: AllFuseOpt
 
 
 def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
-    """Read the runs into a table. The lists, which take as much memory as the table, are released on return."""
+    """Read the runs, make the table of features from them, and plan the selection. The ranked lists take as much memory
+    as the table, and are freed when this returns."""
     with warming_up():
         judged, tests = _read(runs, qrels, chosen)
     return_freed_memory()

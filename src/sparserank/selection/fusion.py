@@ -115,7 +115,7 @@ class FusionResult(ModelResult):
 
     @cached_property
     def claims(self) -> list[Claim]:
-        """Those of the selection, with the weights, and with fewer retrievers that may be as good."""
+        """The claims of the selection, the first with the weights, and a claim that fewer retrievers may be as good."""
         alone = "" if self.best_alone is None else "; 'best alone': expect less"
         first, *rest = claims(self.by_retriever, f"; 'if switched off': each pair alone{alone}")
         weights = [f"{shortened(r, MAX_RETRIEVER)} {shown_weight(w, 2)}" for r, w in self.weights.items()]

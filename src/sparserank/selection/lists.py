@@ -43,11 +43,12 @@ N_SIZES = 8  # default lengths of lists, at most; each is a multiple of the one 
 
 
 class ListFacts(NamedTuple):
-    """Rows by subject.
+    """The tables of a selection of features for trees.
 
-    features    the features to keep, with their share of the `gain`
-    lists       every list
-    sizes       the best list of at most each length, with the features that `enter` and `leave`
+    features      a row for each feature to keep, with its share of the `gain`
+    lists         a row for each list of features that was tried
+    sizes         for each length, the best list of at most that length, with the features that `enter` and `leave`
+    substitutes   a row for each kept feature that another feature could replace
     """
 
     features: list[Row]

@@ -183,7 +183,7 @@ class SelectionPlan:
         )
 
     def with_conventions(self, **rules: Any) -> SelectionPlan:
-        """The plan with these rules in the conventions of its metrics."""
+        """A copy of the plan. rules: fields of `Convention`, which replace those of each of its metrics."""
 
         def with_rules(m: Metric) -> Metric:
             return replace(m, convention=replace(m.convention, **rules))

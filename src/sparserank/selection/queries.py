@@ -11,7 +11,7 @@ import numpy as np
 from sparserank.crossval.current_model import InUse, in_order
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.runs import document_ids
-from sparserank.evaluation.comparison import SAME_ABSOLUTE
+from sparserank.evaluation.statistics import SAME_ABSOLUTE
 from sparserank.metrics import Metric
 from sparserank.metrics.ordering import rank_documents
 from sparserank.model.ranking_model import RankingModel
@@ -153,7 +153,7 @@ def compare_queries(
 def _first(documents: RankingDataset, metric: Metric, scores: np.ndarray) -> tuple[tuple[str, float], ...]:
     """The first documents of a query."""
     order = rank_documents(scores, documents.relevance, documents.query_ptr, metric.convention.ties, documents.docid)
-    if documents.returned is not None:  # no response has the others, whose scores are the lowest
+    if documents.returned is not None:  # documents that were not returned, with the lowest score, are left out
         order = order[documents.returned[order] | (scores[order] > scores.min())]
     ids = document_ids(documents)
     return tuple((str(ids[i]), float(documents.relevance[i])) for i in order[:MAX_LISTED].tolist())

@@ -50,7 +50,7 @@ CERTIFICATE = ("status", "kkt_violation", "gap", "gap_condition")  # fields of t
 class Result(ABC):
     """A finished result: what it says, as text, as a page and as files."""
 
-    kind: ClassVar[str] = "result"  # of the folder that `save` writes
+    kind: ClassVar[str] = "result"  # kind of the folder that `save` writes
 
     @property
     @abstractmethod

@@ -101,7 +101,7 @@ def measure(
 
 
 def _as_products_want(models: sp.csr_array, rows: Rows) -> np.ndarray | sp.csr_array:
-    """Models as arrays if rows are dense, else unchanged."""
+    """The models in the form that makes products with the rows fast: dense, unless rows and models are sparse."""
     few = not rows.is_dense and models.nnz < DENSE_FROM * np.prod(models.shape)
     return models if few else np.asarray(models.toarray())
 

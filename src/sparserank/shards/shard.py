@@ -475,10 +475,11 @@ class Shard:
         by_query: bool,
         seeds: np.ndarray,
     ) -> list[np.ndarray]:
-        """For each (w, features, k, cutoff): (len(features), BINS, 3) sums by bin of the gradients, curvatures and
-        numbers of documents, over the queries whose seed, of (len(asks), n_queries) uint64, is not 0.
+        """The gradients, the curvatures and the numbers of documents, summed over the documents in each bin of a
+        feature: an array (len(features), BINS, 3) for each (w, features, k, cutoff) of `asks`.
 
-        by_query: the scale is that of pairs which together have the weight of their query.
+        by_query   whether the pairs of a query together have the weight of the query
+        seeds      (len(asks), n_queries) uint64; a query whose seed is 0 is left out
         """
         assert isinstance(self.rows, StepRows)
         scales = self._weightings[key].scale

@@ -63,14 +63,15 @@ class Column:
 
     @property
     def is_category(self) -> bool:
-        """Whether it can be a category: not ids or titles."""
+        """Whether the column can be a category. Texts that nearly all differ, such as ids and titles, cannot."""
         if self.n_distinct is None or self.is_constant:
             return False
         return self.kind.startswith("dictionary") or (self.is_text and self.n_distinct <= MAX_DISTINCT * self.n_rows)
 
     @property
     def may_be_codes(self) -> bool:
-        """Whether it has so few whole numbers that they may be codes; two values are as good as a flag."""
+        """Whether the column has so few distinct integers that they may be codes of categories. Two of them are a flag,
+        which needs no category."""
         return self.kind.lstrip("u").startswith("int") and 2 < (self.n_distinct or 0) <= MAX_LEVELS
 
     @property
