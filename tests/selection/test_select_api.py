@@ -344,6 +344,12 @@ def test_an_earlier_run_gives_its_options(tmp_path):
     whole = sr.select(data, start=tmp_path / "a", feature_transform="none")  # goes on from a first look
     assert (first.plan.fast, again.plan.fast, whole.plan.fast) == (True, True, False)
     assert whole.origin.start.endswith("', but feature_transform='none'.")
+    # Its data are not taken over, and the first line says so.
+    learn, held = data.take_queries(np.arange(10, 40)), data.take_queries(np.arange(10))
+    tested = sr.select(learn, None, held, start=tmp_path / "a", fast=True, out=tmp_path / "c")
+    assert tested.origin.start.endswith("'.")
+    untested = sr.select(learn, start=tmp_path / "c", fast=True)
+    assert untested.origin.start.endswith("'. Its test data are not taken over: name them again, or new ones.")
     for wrong in (tmp_path, "nothing", str(tmp_path / "a" / "model.json")):
         with pytest.raises(ParameterError, match="start must be the directory of a selection"):
             sr.select(data, start=wrong)

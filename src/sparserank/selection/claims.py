@@ -4,9 +4,9 @@ the sentences in Python show columns of these rows."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sparserank.crossval.choice import FEATURE, LEAD, LEAD_ALONE, MIN_NEW, Candidate, Choice, Rule, reference_name
 from sparserank.crossval.current_model import LABEL
@@ -398,23 +398,28 @@ def _of_means(result: ChoiceResult) -> Iterator[Claim]:
 
 
 def _tested(result: ChoiceResult, test: Comparison) -> Claim:
-    """The chosen model on the test queries, compared with today's ranker or with all features."""
-    full = reference_name(result.dense)
-    others, name = (("dense", full, result.dense.penalty), full) if result.change is None else ((LABEL,), "today")
-    rows = [r for r in test.rows(result.plan.confidence) if r["metric"] == result.metric]
-    chosen = next(r for r in rows if r["system"] == test.baseline)
-    n = len(test.values[test.baseline][result.metric])
-    text = f"Your {queries(n, 'test ')}: chosen {figure(chosen['mean'])}"
-    other = next((r for r in rows if r["system"].startswith(others) and r is not chosen), None)
-    if other is not None:
-        low = -other["difference_high"]
-        high = -other["difference_low"]
-        against = relative(-other["difference"], low, high, other["mean"], shown=False)
-        text += f", {name} {figure(other['mean'])}, {against}"
-        if math.isfinite(high - low):
-            shown = ": chosen is better" if low > 0 else f": {name} better" if high < 0 else ""
-            text = f"{text.removesuffix(')')}, this pair alone){shown}"
-    return Claim("test", rank=BELOW, said=f"{text}.")
+    """The chosen model on the test queries, compared with today's ranker or with all features, and with trees."""
+    chosen, full, *others = [r for r in test.rows(result.plan.confidence) if r["metric"] == result.metric]
+    pairs = [(reference_name(result.dense), full)]
+    if result.change is not None:
+        pairs = [("today", r) for r in others if r["system"].startswith(LABEL)]
+    trees = [r.name for r in result.rivals.compared if r.for_model]
+    pairs += [(visible(r["system"]), r) for r in others if r["system"] in trees]
+    means = "; ".join(_pair(*pair) for pair in pairs)
+    text = f"Your {queries(len(test.query_ids), 'test ')}: chosen {figure(chosen['mean'])}, {means}."
+    return Claim("test", rank=BELOW, said=text)
+
+
+def _pair(name: str, other: Mapping[str, Any]) -> str:
+    """The chosen model compared with one other; other: its row, whose differences are those from the chosen model."""
+    low = -other["difference_high"]
+    high = -other["difference_low"]
+    against = relative(-other["difference"], low, high, other["mean"], shown=False)
+    text = f"{name} {figure(other['mean'])}, {against}"
+    if not math.isfinite(high - low):
+        return text
+    shown = ": chosen is better" if low > 0 else f": {name} better" if high < 0 else ""
+    return f"{text.removesuffix(')')}, this pair alone){shown}"
 
 
 # -- other samples, other features ------------------------------------------------------------------------------------
