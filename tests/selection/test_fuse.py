@@ -1,6 +1,7 @@
 """`fuse`: what is kept, what it is compared with, which judgments count."""
 
 import json
+import pickle
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -46,6 +47,15 @@ def test_the_good_retrievers_are_kept(fused: tuple[Runs, Judged, sr.FusionResult
     assert rivals == ["RRF", "equal weights, zscore", *(f"{name} alone" for name in QUALITY)]
     assert result.selection.dense.formula == "CombSUM"  # under the only norm: what all are measured against
     assert "Keep" in repr(result)
+
+
+def test_a_pickled_fusion_is_the_same(fused: tuple[Runs, Judged, sr.FusionResult]) -> None:
+    """Wherever formulas are rivals, too."""
+    _, _, result = fused
+    again = pickle.loads(pickle.dumps(result))
+    assert str(again) == str(result)
+    assert again.weights == result.weights
+    assert again.render_page() == result.render_page()
 
 
 def test_rivals_have_the_values_of_evaluate(fused: tuple[Runs, Judged, sr.FusionResult]) -> None:

@@ -207,4 +207,4 @@ def _solr_norm(term: Feature) -> dict[str, Any]:
     return {"norm": {"class": "org.apache.solr.ltr.norm.StandardNormalizer", "params": params}}
 
 
-ENGINE = Engine("solr", "Solr", solr, takes_zero=True, trees="solr-trees")
+ENGINE = Engine("solr", "Solr", solr, takes_zero=True, trees="solr-trees", defined=True)

@@ -98,7 +98,7 @@ def require_profile_name(name: str) -> None:
         )
 
 
-ENGINE = Engine("vespa", "Vespa", vespa, steps=True)
+ENGINE = Engine("vespa", "Vespa", vespa, steps=True, defined=True)
 
 
 def vespa_fusion(formula: FusionFormula, name: str) -> Files:
