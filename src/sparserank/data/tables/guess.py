@@ -193,6 +193,8 @@ def _unfit(
         return "no values"
     if is_guess and whole and c.is_constant and not c.missing:
         return f"{c.low:g} in every row"
+    if is_guess and c.name in DOCUMENT:
+        return "another column of document ids"
     if is_guess and c.whole and c.all_differ and c.kind not in ("float", "double", "halffloat"):
         return "a different whole number in every row, like an id"
     return ""
