@@ -322,5 +322,5 @@ def test_crowded_screens_fit_and_commands_stay_whole(tmp_path: Path) -> None:
                 if head.startswith("feature "):
                     assert "chosen on 4 half-samples" in head or any(name in first for name in names)
     shown = "\n".join(screen_lines(result, long, width=80))
-    assert f"'{long}' --to solr --features FILE" in shown
+    assert f"'{long}' --to solr" in shown
     assert "export" not in "\n".join(screen_lines(result, "ru\nn"))

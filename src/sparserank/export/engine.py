@@ -27,6 +27,10 @@ Files = dict[str, str | bytes]  # name: content
 MISSING = re.compile(r'(?:missing|defaultValue)\\*": *\\*"?(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)')
 
 
+class NeedsDefinitions(DataError):
+    """A model that the engine can run, but only with the definitions of its features."""
+
+
 @dataclass(frozen=True)
 class Options:
     """Options of an export, checked.

@@ -167,7 +167,7 @@ def heading(choice: Choice, n_all: int, noun: str = FEATURE, better: str = "") -
         return f"{size}, the best within the limit"
     if not choice.within_margin(c):
         return f"{size}: fewer lose more"
-    return f"{size} {_verb(n, 'is', 'are')} {'needed' if n == n_all else 'enough'}"
+    return f"{size} {_verb(n, 'is', 'are')} {'kept' if n == n_all else 'enough'}"
 
 
 def _rule(choice: Choice, n_all: int, noun: str, gain: str) -> Claim:
