@@ -138,7 +138,7 @@ def test_test_queries_are_scored_by_trees_on_all_training_queries(frame, models)
     assert found == pytest.approx(mean_ndcg(scores, test), abs=1e-9)
     # The line on the test queries also has the rival, with the interval of the paired difference.
     said = next(claim.text for claim in result.claims if claim.key == "test")
-    figures = r"{} ([\d.]+), ([-+\d.]+)% \(([-+\d.]+) to ([-+\d.]+)%, this pair alone\)"
+    figures = r"against {} \(([\d.]+)\) ([-+\d.]+)% \(([-+\d.]+) to ([-+\d.]+)%\)"
     others = [re.search(figures.format(name), said) for name in ("all features", "LightGBM as in category.txt")]
     values = [values["ndcg@10"] for values in result.test.values.values()]
     for other, theirs in zip(others, (values[1], values[-1]), strict=True):

@@ -277,8 +277,8 @@ def test_a_second_column_of_document_ids_is_no_feature(kind: type, tmp_path: Pat
     """It was one in silence; the remedies of the message and of `inspect` work."""
     rng = np.random.default_rng(0)
     ids = {name: rng.integers(0, 300, 80).astype(kind) for name in ("docno", "docid")}
-    columns = {"qid": np.repeat(range(10), 8), "label": np.arange(80) % 3, **ids, "a": rng.random(80), "b": rng.random(80)}
-    frame = pd.DataFrame(columns)
+    features = {"a": rng.random(80), "b": rng.random(80)}
+    frame = pd.DataFrame({"qid": np.repeat(range(10), 8), "label": np.arange(80) % 3, **ids, **features})
     with pytest.raises(TableError, match=r"the document ids are in 'docno'; leave .* with ignore_columns=\['docid'\]"):
         sr.read(frame)
     with pytest.raises(TableError, match=r"the document ids are in 'docid'; leave .* with ignore_columns=\['docno'\]"):

@@ -232,7 +232,7 @@ BLOCKED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a grade in words, beside a number that may be one": (
         {"relevance": FRAME["relevance"].astype(str) + " stars", "rating": FRAME["bm25"]},
-        "the label is 'relevance', which is text: write its words as numbers",
+        "the label is 'relevance', which is not numeric: a label must be a number",
     ),
     "one label": ({"relevance": 1}, "it is not clear which column is the label"),
 }

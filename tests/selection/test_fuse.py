@@ -491,7 +491,8 @@ def test_the_lead_to_expect_is_that_of_the_corrected_mean() -> None:
     selection = result.selection
     rrf = selection.choice.named.mean
     text = " ".join(str(result).splitlines())
-    found = re.search(r"Expected on new queries: ([\d.]+) \(95%: [\d.]+ to [\d.]+; ([-+\d.]+)% against RRF of all; these 12 ", text)
+    figures = r"Expected on new queries: ([\d.]+) \(95%: [\d.]+ to [\d.]+; "
+    found = re.search(figures + r"([-+\d.]+)% against RRF of all; these 12 ", text)
     assert found is not None
     expected, lead = map(float, found.groups())
     assert expected == pytest.approx(selection.choice.corrected_chosen, abs=5e-5)
@@ -500,7 +501,7 @@ def test_the_lead_to_expect_is_that_of_the_corrected_mean() -> None:
     assert selection.to_json()["corrected"]["leads"] == {"RRF of all": pytest.approx(lead / 100, abs=6e-4)}
     kept = sr.fuse(*of_equal_quality(), **QUICK)  # what is chosen has no lead over itself
     assert kept.selection.leads == {}
-    assert re.search(r"Expected on new queries: [\d.]+ \(95%: [\d.]+ to [\d.]+; these 14 queries", " ".join(str(kept).splitlines()))
+    assert re.search(figures + "these 14 queries", " ".join(str(kept).splitlines()))
 
 
 def test_no_row_is_a_formula_that_the_engine_cannot_run() -> None:

@@ -4,9 +4,9 @@ the sentences in Python show columns of these rows."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sparserank.crossval.choice import FEATURE, LEAD, LEAD_ALONE, MIN_NEW, Candidate, Choice, Rule, reference_name
 from sparserank.crossval.current_model import LABEL
@@ -405,21 +405,11 @@ def _tested(result: ChoiceResult, test: Comparison) -> Claim:
         pairs = [("today", r) for r in others if r["system"].startswith(LABEL)]
     trees = [r.name for r in result.rivals.compared if r.for_model]
     pairs += [(visible(r["system"]), r) for r in others if r["system"] in trees]
-    means = "; ".join(_pair(*pair) for pair in pairs)
-    text = f"Your {queries(len(test.query_ids), 'test ')}: chosen {figure(chosen['mean'])}, {means}."
-    return Claim("test", rank=BELOW, said=text)
-
-
-def _pair(name: str, other: Mapping[str, Any]) -> str:
-    """The chosen model compared with one other; other: its row, whose differences are those from the chosen model."""
-    low = -other["difference_high"]
-    high = -other["difference_low"]
-    against = relative(-other["difference"], low, high, other["mean"], shown=False)
-    text = f"{name} {figure(other['mean'])}, {against}"
-    if not math.isfinite(high - low):
-        return text
-    shown = ": chosen is better" if low > 0 else f": {name} better" if high < 0 else ""
-    return f"{text.removesuffix(')')}, this pair alone){shown}"
+    text = f"Your {queries(len(test.query_ids), 'test ')}: chosen {figure(chosen['mean'])}"
+    for name, r in pairs:  # whose differences are from the chosen model
+        lead = relative(-r["difference"], -r["difference_high"], -r["difference_low"], r["mean"])
+        text += f", against {name} ({figure(r['mean'])}) {lead}"
+    return Claim("test", rank=BELOW, said=f"{text}; each pair alone.")
 
 
 # -- other samples, other features ------------------------------------------------------------------------------------
