@@ -222,8 +222,7 @@ def _find_problems(out: Proposal, schema: pa.Schema) -> None:
         c = columns.get(out.column_of.get(role, ""))
         n = 0 if c is None else c.n_missing + c.n_infinite - (c.n_spelled if role == "qid" else 0)
         if c is not None and n:
-            has = "s have" if n > 1 else " has"
-            out.blocked.append(f"{n} row{has} no {ROLES[role][1]} in {c.name!r}: correct or drop such rows")
+            out.blocked.append(f"rows without a {ROLES[role][1]} in {c.name!r}: {n}; correct or drop them")
     if label is not None and not columns[label].is_number:
         out.blocked.append(f"the label {label!r} is not numeric ({schema.field(label).type}): a label must be a number")
     elif label is not None and columns[label].is_constant and out.survey.whole:
