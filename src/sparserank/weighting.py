@@ -91,7 +91,7 @@ class Weighting:
             raise DataError(
                 f"no preferred pair (n_samples={self.shards.n_docs}): within every query all documents have the same "
                 "relevance (or the query, or every preferred document, has weight 0, or the query is in another fold). "
-                "Learning to rank needs at least one query with two different grades."
+                "Learning to rank needs at least one query with two different grades; check labels and query ids."
             )
         if not SMALLEST < total < LARGEST:
             raise DataError(

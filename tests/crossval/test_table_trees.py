@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import lightgbm
 import numpy as np
 import pytest
+import scipy.stats
 
 import sparserank as sr
 from sparserank.crossval import tree_rivals
@@ -134,6 +136,19 @@ def test_test_queries_are_scored_by_trees_on_all_training_queries(frame, models)
     scores = lightgbm.train({**SETTINGS, **always, "data_random_seed": 0}, held, TREES).predict(Z)
     found = result.test.values["LightGBM as in category.txt"]["ndcg@10"].mean()
     assert found == pytest.approx(mean_ndcg(scores, test), abs=1e-9)
+    # The line on the test queries also has the rival, with the interval of the paired difference.
+    said = next(claim.text for claim in result.claims if claim.key == "test")
+    figures = r"against {} \(([\d.]+)\) ([-+\d.]+)% \(([-+\d.]+) to ([-+\d.]+)%\)"
+    others = [re.search(figures.format(name), said) for name in ("all features", "LightGBM as in category.txt")]
+    values = [values["ndcg@10"] for values in result.test.values.values()]
+    for other, theirs in zip(others, (values[1], values[-1]), strict=True):
+        assert other is not None, said
+        paired = scipy.stats.ttest_rel(values[0], theirs).confidence_interval(0.95)
+        expected = [values[0].mean() - theirs.mean(), paired.low, paired.high]
+        assert float(other[1]) == pytest.approx(theirs.mean(), abs=5e-5)
+        assert [float(other[i]) for i in (2, 3, 4)] == pytest.approx(
+            [100 * value / theirs.mean() for value in expected], abs=0.101
+        )
 
 
 def test_parameters_take_text_as_categories_and_numbers_as_they_say(frame, tmp_path):

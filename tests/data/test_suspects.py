@@ -109,6 +109,19 @@ def test_a_flag_that_agrees_with_labels_by_chance_is_not_reported(form: Any) -> 
     assert sentence.startswith("feature 'f3' equals the label in all 60 rows")
 
 
+def test_a_document_in_several_rows_of_a_query_is_reported() -> None:
+    """Of the same query: in another query it is another row."""
+    ids = np.array([f"d{i % 40}" for i in range(N)])
+    once = RankingDataset(BASE.X, BASE.relevance, BASE.qid, ids)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        suspected(once)
+    first, second = np.flatnonzero(BASE.qid == BASE.qid[0])[:2]
+    ids[second] = ids[first]
+    with pytest.warns(DataWarning, match=f"has document '{ids[first]}' in 2 rows; drop rows that are repeated"):
+        suspected(RankingDataset(BASE.X, BASE.relevance, BASE.qid, ids))
+
+
 def test_names_of_positions_are_known_by_their_words() -> None:
     names = ["position", "logged_pos", "ad.slot", "RankShown", "oldRank", "bm25-rank", "SERP_POSITION", "pos1"]
     others = ["pagerank", "PageRank", "page_rank", "site.rank", "composition", "ranking", "positive", "slots", "postal"]

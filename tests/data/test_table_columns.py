@@ -1,6 +1,7 @@
 """What a table may not hold, or may not be told: ids and columns that would be taken for others."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 import sparserank as sr
 from sparserank.data.reading import Reading
 from sparserank.data.store.convert import convert
-from sparserank.errors import DataError, SparserankError
+from sparserank.errors import DataError, SparserankError, TableError
 from tests.support.command_line import Cli
 
 ONE: dict[str, Any] = {"qid": [1, 1], "label": [1, 0], "a": [1, 2], "b": [0.5, 0.25]}
@@ -269,3 +270,24 @@ def test_a_number_called_an_id_is_no_feature() -> None:
         [1.0, 1.0], feature_names=["a", "doc_id"], scaling=sr.FeatureScaling("none", np.zeros(2), np.ones(2))
     )
     assert model.predict(frame).tolist() == [18.0, 25.0, 20.0, 9.0]
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_a_second_column_of_document_ids_is_no_feature(kind: type, tmp_path: Path, cli_here: Cli) -> None:
+    """It was one in silence; the remedies of the message and of `inspect` work."""
+    rng = np.random.default_rng(0)
+    ids = {name: rng.integers(0, 300, 80).astype(kind) for name in ("docno", "docid")}
+    features = {"a": rng.random(80), "b": rng.random(80)}
+    frame = pd.DataFrame({"qid": np.repeat(range(10), 8), "label": np.arange(80) % 3, **ids, **features})
+    with pytest.raises(TableError, match=r"the document ids are in 'docno'; leave .* with ignore_columns=\['docid'\]"):
+        sr.read(frame)
+    with pytest.raises(TableError, match=r"the document ids are in 'docid'; leave .* with ignore_columns=\['docno'\]"):
+        sr.read(frame, docid="docid")
+    data = sr.read(frame, ignore_columns=["docid"])
+    assert data.names == ("a", "b")
+    assert list(data.docid) == [str(d) for d in frame["docno"]]
+    frame.to_parquet(tmp_path / "t.parquet")
+    command = cli_here("inspect", "t.parquet").out.splitlines()[-1].strip()
+    quick = ["--penalty", "l1", "--n-alphas", "5", "--folds", "2", "--half-samples", "0"]
+    assert cli_here(*shlex.split(command)[1:], *quick).code == 0
+    assert sr.load_model("run/model.json").feature_names == ("a", "b")

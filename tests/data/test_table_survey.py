@@ -224,15 +224,21 @@ def test_no_guess_overrules_an_option() -> None:
 
 
 BLOCKED: dict[str, tuple[dict[str, Any], str]] = {
-    "label with holes": ({"relevance": FRAME["relevance"].mask(FRAME.index == 3)}, "1 row has no label in 'relevance'"),
-    "query with holes": ({"query": FRAME["query"].mask(FRAME.index < 3)}, "3 rows have no query in 'query'"),
+    "label with holes": (
+        {"relevance": FRAME["relevance"].mask(FRAME.index == 3)},
+        "rows without a label in 'relevance': 1; correct",
+    ),
+    "query with holes": (
+        {"query": FRAME["query"].mask(FRAME.index < 3)},
+        "rows without a query in 'query': 3; correct",
+    ),
     "a label in words": (
         {"label": FRAME["relevance"].astype(str) + " stars"},
         "the label 'label' is ",
     ),
     "a grade in words, beside a number that may be one": (
         {"relevance": FRAME["relevance"].astype(str) + " stars", "rating": FRAME["bm25"]},
-        "the label is 'relevance', which is text: write its words as numbers",
+        "the label is 'relevance', which is not numeric: a label must be a number",
     ),
     "one label": ({"relevance": 1}, "it is not clear which column is the label"),
 }

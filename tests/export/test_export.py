@@ -282,6 +282,7 @@ UNDEFINED = r"Vespa needs a definition of 'f\d+'\. Define every selected feature
 NO_COLUMN = r"cannot be the name of an SQL column.* expression in features"
 NO_INPUT = r"an input of the graph cannot have the name .*wide=True"
 TOO_SMALL = "the engine uses single precision, which cannot represent all weights"
+DEFINED = ("solr", "elasticsearch", "opensearch", "vespa")
 LANGUAGES, LETTERS = ("sql", "vespa", "lucene"), "name must consist of letters"
 LOG_TWICE = "applies logarithms in its scaling and also has transforms"
 ONE_EXPRESSION = "must be one expression without comments, with all brackets and quotes closed"
@@ -297,11 +298,12 @@ REFUSED: list[tuple[RankingModel, str, dict[str, Any], str]] = [
     (TWO, "sql", {"offset": 1.0, "sigmoid": True}, "sigmoid cannot be combined with offset"),
     *[(made([1.0], scaling="query-min-max"), to, {}, "scales features within each query") for to in ENGINES],
     (made([0.0]), "sql", {}, "uses no feature"),
-    *[(TWO, "vespa", {"features": given}, UNDEFINED) for given in (None, {}, {"f0": "a"})],
+    *[(TWO, to, {"features": {"f1": {}, "f9": {}}}, "has no definition of 1 of 2 .*: f0; define") for to in DEFINED],
+    (TWO, "vespa", {}, UNDEFINED),
     (TWO, "sql", {"features": {"f0": 3}}, "must be an expression of SQL"),
-    *[(TWO, to, {"features": {}}, "The definition of 'f0' is missing") for to in ("solr", "elasticsearch")],
-    (TWO, "solr", {"features": {"f0": {}, "f1": {}}}, "has no 'class'"),
-    (TWO, "elasticsearch", {"features": {"f0": {}, "f1": {}}}, "has no 'template'"),
+    *[(TWO, to, {"features": {}}, "has no definition of 2 of 2 .*: f0, f1; define each of them") for to in DEFINED],
+    (TWO, "solr", {"features": {"f0": {}, "f1": {}}}, "'f0' must be an object with 'class'"),
+    (TWO, "elasticsearch", {"features": {"f0": {}, "f1": {}}}, "must be an object with 'template'"),
     (TWO, "solr", {"features": {"f0": {"class": 3}, "f1": {"class": "c"}}}, "The class of 'f0' must be a string"),
     *[(TWO, to, {"features": {"f0": text, "f1": "y"}}, ONE_EXPRESSION) for to in LANGUAGES for text in HOSTILE],
     (TWO, "lucene", {"features": {"f0": "x // c", "f1": "y"}}, "without comments"),

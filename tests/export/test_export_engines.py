@@ -236,7 +236,7 @@ def test_what_solr_cannot_express_is_refused():
     other, many = {"class": "c", "params": {}}, {"field": "a", "defaultValue": "many"}
     original = "org.apache.solr.ltr.feature.OriginalScoreFeature"
     for f0, message in (
-        (None, "The definition of 'f0' is missing"),
+        (None, "has no definition of 1 of 2 selected features: f0; define"),
         ({"class": original}, "'f0' is a 'OriginalScore"),
         ({"class": FIELD}, "The params of 'f0' need 'field' as a string"),
         ({"class": FIELD, "params": {"field": "${x}"}}, r"The field of 'f0' cannot contain '\$\{'"),

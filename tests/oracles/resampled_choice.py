@@ -49,10 +49,10 @@ def left_out_means(
 
 
 def corrected_mean(values: np.ndarray, draws: np.ndarray, rule: Callable[[list[float]], list[int]]) -> float:
-    """The mean of what the rule takes from all queries, plus on average what its picks from draws are worth more than
-    that, on the queries left out."""
+    """The mean of what the rule takes from all queries, less on average what its picks from draws are worth less than
+    that, on the queries left out; if they are worth more, the mean itself."""
     chosen = rule([float(row.mean()) for row in values])
     picked = left_out_means(values, draws, rule)
     fixed = left_out_means(values, draws, lambda means: chosen)
     best = float(np.mean([values[i].mean() for i in chosen]))
-    return best + float(np.mean([a - b for (_, a), (_, b) in zip(picked, fixed, strict=True)]))
+    return best - max(float(np.mean([b - a for (_, a), (_, b) in zip(picked, fixed, strict=True)])), 0.0)

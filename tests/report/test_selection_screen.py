@@ -212,10 +212,17 @@ def test_the_lead_to_expect_is_over_the_ranker_in_use_and_the_trees(monkeypatch:
     result = sr.select(DATA, **given, current=(DATA.feature_names or ("",))[0])
     text = " ".join(line.strip() for line in screen_lines(result, "run"))
     found = re.search(
-        r"Expected on new queries: ([\d.]+) \(([-+\d.]+)% against today's ranker, ([-+\d.]+)% against LightGBM; ", text
+        r"Expected on new queries: ([\d.]+) \(95%: ([\d.]+) to ([\d.]+); ([-+\d.]+)% against today's ranker, "
+        r"([-+\d.]+)% against LightGBM; ",
+        text,
     )
     assert found is not None
-    expected, *leads = map(float, found.groups())
+    expected, low, high, *leads = map(float, found.groups())
+    corrected = result.to_json()["corrected"]
+    assert [low, high] == pytest.approx([corrected["low"], corrected["high"]], abs=5e-5)
+    half = (high - low) / 2
+    assert half == pytest.approx(1.98 * result.chosen.values.std(ddof=1) / result.n_queries**0.5, rel=0.05)
+    assert (low + high) / 2 == pytest.approx(expected, abs=2e-4)
     assert result.change is not None
     means = [result.change.mean, result.rivals.compared[0].mean]
     assert leads == pytest.approx([100 * (expected - mean) / mean for mean in means], abs=0.06)
@@ -315,5 +322,5 @@ def test_crowded_screens_fit_and_commands_stay_whole(tmp_path: Path) -> None:
                 if head.startswith("feature "):
                     assert "chosen on 4 half-samples" in head or any(name in first for name in names)
     shown = "\n".join(screen_lines(result, long, width=80))
-    assert f"'{long}' --to solr --features FILE" in shown
+    assert f"'{long}' --to solr" in shown
     assert "export" not in "\n".join(screen_lines(result, "ru\nn"))

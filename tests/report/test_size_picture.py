@@ -166,7 +166,7 @@ def test_a_heading_is_one_line(choice: Any, text: str | None) -> None:
             assert len(shortest) <= MAX_HEADING
             assert "%" not in shortest
             assert "\n" not in shortest
-    assert heading(chosen_by(Rule()), 12, "retriever") == "All 12 retrievers are needed"
+    assert heading(chosen_by(Rule()), 12, "retriever") == "All 12 retrievers are kept"
     assert heading(chosen_by(Rule()), 13, "retriever", "LightGBM") == "12 of 13 retrievers; LightGBM is better"
 
 

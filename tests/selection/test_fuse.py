@@ -1,6 +1,7 @@
 """`fuse`: what is kept, what it is compared with, which judgments count."""
 
 import json
+import pickle
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -46,6 +47,15 @@ def test_the_good_retrievers_are_kept(fused: tuple[Runs, Judged, sr.FusionResult
     assert rivals == ["RRF", "equal weights, zscore", *(f"{name} alone" for name in QUALITY)]
     assert result.selection.dense.formula == "CombSUM"  # under the only norm: what all are measured against
     assert "Keep" in repr(result)
+
+
+def test_a_pickled_fusion_is_the_same(fused: tuple[Runs, Judged, sr.FusionResult]) -> None:
+    """Wherever formulas are rivals, too."""
+    _, _, result = fused
+    again = pickle.loads(pickle.dumps(result))
+    assert str(again) == str(result)
+    assert again.weights == result.weights
+    assert again.render_page() == result.render_page()
 
 
 def test_rivals_have_the_values_of_evaluate(fused: tuple[Runs, Judged, sr.FusionResult]) -> None:
@@ -481,7 +491,8 @@ def test_the_lead_to_expect_is_that_of_the_corrected_mean() -> None:
     selection = result.selection
     rrf = selection.choice.named.mean
     text = " ".join(str(result).splitlines())
-    found = re.search(r"Expected on new queries: ([\d.]+) \(([-+\d.]+)% against RRF of all; these 12 ", text)
+    figures = r"Expected on new queries: ([\d.]+) \(95%: [\d.]+ to [\d.]+; "
+    found = re.search(figures + r"([-+\d.]+)% against RRF of all; these 12 ", text)
     assert found is not None
     expected, lead = map(float, found.groups())
     assert expected == pytest.approx(selection.choice.corrected_chosen, abs=5e-5)
@@ -490,7 +501,7 @@ def test_the_lead_to_expect_is_that_of_the_corrected_mean() -> None:
     assert selection.to_json()["corrected"]["leads"] == {"RRF of all": pytest.approx(lead / 100, abs=6e-4)}
     kept = sr.fuse(*of_equal_quality(), **QUICK)  # what is chosen has no lead over itself
     assert kept.selection.leads == {}
-    assert re.search(r"Expected on new queries: [\d.]+ \(these 14 queries", " ".join(str(kept).splitlines()))
+    assert re.search(figures + "these 14 queries", " ".join(str(kept).splitlines()))
 
 
 def test_no_row_is_a_formula_that_the_engine_cannot_run() -> None:

@@ -1,6 +1,7 @@
 """`sr.select`: the main job from Python, from whatever people hold, and the same as on the command line."""
 
 import json
+import pickle
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from sparserank.evaluation import per_query_values
 from sparserank.paths import PathPlan
 from sparserank.selection.job import SelectionJob, SelectionProblem
 from sparserank.selection.plan import make_plan
+from sparserank.strict_json import plain
 from tests.extension.modified_huber import ModifiedHuber
 
 ALL = sr.datasets.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, random_state=9).data
@@ -131,6 +133,17 @@ def test_a_result_shows_saves_and_documents_itself(expected: sr.SelectionResult,
     with pytest.raises(RunDirectoryError, match="no sparserank run has written"):
         expected.save(tmp_path / "mine")
     expected.save(tmp_path / "saved")  # its own folder is written again
+
+
+def test_a_pickled_result_is_the_same_and_contains_no_data() -> None:
+    result = sr.select(TRAIN, VALID, TEST, **{**ONE, "half_samples": 0}, rival="lightgbm")
+    assert "LightGBM" in [r.name for r in result.references]  # trees, whose scores refer to the data
+    pickled = pickle.dumps(result)
+    assert TRAIN.X.tobytes()[:256] not in pickled
+    again = pickle.loads(pickled)
+    assert str(again) == str(result)
+    assert json.dumps(plain(again.to_json())) == json.dumps(plain(result.to_json()))
+    assert again.model.predict(TEST.X).tolist() == result.model.predict(TEST.X).tolist()
 
 
 def test_a_run_in_a_directory_goes_on_and_other_data_are_refused(expected: sr.SelectionResult, tmp_path: Path) -> None:
@@ -344,6 +357,12 @@ def test_an_earlier_run_gives_its_options(tmp_path):
     whole = sr.select(data, start=tmp_path / "a", feature_transform="none")  # goes on from a first look
     assert (first.plan.fast, again.plan.fast, whole.plan.fast) == (True, True, False)
     assert whole.origin.start.endswith("', but feature_transform='none'.")
+    # Its data are not taken over, and the first line says so.
+    learn, held = data.take_queries(np.arange(10, 40)), data.take_queries(np.arange(10))
+    tested = sr.select(learn, None, held, start=tmp_path / "a", fast=True, out=tmp_path / "c")
+    assert tested.origin.start.endswith("'.")
+    untested = sr.select(learn, start=tmp_path / "c", fast=True)
+    assert untested.origin.start.endswith("'. Its test data are not taken over: name them again, or new ones.")
     for wrong in (tmp_path, "nothing", str(tmp_path / "a" / "model.json")):
         with pytest.raises(ParameterError, match="start must be the directory of a selection"):
             sr.select(data, start=wrong)

@@ -169,8 +169,12 @@ def test_the_printed_export_names_a_folder_where_one_is_needed(data, cli_here: C
     command = export_command(model, "model.json", to)
     assert min(model.weights.values()) < 0  # which the clauses of a request cannot have
     assert bool(command) == (to not in (*TREES, *REQUESTS))
-    if not command or " --features FILE" in command:
+    assert (" --features FILE" in command) == (to == "vespa")  # which knows no feature by its name
+    if not command:
         return
+    (tmp_path / "FILE").write_text(json.dumps({name: f"attribute({name})" for name in model.columns}))
+    logged = replace(model, features=tuple(f._replace(transform="log") for f in model.features))
+    assert (" --features FILE" in export_command(logged, "model.json", to)) == (to in ("solr", "vespa"))
     assert cli_here(*command.split()[1:]).code == 0, command
     scaled = replace(model, scaling="query-min-max")
     assert export_command(scaled, "run", "sql") == ""  # no format can write it

@@ -65,7 +65,7 @@ def summary_of(
     }
     rows.append(["features", f"{len(names)} ({'sparse' if data.is_sparse else 'dense'})"])
     if data.is_stored:
-        rows.append(["on disk", f"{data.X.nbytes / 1e6:.1f} MB of {data.X.dtype} in {data.X.n_parts} shards"])
+        rows.append(["on disk", f"{data.X.nbytes / 1e6:.1f} MB of {data.X.dtype} in {len(data.X.parts)} shards"])
     named = f": {', '.join(constant[:20])}" if constant else ""
     rows += [
         ["constant within every query", f"{len(constant)}{named}"],

@@ -62,7 +62,7 @@ def run(
         for sentence in words.values() if words else ["the model uses no feature."]:
             say(sentence)
         return
-    require(bool(data) and query is not None, "--query", "and the files that contain the query are needed, or --plain.")
+    require(bool(data) and query is not None, "--query", "is needed, and the files that contain the query; or --plain.")
     assert data
     assert query is not None
     require(pair is None or len(pair) == 2, "--pair", "must be used twice, once for each document.")

@@ -214,7 +214,8 @@ def documents_for(
     widest = max((m.n_features for m in models), default=None)
     options = {"n_features": widest, **options, **columns_of_run(places, data, options)}
     index_base = options.get("index_base")
-    reading = reading_of(options, missing=of_reading(missing), **fixed)
+    # `model`: the model replaces missing values
+    reading = reading_of(options, missing=None if missing == "model" else missing, **fixed)
     adapted = for_models(reading, models, data, index_base)
     try:
         return read_files(data, adapted)
@@ -228,11 +229,6 @@ def require_no_reading(why: str = "a model of fuse, which ranks runs", **options
     """Refuse options that say how features are read; an option that is None was not set."""
     first = next((name for name, value in options.items() if value is not None), None)
     require(first is None, option(first or ""), f"does not apply to {why}; leave it out.")
-
-
-def of_reading(missing: str | None) -> str | None:
-    """The value of --missing for the reader; None if the model replaces missing values."""
-    return None if missing == "model" else missing
 
 
 def model_of(path: Path, missing: str | None, k: int | None = None) -> RankingModel:

@@ -31,6 +31,8 @@ value of each feature, in about 30 CPU seconds per 10,000 rows of 50 features. R
   sparserank select train.txt --current bm25 --engine elasticsearch --out run
 
   sparserank select train.txt --for-model lightgbm --out run
+
+  sparserank select responses.jsonl --qrels judged.qrels --query search.json --engine elasticsearch-query --out run
 """
 
 

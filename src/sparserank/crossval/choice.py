@@ -14,6 +14,7 @@ from sparserank.crossval.resampling import TIE, Resamples, tied
 from sparserank.errors import DataError
 from sparserank.evaluation import mean_of
 from sparserank.evaluation.loss_bounds import LossBounds, loss_bounds
+from sparserank.evaluation.statistics import mean_interval
 from sparserank.lazy import cached_property
 from sparserank.options import option
 from sparserank.options.selection import DEFAULT_MARGIN
@@ -297,6 +298,12 @@ class Choice:
     def corrected_chosen(self) -> float:
         """The mean of the chosen candidate, corrected for the optimistic bias of the choice."""
         return self.resamples.corrected(self._take(self.means), self._picks)
+
+    def corrected_interval(self, confidence: float) -> tuple[float, float]:
+        """The t interval of the mean of the chosen candidate over queries, moved to its corrected mean."""
+        mean, low, high = mean_interval(self.chosen.values, confidence)
+        bias = mean - self.corrected_chosen
+        return low - bias, high - bias
 
     @cached_property
     def by_size(self) -> list[Candidate]:

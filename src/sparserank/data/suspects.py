@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -82,6 +83,7 @@ def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str 
     sample = _sample(data)
     reasons: dict[int, str] = {}
     if sample is not None:
+        _warn_of_repeats(sample)
         for detect in (_functions_of_label, _ids, _perfect):
             for j, reason in detect(data, sample):
                 reasons.setdefault(j, reason)
@@ -141,6 +143,15 @@ def _sample(data: RankingDataset) -> RankingDataset | None:
     width = n_stored(data.X) / data.n_docs
     fits = np.cumsum(sizes[taken]) * max(width, 1) <= MAX_VALUES
     return data.take_queries(taken[: max(int(fits.sum()), 1)])
+
+
+def _warn_of_repeats(sample: RankingDataset) -> None:
+    """Issue a DataWarning if a query has a document several times: each of its rows counts, and takes a rank."""
+    if sample.docid is not None:
+        pair, n = Counter(zip(sample.qid, sample.docid, strict=True)).most_common(1)[0]
+        if n > 1 and pair[1]:
+            sentence = "query {} has document {} in {} rows; drop rows that are repeated.".format(*map(brief, pair), n)
+            warnings.warn(sentence, DataWarning, stacklevel=6)
 
 
 def _where(X: Any, accepts: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

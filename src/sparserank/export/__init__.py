@@ -9,7 +9,7 @@ from typing import Any
 
 from sparserank.errors import DataError, ParameterError
 from sparserank.export import boosts, elasticsearch, lucene, onnx_graph, python_code, ranklib, solr, sql, trees, vespa
-from sparserank.export.engine import Engine, Files, Options
+from sparserank.export.engine import Engine, Files, NeedsDefinitions, Options
 from sparserank.export.terms import offset_of, sum_of
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import REQUEST
@@ -40,8 +40,6 @@ ENGINES: dict[str, Engine] = {
         trees.SOLR_TREES,
     )
 }
-
-NEED_DEFINITIONS = ("solr", "vespa")  # engines whose export can transform a feature only if `features` defines it
 
 
 def export(
@@ -152,13 +150,15 @@ def export_command(model: RankingModel, place: str, to: str, request: Any = None
     request   the file of the search request that select had
     """
     engine = ENGINES[to]
-    defined = " --features FILE" if to in NEED_DEFINITIONS else ""
     file = shlex.quote(request) if isinstance(request, str) else "FILE"
-    defined = f" --query {file}" if engine.boosts and REQUEST in model.parameters else defined
+    defined = f" --query {file}" if engine.boosts and REQUEST in model.parameters else ""
     try:
         of = sum_of(model)
         engine.check(of, Options())
         files = {} if defined else engine.write(of, Options())
+    except NeedsDefinitions:
+        files = {}
+        defined = " --features FILE"
     except DataError:
         return ""
     printed = len(files) == 1 and all(isinstance(content, str) for content in files.values())

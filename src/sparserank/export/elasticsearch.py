@@ -122,6 +122,7 @@ ENGINE = Engine(
     steps=True,
     takes_zero=True,
     trees="xgboost-dump",
+    defined=True,
     negative="after a rescore, documents with negative scores rank behind those that were not rescored, and scoring "
     "scripts reject negative scores;",
 )

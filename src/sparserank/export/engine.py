@@ -16,7 +16,7 @@ from sparserank.model.feature import Feature
 from sparserank.options import option
 from sparserank.options.selection import TREES
 from sparserank.requests.search_query import SearchQuery
-from sparserank.text import brief
+from sparserank.text import brief, listed
 from sparserank.transforms import KINDS, LOG, NONE
 
 EXPECTED = 'a JSON object {"feature name": definition in the engine, ...}'
@@ -25,6 +25,10 @@ Files = dict[str, str | bytes]  # name: content
 
 # Matches the value that replaces a missing field, in a template of Elasticsearch or a feature of Solr.
 MISSING = re.compile(r'(?:missing|defaultValue)\\*": *\\*"?(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)')
+
+
+class NeedsDefinitions(DataError):
+    """A model that the engine can run, but only with the definitions of its features."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class Engine:
     takes_zero  whether it takes 0 for a missing value, whatever fill value the model learned
     trees       format of steps as trees that it loads, "": none
     boosts      whether a model is a search request: weights >= 0 of unchanged features, with two significant digits
+    defined     whether `features`, if it is given, must define every selected feature that is a column
     negative    consequence of negative scores in this engine, as a sentence that ends in ';'; "": none
     forbidden   characters that its format does not allow in the name of a feature
     """
@@ -80,6 +85,7 @@ class Engine:
     takes_zero: bool = False
     trees: str = ""
     boosts: bool = False
+    defined: bool = False
     negative: str = ""
     forbidden: str = ""
 
@@ -113,7 +119,8 @@ class Engine:
         return f"takes {'weights of raw features' if self.transforms else 'steps'} only, and "
 
     def check(self, of: Sum, options: Options) -> None:
-        """Raise DataError for a term that the engine cannot run, or whose fill value is not 0 although it takes 0."""
+        """Raise DataError for a term that the engine cannot run, or whose fill value is not 0 although it takes 0;
+        ParameterError for features without a definition."""
         for term in of.terms:
             stepped = term.steps is not None
             if self.lacks([] if stepped else [term.kind], steps=stepped):
@@ -127,6 +134,12 @@ class Engine:
                 f"{option('filled', True)}, or train with {option('missing', 'zero')}."
             )
 
+        known = options.features
+        if self.defined and known is not None:
+            lacking = [term.name for term in of.terms if term.derived is None and term.name not in known]
+            if lacking:
+                of_all = f"{len(lacking)} of {len(of.terms)} selected features: {listed(lacking)}"
+                raise ParameterError("features", f"has no definition of {of_all}; define each of them.")
         for term in of.terms if self.takes_zero else ():
             text = json.dumps((options.features or {}).get(term.name), default=str)
             fills = [] if term.missing is None or '"modifier' in text or '"factor' in text else MISSING.findall(text)

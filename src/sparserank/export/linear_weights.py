@@ -26,11 +26,7 @@ def definition_of(
     if term.derived is not None and definition is None:
         return default(_field(features, term), term.derived.level)
     if not isinstance(definition, Mapping) or needed not in definition:
-        problem = "is missing" if name not in features else f"has no {needed!r}"
-        raise ParameterError(
-            "features",
-            f"The definition of {brief(name)} {problem}. Give an object with {needed!r} for every selected feature.",
-        )
+        raise ParameterError("features", f"The definition of {brief(name)} must be an object with {needed!r}.")
     if needed == "class" and not isinstance(definition[needed], str):
         raise ParameterError(
             "features", f"The class of {brief(name)} must be a string; got {brief(str(definition[needed]))}."

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any
 
 from sparserank.errors import DataError, ParameterError
-from sparserank.export.engine import Engine, Files, Options
+from sparserank.export.engine import Engine, Files, NeedsDefinitions, Options
 from sparserank.export.expression import IDENTIFIER, Dialect, shape
 from sparserank.export.linear_weights import Names, definition_of, json_text, single_precision
 from sparserank.export.terms import Sum, shown
@@ -188,7 +188,7 @@ def _of_field(field: str, level: str | None) -> dict[str, Any]:
 def _derived(term: Feature, names: Names, options: Options) -> list[tuple[dict[str, Any], float]]:
     """(definition, weight) of the features that together express a term other than a weighted raw feature."""
     if options.features is None:
-        raise DataError(
+        raise NeedsDefinitions(
             f"Solr needs the definition of {brief(term.name)} to express {shown(term)}. Define every selected feature "
             f"in {option('features')}: "
             '{"feature name": {"class": "...", "params": {...}}, ...}.'
@@ -207,4 +207,4 @@ def _solr_norm(term: Feature) -> dict[str, Any]:
     return {"norm": {"class": "org.apache.solr.ltr.norm.StandardNormalizer", "params": params}}
 
 
-ENGINE = Engine("solr", "Solr", solr, takes_zero=True, trees="solr-trees")
+ENGINE = Engine("solr", "Solr", solr, takes_zero=True, trees="solr-trees", defined=True)

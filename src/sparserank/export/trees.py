@@ -239,4 +239,4 @@ def _splits(of: Sum, options: Options) -> list[tuple[Feature, float, bool, float
 LIGHTGBM = Engine("lightgbm", "LightGBM's text", lightgbm, transforms=(), steps=True, forbidden=' ,:"[]{}\t\n')
 XGBOOST = Engine("xgboost", "XGBoost's JSON", xgboost, transforms=(), steps=True, forbidden="[]<")
 XGBOOST_DUMP = Engine("xgboost-dump", "XGBoost's dump", xgboost_dump, transforms=(), takes_zero=True, steps=True)
-SOLR_TREES = Engine("solr-trees", "Solr's trees", solr_trees, transforms=(), takes_zero=True, steps=True)
+SOLR_TREES = Engine("solr-trees", "Solr's trees", solr_trees, transforms=(), takes_zero=True, steps=True, defined=True)

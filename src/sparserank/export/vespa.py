@@ -12,7 +12,7 @@ import re
 
 from sparserank.data.fusion.norms import LOGRANK, RETURNED, RRF
 from sparserank.errors import DataError, ParameterError
-from sparserank.export.engine import Engine, Files, Options
+from sparserank.export.engine import Engine, Files, NeedsDefinitions, Options
 from sparserank.export.expression import IDENTIFIER, Dialect, expression
 from sparserank.export.fusion_engine import FusionEngine
 from sparserank.export.terms import Sum
@@ -51,7 +51,7 @@ class _Vespa(Dialect):
     has_texts = True
 
     def variable(self, name: str) -> str:
-        raise DataError(
+        raise NeedsDefinitions(
             f"Vespa needs a definition of {brief(name)}. Define every selected feature in "
             f"{option('features')}: "
             '{"feature name": "bm25(title)", "another": "attribute(price)", ...}.'
@@ -98,7 +98,7 @@ def require_profile_name(name: str) -> None:
         )
 
 
-ENGINE = Engine("vespa", "Vespa", vespa, steps=True)
+ENGINE = Engine("vespa", "Vespa", vespa, steps=True, defined=True)
 
 
 def vespa_fusion(formula: FusionFormula, name: str) -> Files:

@@ -167,7 +167,7 @@ def heading(choice: Choice, n_all: int, noun: str = FEATURE, better: str = "") -
         return f"{size}, the best within the limit"
     if not choice.within_margin(c):
         return f"{size}: fewer lose more"
-    return f"{size} {_verb(n, 'is', 'are')} {'needed' if n == n_all else 'enough'}"
+    return f"{size} {_verb(n, 'is', 'are')} {'kept' if n == n_all else 'enough'}"
 
 
 def _rule(choice: Choice, n_all: int, noun: str, gain: str) -> Claim:
@@ -385,8 +385,10 @@ def _of_means(result: ChoiceResult) -> Iterator[Claim]:
     yield Claim(QUALITY, figure(c.mean), f"{result.metric}, {c.label}", said=f"On {queries(n)}, {mean}.")
     if choice.is_corrected:
         expected = f"{choice.corrected_chosen:.4f}"
+        low, high = choice.corrected_interval(result.plan.confidence)
+        interval = f"{as_percent(result.plan.confidence)}: {low:.4f} to {high:.4f}"
         leads = ", ".join(f"{percent(lead)} against {name}" for name, lead in result.leads.items())
-        why = "; ".join(filter(None, [leads, f"these {queries(n)} also chose the model"]))
+        why = "; ".join(filter(None, [interval, leads, f"these {queries(n)} also chose the model"]))
         yield Claim(EXPECTED, expected, why, BELOW, f"Expected on new queries: {expected} ({why}).")
     if result.change is not None or c is not result.dense:
         valid = f"{as_percent(result.plan.confidence)} interval, valid for all sizes at once"
@@ -396,23 +398,18 @@ def _of_means(result: ChoiceResult) -> Iterator[Claim]:
 
 
 def _tested(result: ChoiceResult, test: Comparison) -> Claim:
-    """The chosen model on the test queries, compared with today's ranker or with all features."""
-    full = reference_name(result.dense)
-    others, name = (("dense", full, result.dense.penalty), full) if result.change is None else ((LABEL,), "today")
-    rows = [r for r in test.rows(result.plan.confidence) if r["metric"] == result.metric]
-    chosen = next(r for r in rows if r["system"] == test.baseline)
-    n = len(test.values[test.baseline][result.metric])
-    text = f"Your {queries(n, 'test ')}: chosen {figure(chosen['mean'])}"
-    other = next((r for r in rows if r["system"].startswith(others) and r is not chosen), None)
-    if other is not None:
-        low = -other["difference_high"]
-        high = -other["difference_low"]
-        against = relative(-other["difference"], low, high, other["mean"], shown=False)
-        text += f", {name} {figure(other['mean'])}, {against}"
-        if math.isfinite(high - low):
-            shown = ": chosen is better" if low > 0 else f": {name} better" if high < 0 else ""
-            text = f"{text.removesuffix(')')}, this pair alone){shown}"
-    return Claim("test", rank=BELOW, said=f"{text}.")
+    """The chosen model on the test queries, compared with today's ranker or with all features, and with trees."""
+    chosen, full, *others = [r for r in test.rows(result.plan.confidence) if r["metric"] == result.metric]
+    pairs = [(reference_name(result.dense), full)]
+    if result.change is not None:
+        pairs = [("today", r) for r in others if r["system"].startswith(LABEL)]
+    trees = [r.name for r in result.rivals.compared if r.for_model]
+    pairs += [(visible(r["system"]), r) for r in others if r["system"] in trees]
+    text = f"Your {queries(len(test.query_ids), 'test ')}: chosen {figure(chosen['mean'])}"
+    for name, r in pairs:  # whose differences are from the chosen model
+        lead = relative(-r["difference"], -r["difference_high"], -r["difference_low"], r["mean"])
+        text += f", against {name} ({figure(r['mean'])}) {lead}"
+    return Claim("test", rank=BELOW, said=f"{text}; each pair alone.")
 
 
 # -- other samples, other features ------------------------------------------------------------------------------------

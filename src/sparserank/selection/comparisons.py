@@ -140,9 +140,9 @@ class Comparisons:
 
     def references(self, dense: Candidate, strongest: Rival | None) -> tuple[Rival, ...]:
         """The rankers that models of every size are compared with query by query: all features, the strongest rival,
-        the ranker in use."""
+        the ranker in use. They are part of the result, so they leave out `scores`, which refers to the data."""
         full = Rival(reference_name(dense), dense.n_features, dense.values)
-        return tuple(r for r in (full, strongest, self.rival_in_use) if r is not None)
+        return tuple(replace(r, scores=None) for r in (full, strongest, self.rival_in_use) if r is not None)
 
     def by_query(
         self,

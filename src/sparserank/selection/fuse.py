@@ -13,7 +13,6 @@ from sparserank.crossval.rivals import formulas_as_rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.fusion_table import FusionTable, fusion_table
 from sparserank.data.fusion.judged_runs import JudgedRuns, judged_columns, read_judged_runs
-from sparserank.data.fusion.lists import RetrieverLists
 from sparserank.data.fusion.norms import MINMAX, OF_SCORES, RRF, Norm, rules_of
 from sparserank.data.missing import KEEP
 from sparserank.data.read import read_sources
@@ -211,7 +210,12 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
     usable = norms_with_paths(table.learned, norms, columns, plan)
     most = None if engine is None else FUSION_ENGINES[engine].most
     of_all = compared if most is None or len(judged.names) <= most else []  # what the engine can run
-    of_each = [_own_norm(run, columns) for run in judged.lists]
+    # A retriever alone is its lists in their own order: of ranks if the run has them, which also order equal scores,
+    # otherwise of scores; under the first norm if there is none of these.
+    of_each = [
+        next((norm for norm in columns if (norm.name in OF_SCORES) != run.has_ranks), columns[0])
+        for run in judged.lists
+    ]
     formulas = _formulas(judged.names, columns, of_all, of_each)
     defended = title_of(named) if of_all else ""
     rivals = {name: added for name, added in formulas.items() if name != defended}
@@ -282,12 +286,6 @@ def _check(table: FusionTable, judged: JudgedRuns, name: str = "") -> None:
             f"{at}no retriever returned a relevant document within rank {judged.depth}; do the document ids of runs "
             "and judgments agree?"
         )
-
-
-def _own_norm(run: RetrieverLists, norms: Sequence[Norm]) -> Norm:
-    """The norm under which a retriever alone is its lists in their own order: of ranks if the run has them, which also
-    order equal scores, otherwise of scores; the first norm if there is none."""
-    return next((norm for norm in norms if (norm.name in OF_SCORES) != run.has_ranks), norms[0])
 
 
 def _formulas(

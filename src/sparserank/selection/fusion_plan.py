@@ -177,7 +177,8 @@ def retriever_costs(source: Any, names: Sequence[str]) -> dict[str, float]:
     else:
         raise ParameterError("costs", f"must be {{retriever: cost}} or a file; got {brief(source)}.")
     for name, cost in costs.items():
-        _require(name in names, places.get(name, ""), f"{brief(name)} is not a retriever; {_known_retrievers(names)}.")
+        known = f"the retrievers are {brief(', '.join(names))}"
+        _require(name in names, places.get(name, ""), f"{brief(name)} is not a retriever; {known}.")
         value = None if isinstance(cost, bool) else positive_cost(cost)
         problem = f"expected a cost > 0 of {brief(name)}; got {brief(cost)} (costs may be {COSTS})."
         _require(value is not None, places.get(name, ""), problem)
@@ -199,10 +200,6 @@ def _require(condition: bool, place: str, message: str) -> None:
         if place:
             raise DataFormatError(f"{place}{message}")
         raise ParameterError("costs", f"cannot be used: {message}")
-
-
-def _known_retrievers(names: Sequence[str]) -> str:
-    return f"the retrievers are {brief(', '.join(names))}"
 
 
 # -- the words for formulas -------------------------------------------------------------------------------------------

@@ -104,15 +104,19 @@ def _as_json(value: Any) -> Any:
     return str(value) if isinstance(value, os.PathLike) else repr(value) if isinstance(value, PARSED) else None
 
 
-def started(options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """(the options of a call, completed with those of an earlier run; a sentence about the differences).
+def started(options: Mapping[str, Any], sources: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """(the options of a call, completed with those of an earlier run; what is different, in sentences). Data are not
+    taken over.
+
+    sources   {part: the source of the data of this call, or None}
 
     Raises
         ParameterError   `start` is not the directory of a selection that knows its options
     """
     start = options["start"]
     try:
-        old = read_own_json(Path(start) / "result.json")["origin"]["options"]
+        origin = read_own_json(Path(start) / "result.json")["origin"]
+        old = origin["options"]
         taken = asked("select", SELECT, old)
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise ParameterError(
@@ -123,7 +127,9 @@ def started(options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     # A run that starts from a first look does the rest.
     both = {**options, **{name: taken[name] for name in old if name not in (*set_here, "fast")}}
     new = [option(name, value) for name, value in set_here.items() if old.get(name) != value]
-    return both, f"Options of {brief(str(start))}{', but ' if new else ''}{', '.join(new)}."
+    gone = [part["part"] for part in origin["data"] if sources[part["part"]] is None]
+    without = f" Its {' and '.join(gone)} data are not taken over: name them again, or new ones." if gone else ""
+    return both, f"Options of {brief(str(start))}{', but ' if new else ''}{', '.join(new)}.{without}"
 
 
 def files_of(source: Any) -> tuple[str, ...]:

@@ -265,6 +265,7 @@ class ChoiceResult(Result):
 
     def opening(self, kind: str, version: int) -> dict[str, Any]:
         choice = self.choice
+        low, high = choice.corrected_interval(self.plan.confidence)
         return {
             **super().opening(kind, version),
             "notes": self.notes,
@@ -277,6 +278,8 @@ class ChoiceResult(Result):
             "margin": {"relative": self.plan.rule.largest_loss, "absolute": choice.margin},
             "corrected": {
                 "chosen": choice.corrected_chosen if choice.is_corrected else None,
+                "low": low,
+                "high": high,
                 "leads": self.leads,
             },
             "test": None if self.test is None else self.test.rows(self.plan.confidence),

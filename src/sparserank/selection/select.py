@@ -174,7 +174,7 @@ def select(
     chosen = asked("select", SELECT, cast(AllSelectOptions, options))
     start = ""
     if chosen["start"] is not None:
-        with_earlier, start = started(chosen)
+        with_earlier, start = started(chosen, sources)
         chosen = cast(AllSelectOptions, with_earlier)
     if chosen["for_model"] is not None:
         refuse_others(chosen)

@@ -55,10 +55,6 @@ class StoredFeatures:
         self.is_sparse = bool(sp.issparse(self.parts[0]))
         self.nbytes, self.nnz = (sum(of(p) for p in self.parts) for of in (stored_bytes, n_stored))
 
-    @property
-    def n_parts(self) -> int:
-        return len(self.parts)
-
     def __getitem__(self, at: Any) -> Any:
         """Rows X[rows], or X[rows, columns] with a slice of all rows: a new array or CSR matrix."""
         rows, columns = at if isinstance(at, tuple) else (at, None)

@@ -124,7 +124,9 @@ def _find(out: Proposal, role: str, free: dict[str, Column]) -> None:
         name = called(fits, names)
     words = [n for n, c in free.items() if c.is_text and n != LABEL and plain(n) in JUDGED] if role == "label" else []
     if words and called([*words, *fits], names) in words:
-        out.blocked.append(f"the label is {brief(called(words, names))}, which is text: write its words as numbers")
+        out.blocked.append(
+            f"the label is {brief(called(words, names))}, which is not numeric: a label must be a number"
+        )
     elif name is not None:
         reasons = [f"there is no {brief(named_column)}" if named_column is not None else "", "by its name", fits[name]]
         out.column_of[role] = name
@@ -188,11 +190,13 @@ def _unfit(
     if c.is_text:
         return "text, and " + ("the same in every row" if c.is_constant else "more than half of its values differ")
     if not c.is_number:
-        return f"{c.kind}, not a number{of_spark(c.kind)}"
+        return f"{c.kind}, not numeric{of_spark(c.kind)}"
     if c.missing == 1 and whole:
         return "no values"
     if is_guess and whole and c.is_constant and not c.missing:
         return f"{c.low:g} in every row"
+    if is_guess and c.name in DOCUMENT:
+        return "another column of document ids"
     if is_guess and c.whole and c.all_differ and c.kind not in ("float", "double", "halffloat"):
         return "a different whole number in every row, like an id"
     return ""
@@ -218,14 +222,11 @@ def _find_problems(out: Proposal, schema: pa.Schema) -> None:
         c = columns.get(out.column_of.get(role, ""))
         n = 0 if c is None else c.n_missing + c.n_infinite - (c.n_spelled if role == "qid" else 0)
         if c is not None and n:
-            has = "s have" if n > 1 else " has"
-            out.blocked.append(f"{n} row{has} no {ROLES[role][1]} in {c.name!r}: drop or complete these rows")
+            out.blocked.append(f"rows without a {ROLES[role][1]} in {c.name!r}: {n}; correct or drop them")
     if label is not None and not columns[label].is_number:
-        out.blocked.append(f"the label {label!r} is {schema.field(label).type}: convert it to numbers")
+        out.blocked.append(f"the label {label!r} is not numeric ({schema.field(label).type}): a label must be a number")
     elif label is not None and columns[label].is_constant and out.survey.whole:
-        out.blocked.append(
-            f"the label {label!r} is {columns[label].low:g} in every row: no document is better than another"
-        )
+        out.blocked.append(f"the label {label!r} is {columns[label].low:g} in every row: there is no preferred pair")
     if not out.features and out.packed is None:
         out.blocked.append("no feature is left: features must be numeric columns")
     if columns and all(is_written_number(name) for name in columns):

@@ -126,6 +126,11 @@ def roles_of(
         _check_named_features(table, chosen, word_of, derived)
     if others and wanted is not None:
         chosen = [name for name in dict.fromkeys((*chosen, *derived)) if name in set(wanted)]
+    twice = [name for name in free if name in chosen]
+    if twice:
+        raise table.unusable(
+            f"the document ids are in {brief(docid)}; leave out the others with {option('ignore_columns', twice)}"
+        )
     categories = [] if reading.derived is not None else _categories(table, reading, chosen)
     odd = [name for name in chosen if not (name in derived or name in categories or _numeric(schema, name))]
     if odd:
