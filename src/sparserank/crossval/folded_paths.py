@@ -41,10 +41,12 @@ class FoldedPaths(TrainingQueries):
 
     Parameters
         data          training queries
-        fold          (n_queries,) fold numbers from 0; FINAL leaves nothing out
+        fold          (n_queries,) fold numbers from 0 of the queries on which points are scored, of which the training
+                      queries are the first; FINAL leaves nothing out
         path_plan     of all paths; metrics: of their points
         transform     under which features enter; default unchanged
-        judged        the same queries with more documents, on which points of folds are scored; None: `data`
+        judged        the same queries with more documents, and further ones, on which points of folds are scored; None:
+                      `data`
         valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of
                       f
         query_weight, n_threads, client   as in TrainingQueries
@@ -118,7 +120,8 @@ class FoldedPaths(TrainingQueries):
 
     def _used(self, folds: Sequence[int]) -> np.ndarray:
         """(n, n_queries) bool: the queries from which the paths of each fold learn."""
-        return np.array([(self.fold != f) | (f == FINAL) for f in folds])
+        fold = self.fold[: self.data.n_queries]
+        return np.array([(fold != f) | (f == FINAL) for f in folds])
 
     def teach(self, folds: Sequence[int], store: WorkStore | None = None, tell: Tell = silent) -> None:
         """Learn the grades of the teacher without each of these folds, all at once. This is one piece of work; each

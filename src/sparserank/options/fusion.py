@@ -85,6 +85,25 @@ class FuseOptions(of_selection.Stable, total=False):
             JUDGED,
         ),
     ]
+    judge: Annotated[
+        "str | os.PathLike | Mapping[Any, Any] | None",
+        Option(
+            CheckedLater("Path | None", path=True),
+            None,
+            "Judgments of a judge, such as a language model, for other queries of the same runs too. Weights are also "
+            "learned from these; formulas are judged by the grades of people, with what the judge is worth.",
+            JUDGED,
+        ),
+    ]
+    judge_grades: Annotated[
+        str | None,
+        Option(
+            CheckedLater("str | None"),
+            None,
+            "With {judge}: what its grades mean on the scale of people, such as 0=0,1=0,2=1,3=1.",
+            JUDGED,
+        ),
+    ]
     penalties: Annotated[
         "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]",
         Option(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sparserank.crossval.choice import FEATURE, LEAD, LEAD_ALONE, MIN_NEW, Candidate, Choice, Rule, reference_name
 from sparserank.crossval.current_model import LABEL
+from sparserank.crossval.judged_queries import JudgeWorth
 from sparserank.crossval.tree_rivals import WITHOUT
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.loss_bounds import MIN_DIFFERENT, MIN_QUERIES
@@ -81,6 +82,7 @@ def claims(result: ChoiceResult, of_pairs: str = "") -> list[Claim]:
         Claim("options", rank=FIRST, said="" if result.origin is None else result.origin.start),
         _keep(choice, n_all, noun, _judged(result), costed=result.plan.costs is not None),
         Claim("suspicion", rank=FIRST, said=result.suspicion or ""),
+        *([] if result.judge is None else [_judge(result.judge)]),
         *([] if result.test is None else [_tested(result, result.test)]),
         *_of_means(result),
         *claims_of_choice(choice, repr(metric), n_all, noun, gain),
@@ -135,7 +137,19 @@ def _judged(result: ChoiceResult) -> str:
     how = "each scored by models not trained on it" if out_of_fold else "held out for validation"
     which = " of train and valid" if out_of_fold and "validation" in parts else documents
     today = "" if result.change is None else "; today's ranker may have been trained on them"
-    return f"{queries(result.n_queries)}{which}, {how}{today}"
+    graded = "" if result.judge is None else " that people graded"
+    return f"{queries(result.n_queries)}{which}{graded}, {how}{today}"
+
+
+def _judge(judge: JudgeWorth) -> Claim:
+    """What a judge is worth that graded other queries."""
+    n = judge.n_human
+    name = visible(judge.name)
+    others = f"{name} graded {judge.n_all - n:,} other queries, from which models learned too"
+    if judge.worth == n:
+        return Claim("judge", "worth nothing", others, FIRST, f"{others}. It is worth nothing for the choice.")
+    more = f"worth {queries(judge.worth - n, 'more human ')} (n = {n} -> {judge.worth})"
+    return Claim("judge", more, others, FIRST, f"{others}. For the choice, it is {more}.")
 
 
 def answers(choice: Choice) -> str:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import weight_files
+from sparserank.data.run_reader import USUAL, judgments_of
+from sparserank.data.runs import Qrels, pairs_of
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
+from sparserank.evaluation.judge_rows import meant_grades, on_scale
 from sparserank.files import StrPath
 from sparserank.metrics import Metric
 from sparserank.number_checks import checked_weights
@@ -148,3 +152,47 @@ def notes_of_side_weights(
     for sentence in notes:
         warnings.warn(sentence, DataWarning, stacklevel=4)
     return notes
+
+
+class GradesOfJudge(NamedTuple):
+    """The grades of a judge on the scale of people, by (query, document): of other queries than theirs, of theirs."""
+
+    name: str
+    others: Qrels
+    of_people: Qrels
+
+    @property
+    def relevant(self) -> list[tuple[str, str]]:
+        """The documents of people's queries that the judge finds relevant."""
+        return [key for key, grade in self.of_people.items() if grade > 0]
+
+    def queries(self, judged: RankingDataset) -> JudgedQueries:
+        """The queries of people among those on which candidates are evaluated."""
+        others = {q for q, _ in self.others}
+        by_people = np.array([str(q) not in others for q in judged.query_ids.tolist()])
+        grades = np.array([self.of_people.get(pair, np.nan) for pair in pairs_of(judged)])
+        return JudgedQueries.of(self.name, judged, by_people, grades)
+
+
+def grades_of_judge(people: Qrels, judge: Any, meant: str | None, without: Collection[str]) -> GradesOfJudge | None:
+    """The grades of a judge; None without one.
+
+    Parameters
+        judge    judgments in any form; None: no judge
+        meant    what its grades mean, as in `meant_grades`
+        without  queries whose grades are left out
+    Raises
+        ParameterError, DataError   the grades cannot be used
+    """
+    if judge is None and meant is not None:
+        raise ParameterError("judge_grades", "needs the grades of a judge.")
+    if judge is None:
+        return None
+    name = str(judge) if isinstance(judge, StrPath) else "the judge"
+    graded = judge if isinstance(judge, Qrels) else judgments_of(judge, USUAL, name)
+    scaled = on_scale(name, graded, people, {} if meant is None else meant_grades(meant))
+    queries = {q for q, _ in people}
+    others = Qrels({key: grade for key, grade in scaled.items() if key[0] not in {*queries, *without}})
+    if not others:
+        raise DataError(f"{name}: people graded all of its queries, so that it adds nothing; leave it out.")
+    return GradesOfJudge(name, others, Qrels({key: grade for key, grade in scaled.items() if key[0] in queries}))

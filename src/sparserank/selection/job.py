@@ -20,6 +20,7 @@ from sparserank.crossval.current_model import InUse
 from sparserank.crossval.feature_groups import groups_of_one
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.folded_paths import FOLD_TOL
+from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.crossval.rivals import Rival
 from sparserank.crossval.stability import Stability, on_halves
 from sparserank.crossval.substitutes import RedundantFeatures, redundant_features, substitutes_of
@@ -76,6 +77,7 @@ class SelectionProblem:
     train, valid   queries to learn from; under the holdout protocol, candidates are evaluated on valid instead
     test           queries for the final comparison
     judged         the training queries with more documents, on which candidates are evaluated; for the cv protocol
+    judge          the training queries that people graded, if a judge graded the others; for the cv protocol
     query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: equal weights
     current        the ranker in use
     trees          rivals that are trained on the same folds, each within `rival_time` seconds; or the trees that lists
@@ -93,6 +95,7 @@ class SelectionProblem:
     valid: RankingDataset | None = None
     test: RankingDataset | None = None
     judged: RankingDataset | None = None
+    judge: JudgedQueries | None = None
     query_weight: np.ndarray | None = None
     current: InUse | None = None
     trees: TreeRivals = NO_TREES
@@ -121,7 +124,8 @@ class Job:
             self.data = concatenate([self.data, valid], join_queries=False)
         self.judged = problem.judged or (valid if holdout and valid is not None else self.data)
         check_relevant(plan.metrics, self.judged.relevance)
-        self.fold = np.full(self.data.n_queries, -1) if holdout else _folds(self.data, plan)
+        people = None if problem.judge is None else problem.judge.people
+        self.fold = np.full(self.data.n_queries, -1) if holdout else _folds(self.data, plan, people)
         self.feature_groups = plan.feature_groups or groups_of_one(self.data.names, plan.costs)
 
     def trees_on_folds(self, trees: TreeRivals, seconds: float, **options: Any) -> TreesOnFolds:
@@ -130,6 +134,7 @@ class Job:
             fold=self.fold,
             data=self.data,
             judged=self.judged,
+            judge=self.problem.judge,
             test=self.problem.test,
             trees=trees,
             metric=self.plan.metric,
@@ -184,6 +189,8 @@ class SelectionJob(Job):
             n_threads=n_threads,
             client=client,
             judged=problem.judged,
+            judge=problem.judge,
+            seed=plan.random_state,
         )
         self.teacher = next((t.transform.teacher for t in self.tasks if t.transform.teacher is not None), None)
         taught = None if self.teacher is None else self.teacher.of_trees
@@ -194,7 +201,6 @@ class SelectionJob(Job):
         self._of_trees = OF_TREES * n_trainings
         self._of_the_rest = 0.0 if plan.fast else OF_HALF * plan.half_samples + OF_ABLATION
         self._rest: float | None = None  # expected seconds of the half-samples and the ablation
-        self.comparisons = Comparisons(plan, self.cv, self.trees, self.judged, problem.test, problem.current)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
         """Compute what is missing in `store` (everything without a store), choose and compare."""
@@ -218,8 +224,13 @@ class SelectionJob(Job):
         of_paths = (1 + len(self.cv.folds)) * sum(t.effort for t in candidate_set.tasks.values())
         self._rest = (time.perf_counter() - began) * self._of_the_rest / of_paths
         after = self._after(len(candidate_set.paths), progress)
-        compared = [*self.problem.formulas, *self.trees.fit(store, after)]
-        rivals = self.comparisons.with_rivals(candidate_set, choice, compared, store)
+        rankers = [*self.problem.formulas, *self.trees.fit(store, after)]
+        compared = [replace(r, values=candidate_set.corrected(r.values)) for r in rankers]
+        judge, problem = self.problem.judge, self.problem
+        comparisons = Comparisons(
+            plan, cv, candidate_set, self.trees, self.judged, judge, problem.test, problem.current
+        )
+        rivals = comparisons.with_rivals(choice, compared, store)
         strongest = next((r for r in compared if rivals.strongest and r.name == rivals.strongest.name), None)
         short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
         on_steps = any(t.transform.name == STEPS for t in self.tasks)
@@ -240,7 +251,7 @@ class SelectionJob(Job):
             notes.append(note_of_teacher(self.teacher, chosen=candidate_set.transform(chosen).teacher is not None))
         stability = self._stability(candidate_set, chosen, model, store, progress, notes)
         engine = self._for_engine(candidate_set, model, store, notes)
-        test = self.comparisons.on_test(candidate_set, model, dense, compared, notes)
+        test = comparisons.on_test(model, dense, compared, notes)
         ablation = Ablation(cv, candidate_set, choice, model, plan)
         substitutes = substitutes_of(choice, candidate_set)
         redundant, correlations = self._redundant(candidate_set, chosen, substitutes)
@@ -268,14 +279,15 @@ class SelectionJob(Job):
             worth=worth,
             stability=stability,
             redundant=redundant,
-            change=self.comparisons.with_today(choice, model),
+            change=comparisons.with_today(choice, model),
             rivals=rivals,
-            references=self.comparisons.references(dense, strongest),
-            queries=self.comparisons.by_query(candidate_set, chosen, model, dense, strongest, test),
+            references=comparisons.references(dense, strongest),
+            judge=None if candidate_set.correction is None else candidate_set.correction.worth,
+            queries=comparisons.by_query(chosen, model, dense, strongest, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
             n_all=self.n_all,
-            query_ids=self.comparisons.query_ids,
+            query_ids=comparisons.query_ids,
             notes=notes,
             engine=engine,
             teacher=None if self.teacher is None else self.teacher.record,
@@ -463,8 +475,8 @@ class SelectionJob(Job):
         return restriction
 
 
-def _folds(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:
-    """(n_queries,) fold numbers.
+def _folds(data: RankingDataset, plan: SelectionPlan, people: np.ndarray | None) -> np.ndarray:
+    """(n_queries,) fold numbers; each fold has its part of the queries that people graded, and of the others.
 
     Raises
         DataError   there are fewer than two queries
@@ -476,4 +488,7 @@ def _folds(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:
             "one query cannot be split into training and validation; give more, or fit a single model with "
             "'sparserank fit'."
         )
-    return query_folds(data.n_queries, min(plan.cv, data.n_queries), plan.random_state)
+    fold = query_folds(data.n_queries, min(plan.cv, data.n_queries), plan.random_state)
+    if people is not None:
+        fold[people] = query_folds(len(people), min(plan.cv, len(people)), plan.random_state)
+    return fold
