@@ -95,15 +95,7 @@ class FuseOptions(of_selection.Stable, total=False):
             JUDGED,
         ),
     ]
-    judge_grades: Annotated[
-        str | None,
-        Option(
-            CheckedLater("str | None"),
-            None,
-            "With {judge}: what its grades mean on the scale of people, such as 0=0,1=0,2=1,3=1.",
-            JUDGED,
-        ),
-    ]
+    judge_grades: of_selection.JudgeGrades
     penalties: Annotated[
         "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]",
         Option(

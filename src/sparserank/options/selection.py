@@ -281,6 +281,17 @@ class WrittenForFeatures(Written, total=False):
     ]
 
 
+JudgeGrades = Annotated[
+    str | None,
+    Option(
+        CheckedLater("str | None"),
+        None,
+        "What the grades of a judge mean on the scale of people, such as 0=0,1=0,2=1,3=1.",
+        of_data.PANEL,
+    ),
+]
+
+
 class Lists(of_data.RowOptions, total=False):
     """Options of `select` that can be combined with for_model, apart from rules and choice."""
 
@@ -355,6 +366,18 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
         ),
     ]
     doc_weight: of_data.DocWeight
+    judge_column: Annotated[
+        str | None,
+        Option(
+            CheckedLater("str | None"),
+            None,
+            "Column of a table with the grades of a judge, such as a language model, for all queries. Labels are then "
+            "grades of people, missing (NULL) where they gave none: models are learned from the judge there too, and "
+            "are judged on the queries of people, with what the judge is worth.",
+            of_data.PANEL,
+        ),
+    ]
+    judge_grades: JudgeGrades
     protocol: Annotated[
         str,
         Option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -196,3 +197,46 @@ def grades_of_judge(people: Qrels, judge: Any, meant: str | None, without: Colle
     if not others:
         raise DataError(f"{name}: people graded all of its queries, so that it adds nothing; leave it out.")
     return GradesOfJudge(name, others, Qrels({key: grade for key, grade in scaled.items() if key[0] in queries}))
+
+
+def with_judge_column(
+    data: RankingDataset, label: str, column: str, meant: str | None
+) -> tuple[RankingDataset, JudgedQueries]:
+    """A table whose relevance is that of people where they graded a query, and elsewhere that of a judge; and the
+    queries of people. Documents of these without a label count as 0.
+
+    Parameters
+        label, column   of the labels of people and of the grades of the judge, which the data have kept
+        meant           what its grades mean, as in `meant_grades`
+    Raises
+        ParameterError, DataError   the data are no table in memory, or the grades cannot be used
+    """
+    kept = list(data.kept_columns)
+    table = data.table
+    if table is None or column not in kept:
+        raise ParameterError("judge_column", "needs a table in memory (Parquet, CSV or a data frame).")
+    labels, grades = (table[:, kept.index(name)].astype(np.float64) for name in (label, column))
+    by_people = np.logical_or.reduceat(np.isfinite(labels), data.query_ptr[:-1])
+    of_people = np.repeat(by_people, data.sizes)
+    if by_people.all() or not by_people.any():
+        some = "labels of all queries" if by_people.all() else "no label"
+        raise DataError(f"column {brief(label)} has {some}, so that {brief(column)} and people cannot be compared.")
+    lacking = np.isnan(grades) & ~of_people
+    if lacking.any():
+        query = brief(str(data.qid[int(np.argmax(lacking))]))
+        raise DataError(f"query {query} has a document with neither a label nor a grade in {brief(column)}; add one.")
+    documents = [("", str(i)) for i in range(data.n_docs)]
+    people, own = (
+        {d: g for d, g in zip(documents, given.tolist(), strict=True) if g == g} for given in (labels, grades)
+    )
+    scaled = on_scale(column, own, people, {} if meant is None else meant_grades(meant))
+    grades = np.array([scaled.get(d, np.nan) for d in documents])
+    # Trees read the columns that are kept, which must not contain grades.
+    others = [i for i, name in enumerate(kept) if name not in (label, column)]
+    data = replace(
+        data,
+        relevance=np.where(of_people, np.nan_to_num(labels), grades),
+        table=table[:, others],
+        kept_columns={kept[i]: data.kept_columns[kept[i]] for i in others},
+    )
+    return data, JudgedQueries.of(column, data, by_people, grades)

@@ -128,6 +128,12 @@ class Job:
         self.fold = np.full(self.data.n_queries, -1) if holdout else _folds(self.data, plan, people)
         self.feature_groups = plan.feature_groups or groups_of_one(self.data.names, plan.costs)
 
+    @property
+    def evaluated(self) -> RankingDataset:
+        """The queries on which candidates are evaluated, with the grades of people."""
+        judge = self.problem.judge
+        return self.judged if judge is None else self.judged.take_queries(judge.people)
+
     def trees_on_folds(self, trees: TreeRivals, seconds: float, **options: Any) -> TreesOnFolds:
         """Trees to train on the folds, within a time limit."""
         return TreesOnFolds(

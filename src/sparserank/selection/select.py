@@ -16,6 +16,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import read_sources, read_weighted_sources
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
+from sparserank.data.tables.roles import LABEL
 from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.losses import parse_loss
@@ -43,7 +44,7 @@ from sparserank.requests.selection import (
 )
 from sparserank.selection.diff import side_of
 from sparserank.selection.for_engine import warn_of_engine
-from sparserank.selection.inputs import NO_DOC_WEIGHT, check_overlap, notes_of_side_weights, weighted
+from sparserank.selection.inputs import NO_DOC_WEIGHT, check_overlap, notes_of_side_weights, weighted, with_judge_column
 from sparserank.selection.job import SelectionJob, SelectionProblem
 from sparserank.selection.lists import ListsJob, TreesSelection, refuse_others
 from sparserank.selection.one_feature import nearly_best_alone
@@ -235,6 +236,12 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         raise ParameterError("protocol", "holdout needs validation data.")
     if client is not None:
         usable_client(client)
+    column = chosen["judge_column"]
+    if column is None and chosen["judge_grades"] is not None:
+        raise ParameterError("judge_grades", f"needs {option('judge_column')}.")
+    others = (sources["validation"], client, chosen["query_weight"])
+    if column is not None and any(other is not None for other in others):
+        raise ParameterError("judge_column", "cannot be combined with validation data, query weights or a cluster.")
     refuse_unusable(chosen["out"], (ListsJob if of_trees else SelectionJob).kind)
     # The data.
     clustered = client is not None and paths.scaling in LINEAR_SCALINGS
@@ -246,6 +253,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
             "also": made_for(chosen["current"] if seen is None else seen),
             "clauses": None if request is None else request.listed,
             "kept": columns_in(chosen["for_model"] or chosen["rival"]),
+            "judge_column": column,
         }
         if of_trees:
             parts = read_sources(sources, chosen, **known)
@@ -255,6 +263,9 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         check_overlap(parts)
     train, valid, test = parts.values()
     assert train is not None
+    judge = None
+    if column is not None:
+        train, judge = with_judge_column(train, chosen["label"] or LABEL, column, chosen["judge_grades"])
     names = train.names
     # The rules that name features, with those of clauses, and without the score of the ranker in use.
     plan, rules = for_clauses(chosen, plan, train, responses) if boosts else (plan, ClauseRules())
@@ -295,6 +306,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         valid,
         test,
         judged,
+        judge,
         query_weight=weight,
         current=ranker_in_use,
         trees=trees,
@@ -309,7 +321,9 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
     return ReadySelection(
         job=job,
-        identity=plan.identity(train, valid, None if weight is None else weight.tolist(), judged),
+        identity=plan.identity(
+            train, valid, None if weight is None else weight.tolist(), judged if judge is None else judge.again
+        ),
         used=used,
         excused=excused,
         suspects=suspects,
@@ -361,7 +375,7 @@ def _remarked(
     metric = job.plan.metric
     support = selection.model.support.tolist()
     excused = [*ready.excused, *ready.suspects]
-    alone = nearly_best_alone(job.judged, selection.best.values, metric, support, excused)
+    alone = nearly_best_alone(job.evaluated, selection.best.values, metric, support, excused)
     for sentence in alone.values():
         warnings.warn(sentence, DataWarning, stacklevel=4)
     if job.engine is None or not job.engine.boosts:
