@@ -133,7 +133,7 @@ def _judged(result: ChoiceResult) -> str:
     out_of_fold = result.plan.protocol == "cv"
     parts = {} if result.origin is None else {p.part: p for p in result.origin.data}
     used = [parts[name] for name in (("train", "validation") if out_of_fold else ("validation",)) if name in parts]
-    documents = f" ({sum(p.documents for p in used):,} documents)" if used else ""
+    documents = f" ({sum(p.documents for p in used):,} documents)" if used and result.judge is None else ""
     how = "each scored by models not trained on it" if out_of_fold else "held out for validation"
     which = " of train and valid" if out_of_fold and "validation" in parts else documents
     today = "" if result.change is None else "; today's ranker may have been trained on them"
@@ -147,9 +147,10 @@ def _judge(judge: JudgeWorth) -> Claim:
     name = visible(judge.name)
     others = f"{name} graded {judge.n_all - n:,} other queries, from which models learned too"
     if judge.worth == n:
-        return Claim("judge", "worth nothing", others, FIRST, f"{others}. It is worth nothing for the choice.")
+        nothing = "worth nothing for the choice"
+        return Claim("judge", nothing, others, FIRST, f"Judge: {others}. It is {nothing}.")
     more = f"worth {queries(judge.worth - n, 'more human ')} (n = {n} -> {judge.worth})"
-    return Claim("judge", more, others, FIRST, f"{others}. For the choice, it is {more}.")
+    return Claim("judge", more, others, FIRST, f"Judge: {others}. For the choice, it is {more}.")
 
 
 def answers(choice: Choice) -> str:

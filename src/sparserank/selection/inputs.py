@@ -215,15 +215,16 @@ def with_judge_column(
     table = data.table
     if table is None or column not in kept:
         raise ParameterError("judge_column", "needs a table in memory (Parquet, CSV or a data frame).")
-    labels, grades = (table[:, kept.index(name)].astype(np.float64) for name in (label, column))
+    labels = table[:, kept.index(label)].astype(np.float64)
+    grades = table[:, kept.index(column)].astype(np.float64)
     by_people = np.logical_or.reduceat(np.isfinite(labels), data.query_ptr[:-1])
     of_people = np.repeat(by_people, data.sizes)
     if by_people.all() or not by_people.any():
         some = "labels of all queries" if by_people.all() else "no label"
         raise DataError(f"column {brief(label)} has {some}, so that {brief(column)} and people cannot be compared.")
-    lacking = np.isnan(grades) & ~of_people
+    lacking = np.logical_or.reduceat(np.isnan(grades) & ~of_people, data.query_ptr[:-1])
     if lacking.any():
-        query = brief(str(data.qid[int(np.argmax(lacking))]))
+        query = brief(str(data.query_ids[int(np.argmax(lacking))]))
         raise DataError(f"query {query} has a document with neither a label nor a grade in {brief(column)}; add one.")
     documents = [("", str(i)) for i in range(data.n_docs)]
     people, own = (

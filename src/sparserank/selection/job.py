@@ -50,6 +50,7 @@ from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
 from sparserank.selection.menu import first_look, notes_of_steps, of_earlier, tasks_of
 from sparserank.selection.notes import (
+    note_of_judge,
     note_of_teacher,
     notes_of_choice,
     notes_of_keep,
@@ -226,16 +227,15 @@ class SelectionJob(Job):
             raise DataError(f"{error} More models are tried without {option('fast', True)}.") from error
         if plan.prefer is not None:
             labels = of_earlier(plan, self.tasks, cv.data)
-            choice = choice.preferring(plan.prefer.run, labels, plan.prefer.new(self.judged.query_ids))
+            choice = choice.preferring(plan.prefer.run, labels, plan.prefer.new(self.evaluated.query_ids))
         of_paths = (1 + len(self.cv.folds)) * sum(t.effort for t in candidate_set.tasks.values())
         self._rest = (time.perf_counter() - began) * self._of_the_rest / of_paths
         after = self._after(len(candidate_set.paths), progress)
+        of_judge = None if candidate_set.correction is None else candidate_set.correction.worth
         rankers = [*self.problem.formulas, *self.trees.fit(store, after)]
         compared = [replace(r, values=candidate_set.corrected(r.values)) for r in rankers]
-        judge, problem = self.problem.judge, self.problem
-        comparisons = Comparisons(
-            plan, cv, candidate_set, self.trees, self.judged, judge, problem.test, problem.current
-        )
+        of = self.problem
+        comparisons = Comparisons(plan, cv, candidate_set, self.trees, self.judged, of.judge, of.test, of.current)
         rivals = comparisons.with_rivals(choice, compared, store)
         strongest = next((r for r in compared if rivals.strongest and r.name == rivals.strongest.name), None)
         short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
@@ -247,6 +247,7 @@ class SelectionJob(Job):
             *([cv.first.transform.note] if cv.first.transform.note else []),
             *notes_of_steps(plan, cv.data),
             *([Caution(short)] if short else []),
+            *note_of_judge(of_judge),
             *notes_of_choice(plan, choice),
             *([self._only_a_look()] if plan.fast else []),
         ]
@@ -288,7 +289,7 @@ class SelectionJob(Job):
             change=comparisons.with_today(choice, model),
             rivals=rivals,
             references=comparisons.references(dense, strongest),
-            judge=None if candidate_set.correction is None else candidate_set.correction.worth,
+            judge=of_judge,
             queries=comparisons.by_query(chosen, model, dense, strongest, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
