@@ -68,7 +68,7 @@ class JudgedQueries:
         mean = values.mean(axis=0)
         # By the judge's own grades, people's queries should not differ from the rest.
         p_value = float(p_of_selection(mean[None, n:][:, both], mean[None, rest])[0])
-        alone = JudgeWorth(self.name, n_people, n_people + n_rest, 0.0, n_people, p_value < LEVEL)
+        alone = JudgeWorth(self.name, n_people, n_people + n_rest, n_people, p_value < LEVEL)
         shares = np.zeros(len(both))
         people_alone = Correction(self.people, rest, shares, rest[:0], 0.0, alone)
         if n_both == 0 or n_rest == 0:
@@ -91,8 +91,7 @@ class JudgedQueries:
         worth = min(n_people * before / after, alone.n_all) if after > 0 else n_people
         if worth < n_people + 1:
             return people_alone
-        lam = share * (n_both + n_rest) / n_rest
-        return replace(with_judge, worth=replace(alone, lam=lam, worth=int(worth)))
+        return replace(with_judge, worth=replace(alone, worth=int(worth)))
 
 
 def _lambda(human: np.ndarray, judge: np.ndarray) -> float:
@@ -114,7 +113,6 @@ class JudgeWorth:
     """What the grades of a judge are worth for the choice among candidates.
 
     n_human, n_all numbers of queries with a value: of people; of people or the judge
-    lam            mean lambda: how much of what the judge says is believed
     worth          number of queries of people that would be as exact without the judge; n_human: nothing is believed
     is_selection   whether the judge's own means on the queries of people and on the others differ beyond noise
     """
@@ -122,7 +120,6 @@ class JudgeWorth:
     name: str
     n_human: int
     n_all: int
-    lam: float
     worth: int
     is_selection: bool
 
