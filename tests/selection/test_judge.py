@@ -14,7 +14,8 @@ from sparserank.options.fusion import FUSE
 from sparserank.options.selection import SELECT
 from sparserank.selection import fuse as fusing
 from sparserank.selection import select as selecting
-from tests.conftest import Cli
+from tests.support.command_line import Cli
+from tests.support.made_responses import collection, response, write
 
 N_PEOPLE, N_JUDGED, DOCUMENTS = 20, 60, 12
 Graded = dict[str, dict[str, float]]
@@ -141,7 +142,7 @@ def test_labels_are_not_missing_without_a_judge_or_in_a_test() -> None:
         ({"label": 1.0}, {}, "has labels of all queries"),
         ({"model": np.nan}, {}, "neither a label nor a grade in 'model'"),
         ({"model": "x"}, {}, "column 'model' is not numeric"),
-        ({}, {"judge_column": None, "judge_grades": "2=1"}, "judge_grades.* needs judge_column"),
+        ({}, {"judge_column": None, "judge_grades": "2=1"}, "judge_grades needs judge or judge_column"),
         ({}, {"valid": True}, "cannot be combined with validation data"),
     ],
 )
@@ -198,3 +199,27 @@ def test_the_commands_take_a_judge(tmp_path: Path, cli: Cli) -> None:
     options = ["--judge-column", "model", "--rival", "none", "--penalty", "l1", "--half-samples", "0"]
     done = cli("select", str(tmp_path / "log.parquet"), *options, "--out", str(tmp_path / "selected"))
     assert "model graded 40 other queries" in " ".join(done.done.out.split())
+
+
+@pytest.mark.filterwarnings("ignore:responses with hits")
+def test_boosts_are_learned_from_a_judge_too(tmp_path: Path) -> None:
+    """A document that no response contains, and that the judge finds relevant, counts in its ideal order."""
+    found, grades = collection(40)
+    clauses = [{"id": name, "_name": name} for name in ("title", "body", "tags")]
+    body = {"query": {"bool": {"should": [{"leaf": clause} for clause in clauses]}}}
+    file = write(tmp_path / "r.jsonl", [response(q, of, body) for q, of in found.items()])
+    people = {q: grades[q] for q in list(grades)[:15]}
+    judge = {q: {d: min(2, g + (i % 7 == 0)) for i, (d, g) in enumerate(of.items())} for q, of in grades.items()}
+    judge["q3"]["unseen"] = 2
+    options: dict[str, Any] = {"penalties": "l1", "n_alphas": 5, "half_samples": 0, "rival": "none", "cv": 3}
+    options |= {"qrels": people, "judge": judge, "engine": "elasticsearch-query", "query": body}
+    result = sr.select(file, **options)
+    assert result.n_queries == 15
+    assert result.judge is not None
+    assert result.judge.n_all == 40
+    ready = selecting.prepare({"train": file, "validation": None, "test": None}, asked("select", SELECT, options))
+    again = ready.job.problem.judge.again.take_queries(np.array([3]))
+    assert again.docid is not None
+    assert dict(zip(again.docid.tolist(), again.relevance.tolist(), strict=True)) == judge["q3"]
+    with pytest.raises(ParameterError, match=r"judge.*needs responses"):
+        sr.select(table(), judge=judge, **FAST)

@@ -85,16 +85,7 @@ class FuseOptions(of_selection.Stable, total=False):
             JUDGED,
         ),
     ]
-    judge: Annotated[
-        "str | os.PathLike | Mapping[Any, Any] | None",
-        Option(
-            CheckedLater("Path | None", path=True),
-            None,
-            "Judgments of a judge, such as a language model, for other queries of the same runs too. Weights are also "
-            "learned from these; formulas are judged by the grades of people, with what the judge is worth.",
-            JUDGED,
-        ),
-    ]
+    judge: of_selection.Judge
     judge_grades: of_selection.JudgeGrades
     penalties: Annotated[
         "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]",

@@ -281,6 +281,16 @@ class WrittenForFeatures(Written, total=False):
     ]
 
 
+Judge = Annotated[
+    "str | os.PathLike | Mapping[Any, Any] | None",
+    Option(
+        CheckedLater("Path | None", path=True),
+        None,
+        "Judgments of a judge, such as a language model, for other queries too, with {qrels} of people: learned from "
+        "where people gave none. Candidates are judged on the queries of people, with what the judge is worth.",
+        of_data.PANEL,
+    ),
+]
 JudgeGrades = Annotated[
     str | None,
     Option(
@@ -366,14 +376,14 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
         ),
     ]
     doc_weight: of_data.DocWeight
+    judge: Judge
     judge_column: Annotated[
         str | None,
         Option(
             CheckedLater("str | None"),
             None,
-            "Column of a table with the grades of a judge, such as a language model, for all queries. Labels are then "
-            "grades of people, missing (NULL) where they gave none: models are learned from the judge there too, and "
-            "are judged on the queries of people, with what the judge is worth.",
+            "Like {judge}, for a table: the column with the grades of the judge. Labels are those of people, missing "
+            "(NULL) where they gave none.",
             of_data.PANEL,
         ),
     ]

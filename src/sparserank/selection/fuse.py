@@ -153,8 +153,8 @@ def _finished(ready: ReadyFusion, sources: Mapping[str, Any], chosen: AllFuseOpt
     table = ready.table
     facts = ready.facts
     judge = ready.job.problem.judge
-    evaluated = table.judged if judge is None else judge.evaluated(table.judged)
-    identity = ready.job.plan.identity(table.learned, None, judged=evaluated)
+    again = None if judge is None else judge.again
+    identity = ready.job.plan.identity(table.learned, None, judged=table.judged, again=again)
     place = {"kind": "fuse", "results": RESULT_FILES, "restart": chosen["restart"]}
     with work_store_in(chosen["out"], identity, **place) as store:
         if store is not None:
@@ -255,8 +255,13 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         test = Qrels() if tests is None else judgments_of(tests, asked, "test_qrels")
         learned, tested = (list(dict.fromkeys(q for q, _ in judgments)) for judgments in (train, test))
         check_queries({"qrels": learned, "test_qrels": tested}, may_be_allowed=False)
-        judge = grades_of_judge(train, chosen["judge"], chosen["judge_grades"], tested)
-        others = Qrels() if judge is None else judge.others
+        judge = None
+        others = Qrels()
+        if chosen["judge"] is not None:
+            judge = grades_of_judge(train, chosen["judge"], chosen["judge_grades"], tested)
+            others = judge.others
+        elif chosen["judge_grades"] is not None:
+            raise ParameterError("judge_grades", f"needs {option('judge')}.")
         cutoff = parse_metric(chosen["metric"]).cutoff
         both = read_judged_runs(runs, {**train, **others, **test}, chosen["depth"], cutoff, asked)
         if not others and not tested:

@@ -155,6 +155,25 @@ def notes_of_side_weights(
     return notes
 
 
+def check_judge(sources: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
+    """Refuse options and data that cannot be combined with a judge, and grades without one.
+
+    Raises
+        ParameterError
+    """
+    name = "judge" if chosen["judge"] is not None else "judge_column"
+    if chosen[name] is None:
+        if chosen["judge_grades"] is not None:
+            raise ParameterError("judge_grades", f"needs {option('judge')} or {option('judge_column')}.")
+        return
+    if name == "judge" and (chosen["qrels"] is None or sources["test"] is not None):
+        raise ParameterError("judge", f"needs responses with {option('qrels')}, the grades of people, and no test.")
+    others = (sources["validation"], chosen["client"], chosen["query_weight"], chosen["for_model"])
+    if any(other is not None for other in others) or chosen["protocol"] != "cv":
+        options = f"validation data, query weights, a cluster or {option('for_model')}"
+        raise ParameterError(name, f"cannot be combined with {options}.")
+
+
 class GradesOfJudge(NamedTuple):
     """The grades of a judge on the scale of people, by (query, document): of other queries than theirs, of theirs."""
 
@@ -175,20 +194,16 @@ class GradesOfJudge(NamedTuple):
         return JudgedQueries.of(self.name, judged, by_people, grades)
 
 
-def grades_of_judge(people: Qrels, judge: Any, meant: str | None, without: Collection[str]) -> GradesOfJudge | None:
-    """The grades of a judge; None without one.
+def grades_of_judge(people: Qrels, judge: Any, meant: str | None, without: Collection[str]) -> GradesOfJudge:
+    """The grades of a judge.
 
     Parameters
-        judge    judgments in any form; None: no judge
+        judge    judgments in any form
         meant    what its grades mean, as in `meant_grades`
         without  queries whose grades are left out
     Raises
         ParameterError, DataError   the grades cannot be used
     """
-    if judge is None and meant is not None:
-        raise ParameterError("judge_grades", "needs the grades of a judge.")
-    if judge is None:
-        return None
     name = str(judge) if isinstance(judge, StrPath) else "the judge"
     graded = judge if isinstance(judge, Qrels) else judgments_of(judge, USUAL, name)
     scaled = on_scale(name, graded, people, {} if meant is None else meant_grades(meant))

@@ -14,6 +14,8 @@ from sparserank.crossval.current_model import in_use, left_out, left_out_note, m
 from sparserank.crossval.tree_rivals import AUTO, NO, columns_in, tree_rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import read_sources, read_weighted_sources
+from sparserank.data.run_reader import asked_in, judgments_of
+from sparserank.data.runs import Qrels
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.data.tables.roles import LABEL
@@ -44,7 +46,15 @@ from sparserank.requests.selection import (
 )
 from sparserank.selection.diff import side_of
 from sparserank.selection.for_engine import warn_of_engine
-from sparserank.selection.inputs import NO_DOC_WEIGHT, check_overlap, notes_of_side_weights, weighted, with_judge_column
+from sparserank.selection.inputs import (
+    NO_DOC_WEIGHT,
+    check_judge,
+    check_overlap,
+    grades_of_judge,
+    notes_of_side_weights,
+    weighted,
+    with_judge_column,
+)
 from sparserank.selection.job import SelectionJob, SelectionProblem
 from sparserank.selection.lists import ListsJob, TreesSelection, refuse_others
 from sparserank.selection.one_feature import nearly_best_alone
@@ -214,6 +224,11 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     """Check the options, read the data, and resolve the rules that name features."""
     # The plan, as far as it needs no data.
     of_trees = chosen["for_model"] is not None
+    grades = None
+    if chosen["judge"] is not None and chosen["qrels"] is not None:
+        people = judgments_of(chosen["qrels"], asked_in(chosen))
+        grades = grades_of_judge(people, chosen["judge"], chosen["judge_grades"], ())
+        chosen = {**chosen, "qrels": Qrels({**people, **grades.others})}
     request, responses, seen = (None, None, None) if of_trees else for_request(sources, chosen)
     engine = None if chosen["engine"] is None else ENGINES[chosen["engine"]]
     boosts = engine is not None and engine.boosts
@@ -237,11 +252,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     if client is not None:
         usable_client(client)
     column = chosen["judge_column"]
-    if column is None and chosen["judge_grades"] is not None:
-        raise ParameterError("judge_grades", f"needs {option('judge_column')}.")
-    others = (sources["validation"], client, chosen["query_weight"])
-    if column is not None and any(other is not None for other in others):
-        raise ParameterError("judge_column", "cannot be combined with validation data, query weights or a cluster.")
+    check_judge(sources, chosen)
     refuse_unusable(chosen["out"], (ListsJob if of_trees else SelectionJob).kind)
     # The data.
     clustered = client is not None and paths.scaling in LINEAR_SCALINGS
@@ -300,7 +311,10 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     judged = None
     if responses is not None:
         facts |= {OF_CLAUSES: True} if boosts else {}
+        if grades is not None:
+            responses.also = grades.relevant
         train, valid, test, judged = responses.applied(train, valid, test, plan, weight)
+        judge = None if grades is None else grades.queries(judged or train)
     problem = SelectionProblem(
         train,
         valid,
@@ -322,7 +336,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     return ReadySelection(
         job=job,
         identity=plan.identity(
-            train, valid, None if weight is None else weight.tolist(), judged if judge is None else judge.again
+            train, valid, None if weight is None else weight.tolist(), judged, None if judge is None else judge.again
         ),
         used=used,
         excused=excused,
