@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparserank.crossval.judged_queries import Correction, JudgedQueries
+from sparserank.crossval.judged_queries import JudgedQueries, WithJudge
 from sparserank.data.dataset import RankingDataset
 from tests.oracles import judged_candidates as oracle
 
@@ -26,8 +26,8 @@ def values(seed: int, share: float, n: int = N, r: int = R, m: int = 5) -> np.nd
     return np.concatenate([human[:, :n], judge[:, n:], judge[:, :n]], axis=1)
 
 
-def correction_of(raw: np.ndarray, n: int = N, seed: int = 0) -> Correction:
-    return queries(n).correction(raw, np.arange(raw.shape[1]) % FOLDS, seed)
+def correction_of(raw: np.ndarray, n: int = N, seed: int = 0) -> WithJudge:
+    return queries(n).with_judge(raw, np.arange(raw.shape[1]) % FOLDS, seed)
 
 
 @pytest.mark.parametrize("by_folds", [True, False])
@@ -80,7 +80,7 @@ def test_queries_that_the_judge_lacks_keep_the_values_of_people() -> None:
     raw = values(2, 0.9)
     judged = queries(N)
     judged.known[:3] = False
-    found = judged.correction(raw, np.arange(raw.shape[1]) % FOLDS, 0)
+    found = judged.with_judge(raw, np.arange(raw.shape[1]) % FOLDS, 0)
     noise = raw[:, found.partners] - raw[:, found.partners].mean(axis=1, keepdims=True)
     assert np.allclose(found.of(raw)[:, :3], raw[:, :3] + found.scale * noise[:, :3])
     assert not np.allclose(found.of(raw)[:, 3:], raw[:, 3:N] + found.scale * noise[:, 3:])

@@ -4,6 +4,7 @@ underlying models."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from sparserank.crossval.choice import Candidate
 from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitting import Paths
-from sparserank.crossval.judged_queries import Correction, JudgedQueries
+from sparserank.crossval.judged_queries import JudgedQueries, WithJudge
+from sparserank.crossval.rivals import Rival
 from sparserank.crossval.tasks import FINAL, PathTask, refit_label
 from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
@@ -35,7 +37,7 @@ class CandidateSet:
                  (`valid`)
         feature_groups   groups of the features, each paid for once
         by_cost  models are matched by cost, not by number of features
-        judge    the queries that people graded, if a judge graded the others; seed: of the correction
+        judge    the queries that people graded, if a judge graded the others; seed: of its partners
     """
 
     def __init__(
@@ -119,21 +121,22 @@ class CandidateSet:
     # -- the models of a candidate -----------------------------------------------------------------------------------
 
     def values(self, c: Candidate, metric: int) -> np.ndarray:
-        """(n_queries,) values of one of the metrics, before they are corrected."""
+        """(n_queries,) values of one of the metrics, without what a judge says."""
         return self._values(self._where[c], metric)
 
-    def by_people(self, c: Candidate) -> np.ndarray:
-        """(n_queries,) values of the first metric by the grades of people alone."""
-        values = self.values(c, 0)
-        return values if self._judge is None else values[self._judge.people]
-
-    def corrected(self, values: np.ndarray) -> np.ndarray:
+    def with_judge(self, values: np.ndarray) -> np.ndarray:
         """Values (..., n_queries) with what the judge says, if there is one."""
-        return values if self.correction is None else self.correction.of(values)
+        return values if self.judge is None else self.judge.of(values)
+
+    def compared(self, rival: Rival) -> Rival:
+        """A rival, whose values are changed like those of candidates."""
+        if self._judge is None:
+            return rival
+        return replace(rival, values=self.with_judge(rival.values), per_query=rival.values[self._judge.people])
 
     @cached_property
-    def correction(self) -> Correction | None:
-        """One correction for all candidates."""
+    def judge(self) -> WithJudge | None:
+        """What the judge says of all candidates."""
         if self._judge is None:
             return None
         assert self._fold is not None
@@ -147,7 +150,7 @@ class CandidateSet:
             )
         ]
         values = np.array([self._values(where, 0) for where in points])
-        return self._judge.correction(values, self._fold, self._seed)
+        return self._judge.with_judge(values, self._fold, self._seed)
 
     def transform(self, c: Candidate) -> FeatureTransform:
         """The transform under which the features of a candidate enter."""
@@ -216,8 +219,10 @@ class CandidateSet:
         label_of_point, index = where[FINAL]
         used = self.path(label_of_point).support(index)
         cost = self._groups.cost(used)
-        on_steps, values = self.path(label).penalty.on_steps, self.corrected(self._values(where, 0))
-        c = Candidate(label, k, relax, index, self._groups.count(used), cost, values, formula, on_steps)
+        on_steps, raw = self.path(label).penalty.on_steps, self._values(where, 0)
+        per_query = None if self._judge is None else raw[self._judge.people]
+        of = self._groups.count(used), cost, self.with_judge(raw), formula, on_steps, per_query
+        c = Candidate(label, k, relax, index, *of)
         self._where[c] = where
         return c
 

@@ -43,7 +43,7 @@ class CrossValidation:
         n_workers     number of processes, if worthwhile; n_threads: threads of a pass; results depend on neither
         client        a dask.distributed Client whose workers read the training queries
         judged        the training queries with more documents, on which candidates are evaluated; None: `data`
-        judge         the queries that people graded, if a judge graded the others; seed: of the correction
+        judge         the queries that people graded, if a judge graded the others; seed: of its partners
     """
 
     def __init__(

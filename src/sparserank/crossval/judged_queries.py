@@ -51,8 +51,8 @@ class JudgedQueries:
         """(n_queries,) values of the training queries, extended to the queries of `evaluated`."""
         return np.concatenate([of_queries, of_queries[self.people]])
 
-    def correction(self, values: np.ndarray, fold: np.ndarray, seed: int) -> Correction:
-        """The correction of the values of people's queries by what the judge says of all.
+    def with_judge(self, values: np.ndarray, fold: np.ndarray, seed: int) -> WithJudge:
+        """The values of people's queries with what the judge says of all.
 
         Parameters
             values   (m, n_queries + n_people) out of fold, of candidates on `evaluated`
@@ -70,7 +70,7 @@ class JudgedQueries:
         p_value = float(p_of_selection(mean[None, n:][:, both], mean[None, rest])[0])
         alone = JudgeWorth(self.name, n_people, n_people + n_rest, n_people, p_value < LEVEL)
         shares = np.zeros(len(both))
-        people_alone = Correction(self.people, rest, shares, rest[:0], 0.0, alone)
+        people_alone = WithJudge(self.people, rest, shares, rest[:0], 0.0, alone)
         if n_both == 0 or n_rest == 0:
             return people_alone
         # What all candidates share does not matter for the choice between them.
@@ -84,14 +84,14 @@ class JudgedQueries:
         # The error of the judge's mean over the rest is that of one partner for each query of people, scaled.
         partners = np.resize(np.random.default_rng([seed, 3]).permutation(rest), len(both))
         share = float(shares[counts].mean())
-        with_judge = Correction(self.people, rest, shares, partners, share * np.sqrt(n_people / n_rest), alone)
+        judged = WithJudge(self.people, rest, shares, partners, share * np.sqrt(n_people / n_rest), alone)
         # As many queries of people alone would have the same variance.
         before = human[:, counts].var(axis=1).sum()
-        after = with_judge.of(apart)[:, counts].var(axis=1).sum()
+        after = judged.of(apart)[:, counts].var(axis=1).sum()
         worth = min(n_people * before / after, alone.n_all) if after > 0 else n_people
         if worth < n_people + 1:
             return people_alone
-        return replace(with_judge, worth=replace(alone, worth=int(worth)))
+        return replace(judged, worth=replace(alone, worth=int(worth)))
 
 
 def _lambda(human: np.ndarray, judge: np.ndarray) -> float:
@@ -125,7 +125,7 @@ class JudgeWorth:
 
 
 @dataclass(frozen=True, eq=False)
-class Correction:
+class WithJudge:
     """Values of the queries of people, less what the judge says of them, plus what it says of the rest, (5).
 
     people, rest   numbers of the queries of people, and of the other queries of the judge

@@ -26,6 +26,7 @@ class Rival:
                 the order of their rows, each by a ranker that has not seen them; None: not needed
     lacks       features that it would read if the data had them
     for_model   the value of `--for-model` that chooses features for it; '': there is none
+    per_query   as in Candidate
     """
 
     name: str
@@ -34,10 +35,16 @@ class Rival:
     scores: Callable[[bool], np.ndarray] | None = None
     lacks: tuple[str, ...] = ()
     for_model: str = ""
+    per_query: np.ndarray | None = None
 
     @property
     def mean(self) -> float:
         return mean_of(self.values)
+
+    @property
+    def shown(self) -> np.ndarray:
+        """As in Candidate."""
+        return self.values if self.per_query is None else self.per_query
 
 
 @dataclass(frozen=True)

@@ -91,15 +91,9 @@ class Comparisons:
         """The ranker in use, on the queries on which candidates are evaluated."""
         if self.current is None:
             return None
-        again = [] if self.judge is None else [self.current.values(self.judge.again, self.plan.metric)]
-        values = np.concatenate([self._of_current, *again])
-        return Rival(LABEL, len(self.current.features), self.candidate_set.corrected(values))
-
-    @cached_property
-    def _of_current(self) -> np.ndarray:
-        """(n_queries,) values of the ranker in use."""
-        assert self.current is not None
-        return self.current.values(self.judged, self.plan.metric)
+        parts = [self.judged, *([] if self.judge is None else [self.judge.again])]
+        values = np.concatenate([self.current.values(data, self.plan.metric) for data in parts])
+        return self.candidate_set.compared(Rival(LABEL, len(self.current.features), values))
 
     def with_rivals(self, choice: Choice, rivals: Sequence[Rival], store: WorkStore | None) -> RivalReport:
         """Compare with rivals. Trees that are shown to be better are also trained on the chosen features."""
@@ -115,7 +109,7 @@ class Comparisons:
         values = self.trees.on_features(features, store)
         if values is None:
             return report
-        on_chosen = replace(better, on_chosen=mean_of(self.candidate_set.corrected(values)), chosen_mean=chosen.mean)
+        on_chosen = replace(better, on_chosen=mean_of(self.candidate_set.with_judge(values)), chosen_mean=chosen.mean)
         return replace(report, compared=tuple(on_chosen if r is better else r for r in compared_rivals))
 
     def with_today(self, choice: Choice, model: RankingModel) -> Change | None:
@@ -153,7 +147,7 @@ class Comparisons:
     def references(self, dense: Candidate, strongest: Rival | None) -> tuple[Rival, ...]:
         """The rankers that models of every size are compared with query by query: all features, the strongest rival,
         the ranker in use."""
-        full = Rival(reference_name(dense), dense.n_features, dense.values)
+        full = Rival(reference_name(dense), dense.n_features, dense.values, per_query=dense.per_query)
         return tuple(r for r in (full, strongest, self.rival_in_use) if r is not None)
 
     def by_query(
@@ -196,11 +190,8 @@ class Comparisons:
             rankers.append(Ranker(LABEL, lambda _, documents: current.scores(documents)))
         if test is None:
             on = "out of fold" if folds else "validation"
-            of_rival = self.candidate_set.by_people(dense)
-            if self.current is not None:
-                of_rival = self._of_current[self._evaluated]
             values = np.full((2, data.n_queries), np.nan)
-            values[:, self._evaluated] = self.candidate_set.by_people(chosen), of_rival
+            values[:, self._evaluated] = chosen.shown, (self.rival_in_use or dense).shown
         else:
             on = "test"
             values = np.array([test.values[name][repr(metric)] for name in (test.baseline, both(0)[1].name)])

@@ -231,9 +231,8 @@ class SelectionJob(Job):
         of_paths = (1 + len(self.cv.folds)) * sum(t.effort for t in candidate_set.tasks.values())
         self._rest = (time.perf_counter() - began) * self._of_the_rest / of_paths
         after = self._after(len(candidate_set.paths), progress)
-        of_judge = None if candidate_set.correction is None else candidate_set.correction.worth
-        rankers = [*self.problem.formulas, *self.trees.fit(store, after)]
-        compared = [replace(r, values=candidate_set.corrected(r.values)) for r in rankers]
+        of_judge = None if candidate_set.judge is None else candidate_set.judge.worth
+        compared = [candidate_set.compared(r) for r in (*self.problem.formulas, *self.trees.fit(store, after))]
         of = self.problem
         comparisons = Comparisons(plan, cv, candidate_set, self.trees, self.judged, of.judge, of.test, of.current)
         rivals = comparisons.with_rivals(choice, compared, store)
