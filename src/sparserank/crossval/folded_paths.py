@@ -51,6 +51,7 @@ class FoldedPaths(TrainingQueries):
                       f
         query_weight, n_threads, client   as in TrainingQueries
         alike         an object with the same columns, whose copy of `judged` is shared
+        learned       (n_queries,) bool: training queries from which paths learn; None: all
     """
 
     def __init__(
@@ -67,11 +68,13 @@ class FoldedPaths(TrainingQueries):
         transform: FeatureTransform = RAW,
         judged: RankingDataset | None = None,
         alike: FoldedPaths | None = None,
+        learned: np.ndarray | None = None,
     ) -> None:
         super().__init__(data, transform, path_plan, query_weight, n_threads, client)
         self.judged, self.alike = judged, alike
         self.fold, self.metrics = fold, list(metrics)
         self.valid = valid
+        self.learned = np.ones(data.n_queries, dtype=bool) if learned is None else learned
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name not in DERIVED}
@@ -121,7 +124,7 @@ class FoldedPaths(TrainingQueries):
     def _used(self, folds: Sequence[int]) -> np.ndarray:
         """(n, n_queries) bool: the queries from which the paths of each fold learn."""
         fold = self.fold[: self.data.n_queries]
-        return np.array([(fold != f) | (f == FINAL) for f in folds])
+        return np.array([self.learned & ((fold != f) | (f == FINAL)) for f in folds])
 
     def teach(self, folds: Sequence[int], store: WorkStore | None = None, tell: Tell = silent) -> None:
         """Learn the grades of the teacher without each of these folds, all at once. This is one piece of work; each

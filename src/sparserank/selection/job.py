@@ -48,7 +48,7 @@ from sparserank.selection.claims import counted
 from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
-from sparserank.selection.menu import first_look, notes_of_steps, of_earlier, tasks_of
+from sparserank.selection.menu import first_look, notes_of_steps, of_earlier, of_people, tasks_of
 from sparserank.selection.notes import (
     note_of_judge,
     note_of_teacher,
@@ -173,6 +173,8 @@ class SelectionJob(Job):
         if named is not None:  # references, in place of dense models
             label = f"{NAMED} ({named.names[0]} first)"
             tried = [*(t for t in tried if t.maker.selects), PathTask(label, named, FeatureTransform(NAMED))]
+        if problem.judge is not None:
+            tried += of_people(tried)
         if problem.today is not None:
             tried.append(PathTask(problem.today.names[0], problem.today))
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
@@ -434,7 +436,8 @@ class SelectionJob(Job):
         n_pairs, n_before = self.plan.half_samples // 2, len(candidate_set.paths) + self.trees.n_pieces
         if chosen.formula:  # a formula selects nothing
             return None
-        usable = self.cv.works[candidate_set.transform(chosen)].pairs() > 0
+        work = self.cv.works[candidate_set.transform(chosen)]
+        usable = work.learned & (work.pairs() > 0)
         report = progress or (lambda done, n, what, left: None)
         if n_pairs == 0 or usable.sum() < 4:
             if n_pairs > 0:
