@@ -28,6 +28,7 @@ CASES = (
     "wide",
     "cluster",
     "coverage",
+    "judged_choice",
     "judges",
     "random_labels",
 )

@@ -129,6 +129,8 @@ def run(
     verdicts: list[dict[str, Any]] = []
     if fail_if_worse is not None:
         verdicts = compared.gate(fail_if_worse, fail_if_shown=fail_if_shown, judge_only=judge_only)
+    if judge_only:
+        say(f"Decided by the grades of {', '.join(of_judges)} alone, not by those of people.")
     show_comparison(compared, verdicts)
     if of_judges:
         show_judges(compared)

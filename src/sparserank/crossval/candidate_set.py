@@ -3,7 +3,8 @@ underlying models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from sparserank.crossval.choice import Candidate
 from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitting import Paths
+from sparserank.crossval.judged_queries import JudgedQueries, WithJudge
+from sparserank.crossval.rivals import Rival
 from sparserank.crossval.tasks import FINAL, PathTask, refit_label
 from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
@@ -20,6 +23,8 @@ from sparserank.paths import PathResult
 from sparserank.paths.certificate import Certificate
 from sparserank.paths.refits import RELAX, NamedFormulas, refit_of
 from sparserank.paths.sizes import SizeOf, point_within, points_by_size
+
+Points = dict[int, tuple[str, int]]  # {fold: (label of a path, index of its point)}
 
 
 class CandidateSet:
@@ -32,6 +37,7 @@ class CandidateSet:
                  (`valid`)
         feature_groups   groups of the features, each paid for once
         by_cost  models are matched by cost, not by number of features
+        judge    the queries that people graded, if a judge graded the others; seed: of its partners
     """
 
     def __init__(
@@ -41,11 +47,13 @@ class CandidateSet:
         fold: np.ndarray | None,
         feature_groups: FeatureGroups,
         by_cost: bool = False,
+        judge: JudgedQueries | None = None,
+        seed: int = 0,
     ) -> None:
         self.tasks, self.paths = {t.label: t for t in tasks}, paths
         self._groups = feature_groups
         self._size_of: SizeOf = feature_groups.costs_of if by_cost else feature_groups.counts_of
-        self._fold = fold
+        self._fold, self._judge, self._seed = fold, judge, seed
         self._folds = [] if fold is None else sorted(set(fold[fold >= 0].tolist()))
         self._where: dict[Candidate, dict[int, tuple[str, int]]] = {}
 
@@ -77,7 +85,11 @@ class CandidateSet:
     def of_sizes(self, label: str) -> list[Candidate]:
         """The candidates of a sparse maker: one for each size that its final path and the path of every fold contain,
         and its refits if they were made."""
-        final, out = self.paths[label, FINAL], []
+        return [self._candidate(label, k, relax, where) for k, relax, where in self._matched(label)]
+
+    def _matched(self, label: str) -> Iterator[tuple[float, float, Points]]:
+        """(size, relax, points) of the candidates of a sparse maker."""
+        final = self.paths[label, FINAL]
         for k, index in points_by_size(self._sizes(final), final.ranks).items():
             points = {FINAL: index}
             for f in self._folds:
@@ -87,30 +99,58 @@ class CandidateSet:
                     points[f] = at
             if len(points) <= len(self._folds):
                 continue  # a fold has no model that small, so this size cannot be evaluated
-            out.append(self._candidate(label, k, 0.0, {f: (label, i) for f, i in points.items()}))
+            yield k, 0.0, {f: (label, i) for f, i in points.items()}
             for relax in RELAX if (refit_label(label), FINAL) in self.paths else ():
                 relaxed = {f: self._refit(label, f, i, relax) for f, i in points.items()}
                 if relaxed[FINAL][0] != label:
-                    out.append(self._candidate(label, k, relax, relaxed))
-        return out
+                    yield k, relax, relaxed
 
     def of_points(self, label: str) -> list[Candidate]:
         """The candidates of a maker that selects no features: one for each point."""
-        everywhere, maker = [FINAL, *self._folds], self.tasks[label].maker
+        maker = self.tasks[label].maker
         names = maker.names if isinstance(maker, NamedFormulas) else ()
         nnz = self.path(label).nnz
         return [
-            self._candidate(
-                label, int(nnz[i]), 0.0, dict.fromkeys(everywhere, (label, i)), formula=names[i] if names else ""
-            )
+            self._candidate(label, int(nnz[i]), 0.0, self._everywhere(label, i), formula=names[i] if names else "")
             for i in np.flatnonzero(nnz).tolist()
         ]
+
+    def _everywhere(self, label: str, index: int) -> Points:
+        return dict.fromkeys([FINAL, *self._folds], (label, index))
 
     # -- the models of a candidate -----------------------------------------------------------------------------------
 
     def values(self, c: Candidate, metric: int) -> np.ndarray:
-        """(n_queries,) values of one of the metrics."""
+        """(n_queries,) values of one of the metrics, without what a judge says."""
         return self._values(self._where[c], metric)
+
+    def with_judge(self, values: np.ndarray) -> np.ndarray:
+        """Values (..., n_queries) with what the judge says, if there is one."""
+        return values if self.judge is None else self.judge.of(values)
+
+    def compared(self, rival: Rival) -> Rival:
+        """A rival, whose values are changed like those of candidates."""
+        if self._judge is None:
+            return rival
+        return replace(rival, values=self.with_judge(rival.values), per_query=rival.values[self._judge.people])
+
+    @cached_property
+    def judge(self) -> WithJudge | None:
+        """What the judge says of all candidates."""
+        if self._judge is None:
+            return None
+        assert self._fold is not None
+        points = [
+            where
+            for label, t in self.tasks.items()
+            for where in (
+                [where for *_, where in self._matched(label)]
+                if t.maker.selects
+                else [self._everywhere(label, i) for i in np.flatnonzero(self.path(label).nnz).tolist()]
+            )
+        ]
+        values = np.array([self._values(where, 0) for where in points])
+        return self._judge.with_judge(values, self._fold, self._seed)
 
     def transform(self, c: Candidate) -> FeatureTransform:
         """The transform under which the features of a candidate enter."""
@@ -173,18 +213,20 @@ class CandidateSet:
         label: str,
         k: float,
         relax: float,
-        where: dict[int, tuple[str, int]],
+        where: Points,
         formula: str = "",
     ) -> Candidate:
         label_of_point, index = where[FINAL]
         used = self.path(label_of_point).support(index)
         cost = self._groups.cost(used)
-        on_steps, values = self.path(label).penalty.on_steps, self._values(where, 0)
-        c = Candidate(label, k, relax, index, self._groups.count(used), cost, values, formula, on_steps)
+        on_steps, raw = self.path(label).penalty.on_steps, self._values(where, 0)
+        per_query = None if self._judge is None else raw[self._judge.people]
+        of = self._groups.count(used), cost, self.with_judge(raw), formula, on_steps, per_query
+        c = Candidate(label, k, relax, index, *of)
         self._where[c] = where
         return c
 
-    def _values(self, where: Mapping[int, tuple[str, int]], metric: int) -> np.ndarray:
+    def _values(self, where: Points, metric: int) -> np.ndarray:
         if self._fold is None:
             label, index = where[FINAL]
             return _scored(self.paths[label, FINAL])[metric, index]

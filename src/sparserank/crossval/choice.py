@@ -38,6 +38,7 @@ class Candidate:
     values       (n_queries,) metric on queries that the scored model has not seen
     formula      name of a formula with fixed weights, which was not fitted; '' for others
     on_steps     whether it is made of step functions, which are more to read and to run than weights
+    per_query    (n_queries,) the metric by the grades of people, if a judge has corrected the values; None: the values
     """
 
     penalty: str
@@ -49,10 +50,16 @@ class Candidate:
     values: np.ndarray
     formula: str = ""
     on_steps: bool = False
+    per_query: np.ndarray | None = None
 
     @property
     def mean(self) -> float:
         return mean_of(self.values)
+
+    @property
+    def shown(self) -> np.ndarray:
+        """(n_queries,) the metric query by query."""
+        return self.values if self.per_query is None else self.per_query
 
     def size(self, by_cost: bool) -> tuple[float, float]:
         """Sort key, smallest first: by number of features, then by cost (or the other way round, if by_cost). A step

@@ -16,6 +16,7 @@ from sparserank.crossval.feature_groups import FeatureGroups, groups_of_one
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitting import FittedPaths, Paths
 from sparserank.crossval.folded_paths import FoldedPaths
+from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.crossval.tasks import FINAL, PathTask, with_starts_and_refits
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import without_entries
@@ -42,6 +43,7 @@ class CrossValidation:
         n_workers     number of processes, if worthwhile; n_threads: threads of a pass; results depend on neither
         client        a dask.distributed Client whose workers read the training queries
         judged        the training queries with more documents, on which candidates are evaluated; None: `data`
+        judge         the queries that people graded, if a judge graded the others; seed: of its partners
     """
 
     def __init__(
@@ -60,8 +62,13 @@ class CrossValidation:
         n_threads: int | None = None,
         client: Any = None,
         judged: RankingDataset | None = None,
+        judge: JudgedQueries | None = None,
+        seed: int = 0,
     ) -> None:
-        self.data, self.fold, self.metrics = data, fold, list(metrics)
+        self.data, self.metrics, self._judge, self._seed = data, list(metrics), judge, seed
+        if judge is not None:
+            judged = judge.evaluated(judged or data)
+        self.fold = fold if judge is None else judge.twice(fold)
         self.folds: list[int] = sorted(set(fold[fold >= 0].tolist()))
         if not self.folds and valid is None:
             raise ValueError("candidates must be evaluated on queries; pass folds or valid.")
@@ -75,7 +82,7 @@ class CrossValidation:
             plain = transform.transform is None and not transform.shape.stepped
             work = self.works[transform] = FoldedPaths(
                 data,
-                fold,
+                self.fold,
                 path_plan,
                 metrics,
                 valid=None if self.folds else valid,
@@ -85,6 +92,7 @@ class CrossValidation:
                 transform=transform,
                 judged=judged,
                 alike=unchanged if plain else None,
+                learned=judge.by_people(data.n_queries) if judge is not None and transform.of_people else None,
             )
             unchanged = unchanged or (work if plain else None)
 
@@ -137,7 +145,8 @@ class CrossValidation:
         return None if fitted is None else self._candidates(tasks, fitted)
 
     def _candidates(self, tasks: Sequence[PathTask], paths: Paths) -> CandidateSet:
-        return CandidateSet(tasks, paths, self.fold if self.folds else None, self.feature_groups, self.by_cost)
+        fold = self.fold if self.folds else None
+        return CandidateSet(tasks, paths, fold, self.feature_groups, self.by_cost, judge=self._judge, seed=self._seed)
 
     def _paths(self, tasks: Sequence[PathTask], relaxed: bool, later: float = 0.0) -> FittedPaths:
         wanted = with_starts_and_refits(tasks, relaxed=relaxed, size_of=self.size_of)
@@ -146,7 +155,7 @@ class CrossValidation:
     def without(self, candidate_set: CandidateSet, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
         """(n_metrics, n_sets, n_queries) metric of a candidate when the weights of each set of features are 0. Each
         query is scored by a model that has not seen it."""
-        transform, n = candidate_set.transform(c), len(c.values)
+        transform, n = candidate_set.transform(c), len(self.fold) if self.folds else self.first.n_judged
         values = np.full((len(self.metrics), len(sets), n), np.nan)
         models = {}
         for f in self.folds or [FINAL]:

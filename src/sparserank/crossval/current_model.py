@@ -243,7 +243,7 @@ def in_order(difference: np.ndarray) -> tuple[np.ndarray, int, int]:
 def change(choice: Choice, rivals: Rivals, current: InUse, model: RankingModel, query_ids: Sequence[str]) -> Change:
     """Compare the chosen candidate, whose final model is `model`, with the model in use, the first of the rivals."""
     rival = rivals.rivals[0]
-    difference = choice.chosen.values - rival.values
+    difference = choice.chosen.shown - rival.shown
     compared = rivals.compare(choice.chosen, rival)
     order, n_lost, n_won = in_order(difference)
     worst = tuple((str(query_ids[q]), float(difference[q])) for q in order[:n_lost][:MAX_WORST].tolist())

@@ -35,6 +35,7 @@ class FeatureTransform:
     least       share of the sum of absolute weights below which a weight counts as 0
     teacher     linear models learn the order of its scores in place of the labels; None: the labels
     note        a sentence about equal columns, if some do not enter
+    of_people   whether models learn only from the queries that people graded
     """
 
     name: str
@@ -44,6 +45,7 @@ class FeatureTransform:
     least: float = 0.0
     teacher: Teacher | None = None
     note: str = ""
+    of_people: bool = False
 
     def label(self, penalty: str) -> str:
         """The label of a penalty under this transform."""

@@ -41,14 +41,17 @@ class FoldedPaths(TrainingQueries):
 
     Parameters
         data          training queries
-        fold          (n_queries,) fold numbers from 0; FINAL leaves nothing out
+        fold          (n_queries,) fold numbers from 0 of the queries on which points are scored, of which the training
+                      queries are the first; FINAL leaves nothing out
         path_plan     of all paths; metrics: of their points
         transform     under which features enter; default unchanged
-        judged        the same queries with more documents, on which points of folds are scored; None: `data`
+        judged        the same queries with more documents, and further ones, on which points of folds are scored; None:
+                      `data`
         valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of
                       f
         query_weight, n_threads, client   as in TrainingQueries
         alike         an object with the same columns, whose copy of `judged` is shared
+        learned       (n_queries,) bool: training queries from which paths learn; None: all
     """
 
     def __init__(
@@ -65,11 +68,13 @@ class FoldedPaths(TrainingQueries):
         transform: FeatureTransform = RAW,
         judged: RankingDataset | None = None,
         alike: FoldedPaths | None = None,
+        learned: np.ndarray | None = None,
     ) -> None:
         super().__init__(data, transform, path_plan, query_weight, n_threads, client)
         self.judged, self.alike = judged, alike
         self.fold, self.metrics = fold, list(metrics)
         self.valid = valid
+        self.learned = np.ones(data.n_queries, dtype=bool) if learned is None else learned
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name not in DERIVED}
@@ -118,7 +123,8 @@ class FoldedPaths(TrainingQueries):
 
     def _used(self, folds: Sequence[int]) -> np.ndarray:
         """(n, n_queries) bool: the queries from which the paths of each fold learn."""
-        return np.array([(self.fold != f) | (f == FINAL) for f in folds])
+        fold = self.fold[: self.data.n_queries]
+        return np.array([self.learned & ((fold != f) | (f == FINAL)) for f in folds])
 
     def teach(self, folds: Sequence[int], store: WorkStore | None = None, tell: Tell = silent) -> None:
         """Learn the grades of the teacher without each of these folds, all at once. This is one piece of work; each

@@ -26,6 +26,7 @@ class Rival:
                 the order of their rows, each by a ranker that has not seen them; None: not needed
     lacks       features that it would read if the data had them
     for_model   the value of `--for-model` that chooses features for it; '': there is none
+    per_query   as in Candidate
     """
 
     name: str
@@ -34,10 +35,16 @@ class Rival:
     scores: Callable[[bool], np.ndarray] | None = None
     lacks: tuple[str, ...] = ()
     for_model: str = ""
+    per_query: np.ndarray | None = None
 
     @property
     def mean(self) -> float:
         return mean_of(self.values)
+
+    @property
+    def shown(self) -> np.ndarray:
+        """As in Candidate."""
+        return self.values if self.per_query is None else self.per_query
 
 
 @dataclass(frozen=True)
@@ -76,9 +83,14 @@ class Rivals:
 
 
 def formulas_as_rivals(
-    judged: RankingDataset, test: RankingDataset | None, metric: Metric, columns: Mapping[str, Sequence[int]]
+    judged: RankingDataset,
+    again: RankingDataset | None,
+    test: RankingDataset | None,
+    metric: Metric,
+    columns: Mapping[str, Sequence[int]],
 ) -> list[Rival]:
-    """Sums of columns as rivals; columns: {name: the columns that its formula adds}.
+    """Sums of columns as rivals; columns: {name: the columns that its formula adds}; again: queries with the grades of
+    a judge, whose values are the last.
 
     Scores are computed on demand: those of dozens of formulas on millions of documents would take more memory than the
     documents.
@@ -90,7 +102,8 @@ def formulas_as_rivals(
         return row_sums(data.X, added)
 
     rivals = []
+    evaluated = [judged, *([] if again is None else [again])]
     for name, added in columns.items():
-        (values,) = per_query_values(scores(added, False), judged, [metric])
-        rivals.append(Rival(name, len(added), values, partial(scores, added)))
+        values = [per_query_values(row_sums(data.X, added), data, [metric])[0] for data in evaluated]
+        rivals.append(Rival(name, len(added), np.concatenate(values), partial(scores, added)))
     return rivals

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.crossval.rivals import Rival
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.teachers import TeachingTrees
@@ -20,6 +21,7 @@ from sparserank.crossval.tree_rivals import LeftOut, TreeRivals
 from sparserank.crossval.trees import TooSlow, TreeData, identity_of_trees, threads_of_trees
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.query_ids import rows_of_queries
 from sparserank.errors import DataError
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
@@ -38,6 +40,7 @@ class TreesOnFolds:
     data          training queries; trees read the columns of their table, and missing values, where these are known
     judged        queries on which candidates are evaluated; test: test queries, for trees on all training queries
     seconds       time limit of each rival for all its folds
+    judge         the queries that people graded, if a judge graded the others
     teacher       trees that have learned on the same folds before, or None
     required      whether an error ends the job, because the job is about the trees, which also learn from all queries
     left_out      trees that are not compared, and why
@@ -55,6 +58,7 @@ class TreesOnFolds:
     seed: int
     n_threads: int
     seconds: float
+    judge: JudgedQueries | None = None
     teacher: TeachingTrees | None = None
     required: bool = False
     left_out: list[LeftOut] = field(default_factory=list)
@@ -243,9 +247,13 @@ class TreesOnFolds:
         return out
 
     def _values(self, scores: np.ndarray) -> np.ndarray:
-        """(n_queries,) metric of the judged documents, by scores in the order of their rows."""
-        (values,) = per_query_values(scores, self.judged, [self.metric])
-        return np.asarray(values)
+        """(n_queries,) metric of the judged documents, by scores in the order of their rows; by the grades of a judge
+        again at the end."""
+        parts = [(scores, self.judged)]
+        if self.judge is not None:
+            rows, _ = rows_of_queries(self.judged.query_ptr, self.judge.people)
+            parts.append((scores[rows], self.judge.again))
+        return np.concatenate([per_query_values(of, data, [self.metric])[0] for of, data in parts])
 
     def _name(self, f: int, columns: np.ndarray, unseen: Mapping[str, RankingDataset]) -> str:
         rival = self.trees.rival

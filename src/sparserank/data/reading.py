@@ -79,6 +79,8 @@ class Reading:
     kept : sequence of str, optional
         Tables only: columns that a ranker reads by these names (blanks may be underscores). They are kept as they are,
         in addition to the features, if the table has them. Categories are always kept.
+    judge_column : str, optional
+        Tables only: the column of a judge's grades. It is kept as it is, as are the labels, which may be missing.
     also : sequence of Derived, optional
         Features that are always made if the table has their columns: those of the model in use.
     """
@@ -108,6 +110,7 @@ class Reading:
     clauses: Mapping | None = field(default=None, repr=False)
     also: Sequence[Derived] = field(default=(), repr=False)
     kept: Sequence[str] = field(default=(), repr=False)
+    judge_column: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_options(READING, vars(self))

@@ -85,6 +85,8 @@ class FuseOptions(of_selection.Stable, total=False):
             JUDGED,
         ),
     ]
+    judge: of_selection.Judge
+    judge_grades: of_selection.JudgeGrades
     penalties: Annotated[
         "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]",
         Option(

@@ -69,7 +69,6 @@ FORMER = {  # names of options in version 0.2
     "also": "report_metrics",
     "folds": "cv",
     "groups": "feature_groups",
-    "judge": "for_model",
     "max_features": "k",
     "n_features_to_select": "k",
     "refits": "relaxed",

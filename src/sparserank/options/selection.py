@@ -281,6 +281,27 @@ class WrittenForFeatures(Written, total=False):
     ]
 
 
+Judge = Annotated[
+    "str | os.PathLike | Mapping[Any, Any] | None",
+    Option(
+        CheckedLater("Path | None", path=True),
+        None,
+        "Judgments of a judge, such as a language model, for other queries too, with {qrels} of people: learned from "
+        "where people gave none. Candidates are judged on the queries of people, with what the judge is worth.",
+        of_data.PANEL,
+    ),
+]
+JudgeGrades = Annotated[
+    str | None,
+    Option(
+        CheckedLater("str | None"),
+        None,
+        "What the grades of a judge mean on the scale of people, such as 0=0,1=0,2=1,3=1.",
+        of_data.PANEL,
+    ),
+]
+
+
 class Lists(of_data.RowOptions, total=False):
     """Options of `select` that can be combined with for_model, apart from rules and choice."""
 
@@ -355,6 +376,18 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
         ),
     ]
     doc_weight: of_data.DocWeight
+    judge: Judge
+    judge_column: Annotated[
+        str | None,
+        Option(
+            CheckedLater("str | None"),
+            None,
+            "Like {judge}, for a table: the column with the grades of the judge. Labels are those of people, missing "
+            "(NULL) where they gave none.",
+            of_data.PANEL,
+        ),
+    ]
+    judge_grades: JudgeGrades
     protocol: Annotated[
         str,
         Option(

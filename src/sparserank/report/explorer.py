@@ -91,7 +91,7 @@ def _data_of_page(result: SelectionResult, commands: Sequence[str]) -> dict[str,
             "worth": f": {_worth(result, i)}{chosen}",
             "features": [names[name] for name, _ in by_worth[i]],
             "lost": changes if all(changes) else [],
-            "beside": [drawn(c.values, of.values, scale) for of, scale in references],
+            "beside": [drawn(c.shown, of.shown, scale) for of, scale in references],
             "command": commands[i],
         }
 
@@ -134,7 +134,7 @@ def _worth(result: SelectionResult, i: int) -> str:
 
 def _scale(models: Sequence[Candidate], of: Rival) -> float:
     """The largest absolute difference between any of the models and a reference, on any query."""
-    differences = np.array([c.values for c in models]) - of.values
+    differences = np.array([c.shown for c in models]) - of.shown
     largest = np.nanmax(np.abs(differences), initial=0.0)
     return float(largest) or 1.0
 

@@ -59,6 +59,7 @@ class Answers:
     run       the hits with their scores: what users see if the request is theirs
     queries   judged queries with a response, also those without hits: {query: its source}
     today     other documents that users see
+    also      other (query, document) that a judge finds relevant
     """
 
     judged: Qrels
@@ -66,6 +67,7 @@ class Answers:
     run: Run = field(default_factory=Run)
     queries: dict[str, str] = field(default_factory=dict)
     today: Run = field(default_factory=Run)
+    also: Sequence[tuple[str, str]] = ()
 
     def parts(self, data: RankingDataset, queries: Collection[str]) -> tuple[RankingDataset, RankingDataset]:
         """(documents to learn from, documents on which rankings are evaluated) for some queries. Both contain the
@@ -75,7 +77,9 @@ class Answers:
         present = {q for q, _ in pairs_in_data}
         wanted = {*queries}
         wanted_pairs = {pair: grade for pair, grade in self.judged.items() if grade > 0 and pair[0] in wanted}
-        wanted_pairs |= {pair: max(self.judged.get(pair, 0.0), 0.0) for pair in self.today if pair[0] in wanted}
+        wanted_pairs |= {
+            pair: max(self.judged.get(pair, 0.0), 0.0) for pair in (*self.today, *self.also) if pair[0] in wanted
+        }
         empty = wanted - present - {q for q, _ in wanted_pairs}
         wanted_pairs |= dict.fromkeys({q: (q, d) for q, d in self.judged if q in empty}.values(), 0.0)
         new = {pair: grade for pair, grade in wanted_pairs.items() if pair not in pairs_in_data}

@@ -103,7 +103,7 @@ class Ablation:
         ]
         possible = []
         if refitted is not None:
-            differences = refitted[0, 1 + len(refits) :] - refitted[0, 0]
+            differences = self.candidate_set.with_judge(refitted[0, 1 + len(refits) :] - refitted[0, 0])
             possible = [self._substitute(swap, differences[i], correlations) for i, swap in enumerate(swaps)]
         return Worth(rows, of_groups, tuple(s for s in possible if -s.difference <= self.choice.margin))
 
@@ -186,11 +186,10 @@ class Ablation:
 
     def _costs(self, values: np.ndarray, without: np.ndarray) -> Costs:
         """Mean costs with intervals, from values of shape (n_metrics, n_queries)."""
+        costs = self.candidate_set.with_judge(values - without)
         return {
-            repr(metric): dict(
-                zip(("cost", "low", "high"), mean_interval(values[m] - without[m], self.plan.confidence), strict=True)
-            )
-            for m, metric in enumerate(self.cv.metrics)
+            repr(metric): dict(zip(("cost", "low", "high"), mean_interval(cost, self.plan.confidence), strict=True))
+            for metric, cost in zip(self.cv.metrics, costs, strict=True)
         }
 
     def _substitute(

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from sparserank.crossval.choice import FEATURE, LEAD, LEAD_ALONE, MIN_NEW, Candidate, Choice, Rule, reference_name
 from sparserank.crossval.current_model import LABEL
+from sparserank.crossval.judged_queries import JudgeWorth
 from sparserank.crossval.tree_rivals import WITHOUT
 from sparserank.evaluation import Comparison
+from sparserank.evaluation.judges import LEAST_APART
 from sparserank.evaluation.loss_bounds import MIN_DIFFERENT, MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
 from sparserank.options import option
@@ -81,6 +83,7 @@ def claims(result: ChoiceResult, of_pairs: str = "") -> list[Claim]:
         Claim("options", rank=FIRST, said="" if result.origin is None else result.origin.start),
         _keep(choice, n_all, noun, _judged(result), costed=result.plan.costs is not None),
         Claim("suspicion", rank=FIRST, said=result.suspicion or ""),
+        *([] if result.judge is None else [_judge(result.judge)]),
         *([] if result.test is None else [_tested(result, result.test)]),
         *_of_means(result),
         *claims_of_choice(choice, repr(metric), n_all, noun, gain),
@@ -131,11 +134,27 @@ def _judged(result: ChoiceResult) -> str:
     out_of_fold = result.plan.protocol == "cv"
     parts = {} if result.origin is None else {p.part: p for p in result.origin.data}
     used = [parts[name] for name in (("train", "validation") if out_of_fold else ("validation",)) if name in parts]
-    documents = f" ({sum(p.documents for p in used):,} documents)" if used else ""
+    documents = f" ({sum(p.documents for p in used):,} documents)" if used and result.judge is None else ""
     how = "each scored by models not trained on it" if out_of_fold else "held out for validation"
     which = " of train and valid" if out_of_fold and "validation" in parts else documents
     today = "" if result.change is None else "; today's ranker may have been trained on them"
-    return f"{queries(result.n_queries)}{which}, {how}{today}"
+    graded = "" if result.judge is None else " that people graded"
+    return f"{queries(result.n_queries)}{which}{graded}, {how}{today}"
+
+
+def _judge(judge: JudgeWorth) -> Claim:
+    """What a judge is worth that graded other queries."""
+    n = judge.n_human
+    name = visible(judge.name)
+    others = f"{name} graded {judge.n_all - n:,} other queries, from which models learned too"
+    if judge.worth == n:
+        nothing = "worth nothing for the choice"
+        if judge.n_apart < LEAST_APART:
+            apart = f"differs from people on {judge.n_apart} of their queries"
+            nothing = f"{nothing}: it {apart}, too few to show how wrong it is elsewhere"
+        return Claim("judge", nothing, others, FIRST, f"Judge: {others}. It is {nothing}.")
+    more = f"worth {queries(judge.worth - n, 'more human ')} (n = {n} -> {judge.worth})"
+    return Claim("judge", more, others, FIRST, f"Judge: {others}. For the choice, it is {more}.")
 
 
 def answers(choice: Choice) -> str:

@@ -14,6 +14,7 @@ from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.folded_paths import FoldedPaths
+from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.crossval.rivals import Rival, Rivals
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.tree_rivals_on_folds import TreesOnFolds
@@ -59,13 +60,15 @@ def best_single_feature(plan: SelectionPlan, work: FoldedPaths, notes: list[str]
 
 @dataclass(frozen=True)
 class Comparisons:
-    """trees: rivals trained on the folds; judged: queries on which candidates are evaluated; test: test queries or
-    None; current: ranker in use or None."""
+    """trees: rivals trained on the folds; judged: queries on which candidates are evaluated; judge: those that people
+    graded, if a judge graded the others; test: test queries or None; current: ranker in use or None."""
 
     plan: SelectionPlan
     cv: CrossValidation
+    candidate_set: CandidateSet
     trees: TreesOnFolds
     judged: RankingDataset
+    judge: JudgedQueries | None
     test: RankingDataset | None
     current: InUse | None
 
@@ -76,19 +79,23 @@ class Comparisons:
     @property
     def query_ids(self) -> tuple[str, ...]:
         """Ids of the queries on which candidates are evaluated."""
-        return tuple(str(q) for q in self.judged.query_ids)
+        return tuple(str(q) for q in self.judged.query_ids[self._evaluated])
+
+    @property
+    def _evaluated(self) -> Any:
+        """Index of the queries on which candidates are evaluated."""
+        return slice(None) if self.judge is None else self.judge.people
 
     @cached_property
     def rival_in_use(self) -> Rival | None:
         """The ranker in use, on the queries on which candidates are evaluated."""
         if self.current is None:
             return None
-        values = self.current.values(self.judged, self.plan.metric)
-        return Rival(LABEL, len(self.current.features), values)
+        parts = [self.judged, *([] if self.judge is None else [self.judge.again])]
+        values = np.concatenate([self.current.values(data, self.plan.metric) for data in parts])
+        return self.candidate_set.compared(Rival(LABEL, len(self.current.features), values))
 
-    def with_rivals(
-        self, candidate_set: CandidateSet, choice: Choice, rivals: Sequence[Rival], store: WorkStore | None
-    ) -> RivalReport:
+    def with_rivals(self, choice: Choice, rivals: Sequence[Rival], store: WorkStore | None) -> RivalReport:
         """Compare with rivals. Trees that are shown to be better are also trained on the chosen features."""
         all_rivals = Rivals(choice, rivals) if rivals else None
         compared_rivals = [] if all_rivals is None else [compared(all_rivals, r, choice) for r in rivals]
@@ -98,11 +105,11 @@ class Comparisons:
         chosen = choice.chosen
         if better is None or not better.for_model:
             return report
-        features = {f: candidate_set.features(chosen, f) for f in self.cv.folds or [FINAL]}
+        features = {f: self.candidate_set.features(chosen, f) for f in self.cv.folds or [FINAL]}
         values = self.trees.on_features(features, store)
         if values is None:
             return report
-        on_chosen = replace(better, on_chosen=mean_of(values), chosen_mean=chosen.mean)
+        on_chosen = replace(better, on_chosen=mean_of(self.candidate_set.with_judge(values)), chosen_mean=chosen.mean)
         return replace(report, compared=tuple(on_chosen if r is better else r for r in compared_rivals))
 
     def with_today(self, choice: Choice, model: RankingModel) -> Change | None:
@@ -113,7 +120,6 @@ class Comparisons:
 
     def on_test(
         self,
-        candidate_set: CandidateSet,
         model: RankingModel,
         dense: Candidate,
         rivals: Sequence[Rival],
@@ -124,7 +130,7 @@ class Comparisons:
         test = self.test
         if test is None:
             return None
-        full = self._dense_in_use(candidate_set, dense)
+        full = self._dense_in_use(dense)
         assert full.model is not None
         systems: dict[str, Any] = {f"chosen ({len(model.columns)} features)": model.score_dataset(test)}
         systems[full.name] = full.model.score_dataset(test)
@@ -141,12 +147,11 @@ class Comparisons:
     def references(self, dense: Candidate, strongest: Rival | None) -> tuple[Rival, ...]:
         """The rankers that models of every size are compared with query by query: all features, the strongest rival,
         the ranker in use. They are part of the result, so they leave out `scores`, which refers to the data."""
-        full = Rival(reference_name(dense), dense.n_features, dense.values)
+        full = Rival(reference_name(dense), dense.n_features, dense.values, per_query=dense.per_query)
         return tuple(replace(r, scores=None) for r in (full, strongest, self.rival_in_use) if r is not None)
 
     def by_query(
         self,
-        candidate_set: CandidateSet,
         chosen: Candidate,
         model: RankingModel,
         dense: Candidate,
@@ -162,8 +167,8 @@ class Comparisons:
         @cache
         def of_fold(f: int) -> tuple[RankingModel, InUse]:
             """The models that have not seen a fold: the chosen one and the dense one."""
-            unseen = candidate_set.model(chosen, self.names, f) if test is None else model
-            return unseen, self._dense_in_use(candidate_set, dense, f)
+            unseen = self.candidate_set.model(chosen, self.names, f) if test is None else model
+            return unseen, self._dense_in_use(dense, f)
 
         def of_query(q: int) -> tuple[RankingModel, InUse]:
             return of_fold(int(self.cv.fold[q]) if folds else FINAL)
@@ -185,15 +190,18 @@ class Comparisons:
             rankers.append(Ranker(LABEL, lambda _, documents: current.scores(documents)))
         if test is None:
             on = "out of fold" if folds else "validation"
-            values = (chosen.values, (self.rival_in_use or dense).values)
+            values = np.full((2, data.n_queries), np.nan)
+            values[:, self._evaluated] = chosen.shown, (self.rival_in_use or dense).shown
         else:
             on = "test"
-            values = (test.values[test.baseline][repr(metric)], test.values[both(0)[1].name][repr(metric)])
+            values = np.array([test.values[name][repr(metric)] for name in (test.baseline, both(0)[1].name)])
         return compare_queries(data, metric, values, both, on, rankers)
 
-    def _dense_in_use(self, candidate_set: CandidateSet, dense: Candidate, fold: int = FINAL) -> InUse:
+    def _dense_in_use(self, dense: Candidate, fold: int = FINAL) -> InUse:
         """The dense reference as a ranker in use."""
-        transform = candidate_set.transform(dense)
+        transform = self.candidate_set.transform(dense)
         under = f" {transform.name}" if transform.transform is not None else ""
         name = f"dense RankSVM ({dense.n_features} {self.plan.noun}s{under})"
-        return InUse(reference_name(dense) if dense.formula else name, (), candidate_set.model(dense, self.names, fold))
+        return InUse(
+            reference_name(dense) if dense.formula else name, (), self.candidate_set.model(dense, self.names, fold)
+        )

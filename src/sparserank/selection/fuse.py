@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack, cast
 
@@ -17,6 +17,7 @@ from sparserank.data.fusion.norms import MINMAX, OF_SCORES, RRF, Norm, rules_of
 from sparserank.data.missing import KEEP
 from sparserank.data.read import read_sources
 from sparserank.data.run_reader import asked_in, judgments_of
+from sparserank.data.runs import Qrels
 from sparserank.errors import DataError, ParameterError
 from sparserank.execution import return_freed_memory
 from sparserank.export.fusion import FUSION_ENGINES
@@ -37,7 +38,7 @@ from sparserank.selection.fusion_plan import (
     title_of,
     transform_of,
 )
-from sparserank.selection.inputs import check_queries, check_relevant
+from sparserank.selection.inputs import GradesOfJudge, check_queries, check_relevant, grades_of_judge
 from sparserank.selection.job import SelectionJob, SelectionProblem
 from sparserank.selection.notes import facts, notes_of_judged, notes_of_runs
 from sparserank.selection.origin import origin_of
@@ -150,7 +151,9 @@ def _finished(ready: ReadyFusion, sources: Mapping[str, Any], chosen: AllFuseOpt
     """Run the selection of a fusion, or finish it in its directory."""
     table = ready.table
     facts = ready.facts
-    identity = ready.job.plan.identity(table.learned, None, judged=table.judged)
+    judge = ready.job.problem.judge
+    again = None if judge is None else judge.again
+    identity = ready.job.plan.identity(table.learned, None, judged=table.judged, again=again)
     place = {"kind": "fuse", "results": RESULT_FILES, "restart": chosen["restart"]}
     with work_store_in(chosen["out"], identity, **place) as store:
         if store is not None:
@@ -174,7 +177,7 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
     """Read the runs, make the table of features from them, and plan the selection. The ranked lists take as much memory
     as the table, and are freed when this returns."""
     with warming_up():
-        judged, tests = _read(runs, qrels, chosen)
+        judged, tests, grades = _read(runs, qrels, chosen)
     return_freed_memory()
     engine = chosen["engine"]
     rules = rules_of(engine)
@@ -188,14 +191,15 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
     compared = [n for n in others if engine is None or FUSION_ENGINES[engine].why_not(n, negative) is None]
     columns = list(dict.fromkeys([*norms, *compared]))
 
-    def table_of(read: JudgedRuns) -> FusionTable:
-        return fusion_table(
-            read.lists, columns, read.depth, read.qrels, read.query_ids, read.documents, rules, judged_only=skip
-        )
+    def table_of(read: JudgedRuns, also: Iterable[tuple[str, str]] = ()) -> FusionTable:
+        of_lists = read.lists, columns, read.depth, read.qrels, read.query_ids, read.documents, rules
+        return fusion_table(*of_lists, judged_only=skip, also=also)
 
     if len(judged.query_ids) < 2:
         raise DataError("one judged query cannot be split into training and evaluation; judge at least two.")
-    table = table_of(judged)
+    table = table_of(judged, () if grades is None else grades.relevant)
+    judge = None if grades is None else grades.queries(table.judged)
+    again = None if judge is None else judge.again
     test = None
     _check(table, judged)
     if tests is not None:
@@ -223,7 +227,8 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
         table.learned,
         test=test,
         judged=table.judged,
-        formulas=formulas_as_rivals(table.judged, test, plan.metric, rivals),
+        judge=judge,
+        formulas=formulas_as_rivals(table.judged, again, test, plan.metric, rivals),
         named=_named(formulas, defended, judged.names),
         defended=defended,
         transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],
@@ -240,8 +245,8 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
     return ReadyFusion(job, table, test, facts(judged, plan, costs, chosen), notes)
 
 
-def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, JudgedRuns | None]:
-    """The runs on the judged queries, and on those of test_qrels."""
+def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, JudgedRuns | None, GradesOfJudge | None]:
+    """The runs on the judged queries, and on those of test_qrels; the grades of a judge, or None."""
     of_ranks = chosen["rank_columns"]
     of_scores = chosen["score_columns"]
     tests = chosen["test_qrels"]
@@ -252,23 +257,30 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
             raise ParameterError("qrels", "is required: the judgments of the queries.")
         asked = asked_in(chosen)
         train = judgments_of(qrels, asked, "qrels")
-        depth = chosen["depth"]
-        cutoff = parse_metric(chosen["metric"]).cutoff
-        if tests is None:
-            return read_judged_runs(runs, train, depth, cutoff, asked), None
-        test = judgments_of(tests, asked, "test_qrels")
+        test = Qrels() if tests is None else judgments_of(tests, asked, "test_qrels")
         learned, tested = (list(dict.fromkeys(q for q, _ in judgments)) for judgments in (train, test))
         check_queries({"qrels": learned, "test_qrels": tested}, may_be_allowed=False)
-        both = read_judged_runs(runs, {**train, **test}, depth, cutoff, asked)
-        return both.only(learned), both.only(tested)
+        judge = None
+        others = Qrels()
+        if chosen["judge"] is not None:
+            judge = grades_of_judge(train, chosen["judge"], chosen["judge_grades"], tested)
+            others = judge.others
+        elif chosen["judge_grades"] is not None:
+            raise ParameterError("judge_grades", f"needs {option('judge')}.")
+        cutoff = parse_metric(chosen["metric"]).cutoff
+        both = read_judged_runs(runs, {**train, **others, **test}, chosen["depth"], cutoff, asked)
+        if not others and not tested:
+            return both, None, None
+        learned += sorted(both.answered & {q for q, _ in others})
+        return both.only(learned), both.only(tested) if tested else None, judge
     columns = option("rank_columns" if of_ranks else "score_columns", True)
-    for name, value in (("qrels", qrels), ("test_qrels", tests)):
+    for name, value in (("qrels", qrels), ("test_qrels", tests), ("judge", chosen["judge"])):
         if value is not None:
             raise ParameterError(name, f"cannot be combined with {columns}: the table contains the judgments.")
     of_table = values_of(("label", "qid", "docid", "n_threads"), chosen)
     (data,) = read_sources({"train": runs}, of_table, missing=KEEP, derived={}, flags=False).values()
     assert data is not None
-    return judged_columns(data, chosen["depth"], ranks=of_ranks), None
+    return judged_columns(data, chosen["depth"], ranks=of_ranks), None, None
 
 
 def _check(table: FusionTable, judged: JudgedRuns, name: str = "") -> None:
@@ -307,4 +319,5 @@ def _named(formulas: Mapping[str, tuple[int, ...]], defended: str, names: Sequen
 def _sources(runs: Any, qrels: Any, chosen: AllFuseOptions) -> dict[str, Any]:
     """The sources of the queries, as recorded in the result."""
     listed = list(runs.values()) if isinstance(runs, Mapping) else runs if isinstance(runs, list | tuple) else [runs]
-    return {"train": [*listed, *([] if qrels is None else [qrels])], "test": chosen["test_qrels"]}
+    judged = [source for source in (qrels, chosen["judge"]) if source is not None]
+    return {"train": [*listed, *judged], "test": chosen["test_qrels"]}

@@ -123,7 +123,8 @@ class FusionResult(ModelResult):
         figure = f"{first.figure}{f'; {self.doubt}' if self.doubt else ''}"
         figure += "" if self.selection.chosen is self.selection.choice.named else named
         cut = f"lists cut at rank {self.facts.depth}, norm {self.formula.norm}"
-        judged = f"{queries(self.selection.n_queries)}, each scored by weights not learned from it; {cut}"
+        graded = "" if self.selection.judge is None else " that people graded"
+        judged = f"{queries(self.selection.n_queries)}{graded}, each scored by weights not learned from it; {cut}"
         first = replace(first, figure=figure, meaning=judged, said=f"Keep {figure}.")
         return [first, *self._fewer(), Claim(JUDGED, rank=FIRST, said=f"{judged}."), *rest]
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import weight_files
+from sparserank.data.run_reader import USUAL, judgments_of
+from sparserank.data.runs import Qrels, pairs_of
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
+from sparserank.evaluation.judge_rows import meant_grades, on_scale
 from sparserank.files import StrPath
 from sparserank.metrics import Metric
 from sparserank.number_checks import checked_weights
@@ -148,3 +153,106 @@ def notes_of_side_weights(
     for sentence in notes:
         warnings.warn(sentence, DataWarning, stacklevel=4)
     return notes
+
+
+def check_judge(sources: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
+    """Refuse options and data that cannot be combined with a judge, and grades without one.
+
+    Raises
+        ParameterError
+    """
+    name = "judge" if chosen["judge"] is not None else "judge_column"
+    if chosen[name] is None:
+        if chosen["judge_grades"] is not None:
+            raise ParameterError("judge_grades", f"needs {option('judge')} or {option('judge_column')}.")
+        return
+    if name == "judge" and (chosen["qrels"] is None or sources["test"] is not None):
+        raise ParameterError("judge", f"needs responses with {option('qrels')}, the grades of people, and no test.")
+    others = (sources["validation"], chosen["client"], chosen["query_weight"], chosen["for_model"])
+    if any(other is not None for other in others) or chosen["protocol"] != "cv":
+        options = f"validation data, query weights, a cluster or {option('for_model')}"
+        raise ParameterError(name, f"cannot be combined with {options}.")
+
+
+class GradesOfJudge(NamedTuple):
+    """The grades of a judge on the scale of people, by (query, document): of other queries than theirs, of theirs."""
+
+    name: str
+    others: Qrels
+    of_people: Qrels
+
+    @property
+    def relevant(self) -> list[tuple[str, str]]:
+        """The documents of people's queries that the judge finds relevant."""
+        return [key for key, grade in self.of_people.items() if grade > 0]
+
+    def queries(self, judged: RankingDataset) -> JudgedQueries:
+        """The queries of people among those on which candidates are evaluated."""
+        others = {q for q, _ in self.others}
+        by_people = np.array([str(q) not in others for q in judged.query_ids.tolist()])
+        grades = np.array([self.of_people.get(pair, np.nan) for pair in pairs_of(judged)])
+        return JudgedQueries.of(self.name, judged, by_people, grades)
+
+
+def grades_of_judge(people: Qrels, judge: Any, meant: str | None, without: Collection[str]) -> GradesOfJudge:
+    """The grades of a judge.
+
+    Parameters
+        judge    judgments in any form
+        meant    what its grades mean, as in `meant_grades`
+        without  queries whose grades are left out
+    Raises
+        ParameterError, DataError   the grades cannot be used
+    """
+    name = str(judge) if isinstance(judge, StrPath) else "the judge"
+    graded = judge if isinstance(judge, Qrels) else judgments_of(judge, USUAL, name)
+    scaled = on_scale(name, graded, people, {} if meant is None else meant_grades(meant))
+    queries = {q for q, _ in people}
+    others = Qrels({key: grade for key, grade in scaled.items() if key[0] not in {*queries, *without}})
+    if not others:
+        raise DataError(f"{name}: people graded all of its queries, so that it adds nothing; leave it out.")
+    return GradesOfJudge(name, others, Qrels({key: grade for key, grade in scaled.items() if key[0] in queries}))
+
+
+def with_judge_column(
+    data: RankingDataset, label: str, column: str, meant: str | None
+) -> tuple[RankingDataset, JudgedQueries]:
+    """A table whose relevance is that of people where they graded a query, and elsewhere that of a judge; and the
+    queries of people. Documents of these without a label count as 0.
+
+    Parameters
+        label, column   of the labels of people and of the grades of the judge, which the data have kept
+        meant           what its grades mean, as in `meant_grades`
+    Raises
+        ParameterError, DataError   the data are no table in memory, or the grades cannot be used
+    """
+    kept = list(data.kept_columns)
+    table = data.table
+    if table is None or column not in kept:
+        raise ParameterError("judge_column", "needs a table in memory (Parquet, CSV or a data frame).")
+    labels = table[:, kept.index(label)].astype(np.float64)
+    grades = table[:, kept.index(column)].astype(np.float64)
+    by_people = np.logical_or.reduceat(np.isfinite(labels), data.query_ptr[:-1])
+    of_people = np.repeat(by_people, data.sizes)
+    if by_people.all() or not by_people.any():
+        some = "labels of all queries" if by_people.all() else "no label"
+        raise DataError(f"column {brief(label)} has {some}, so that {brief(column)} and people cannot be compared.")
+    lacking = np.logical_or.reduceat(np.isnan(grades) & ~of_people, data.query_ptr[:-1])
+    if lacking.any():
+        query = brief(str(data.query_ids[int(np.argmax(lacking))]))
+        raise DataError(f"query {query} has a document with neither a label nor a grade in {brief(column)}; add one.")
+    documents = [("", str(i)) for i in range(data.n_docs)]
+    people, own = (
+        {d: g for d, g in zip(documents, given.tolist(), strict=True) if g == g} for given in (labels, grades)
+    )
+    scaled = on_scale(column, own, people, {} if meant is None else meant_grades(meant))
+    grades = np.array([scaled.get(d, np.nan) for d in documents])
+    # Trees read the columns that are kept, which must not contain grades.
+    others = [i for i, name in enumerate(kept) if name not in (label, column)]
+    data = replace(
+        data,
+        relevance=np.where(of_people, np.nan_to_num(labels), grades),
+        table=table[:, others],
+        kept_columns={kept[i]: data.kept_columns[kept[i]] for i in others},
+    )
+    return data, JudgedQueries.of(column, data, by_people, grades)

@@ -20,6 +20,7 @@ from sparserank.crossval.current_model import InUse
 from sparserank.crossval.feature_groups import groups_of_one
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.folded_paths import FOLD_TOL
+from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.crossval.rivals import Rival
 from sparserank.crossval.stability import Stability, on_halves
 from sparserank.crossval.substitutes import RedundantFeatures, redundant_features, substitutes_of
@@ -47,8 +48,9 @@ from sparserank.selection.claims import counted
 from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
-from sparserank.selection.menu import first_look, notes_of_steps, of_earlier, tasks_of
+from sparserank.selection.menu import first_look, notes_of_steps, of_earlier, of_people, tasks_of
 from sparserank.selection.notes import (
+    note_of_judge,
     note_of_teacher,
     notes_of_choice,
     notes_of_keep,
@@ -76,6 +78,7 @@ class SelectionProblem:
     train, valid   queries to learn from; under the holdout protocol, candidates are evaluated on valid instead
     test           queries for the final comparison
     judged         the training queries with more documents, on which candidates are evaluated; for the cv protocol
+    judge          the training queries that people graded, if a judge graded the others; for the cv protocol
     query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: equal weights
     current        the ranker in use
     trees          rivals that are trained on the same folds, each within `rival_time` seconds; or the trees that lists
@@ -93,6 +96,7 @@ class SelectionProblem:
     valid: RankingDataset | None = None
     test: RankingDataset | None = None
     judged: RankingDataset | None = None
+    judge: JudgedQueries | None = None
     query_weight: np.ndarray | None = None
     current: InUse | None = None
     trees: TreeRivals = NO_TREES
@@ -121,8 +125,15 @@ class Job:
             self.data = concatenate([self.data, valid], join_queries=False)
         self.judged = problem.judged or (valid if holdout and valid is not None else self.data)
         check_relevant(plan.metrics, self.judged.relevance)
-        self.fold = np.full(self.data.n_queries, -1) if holdout else _folds(self.data, plan)
+        people = None if problem.judge is None else problem.judge.people
+        self.fold = np.full(self.data.n_queries, -1) if holdout else _folds(self.data, plan, people)
         self.feature_groups = plan.feature_groups or groups_of_one(self.data.names, plan.costs)
+
+    @property
+    def evaluated(self) -> RankingDataset:
+        """The queries on which candidates are evaluated, with the grades of people."""
+        judge = self.problem.judge
+        return self.judged if judge is None else self.judged.take_queries(judge.people)
 
     def trees_on_folds(self, trees: TreeRivals, seconds: float, **options: Any) -> TreesOnFolds:
         """Trees to train on the folds, within a time limit."""
@@ -130,6 +141,7 @@ class Job:
             fold=self.fold,
             data=self.data,
             judged=self.judged,
+            judge=self.problem.judge,
             test=self.problem.test,
             trees=trees,
             metric=self.plan.metric,
@@ -161,6 +173,8 @@ class SelectionJob(Job):
         if named is not None:  # references, in place of dense models
             label = f"{NAMED} ({named.names[0]} first)"
             tried = [*(t for t in tried if t.maker.selects), PathTask(label, named, FeatureTransform(NAMED))]
+        if problem.judge is not None:
+            tried += of_people(tried)
         if problem.today is not None:
             tried.append(PathTask(problem.today.names[0], problem.today))
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
@@ -184,6 +198,8 @@ class SelectionJob(Job):
             n_threads=n_threads,
             client=client,
             judged=problem.judged,
+            judge=problem.judge,
+            seed=plan.random_state,
         )
         self.teacher = next((t.transform.teacher for t in self.tasks if t.transform.teacher is not None), None)
         taught = None if self.teacher is None else self.teacher.of_trees
@@ -194,7 +210,6 @@ class SelectionJob(Job):
         self._of_trees = OF_TREES * n_trainings
         self._of_the_rest = 0.0 if plan.fast else OF_HALF * plan.half_samples + OF_ABLATION
         self._rest: float | None = None  # expected seconds of the half-samples and the ablation
-        self.comparisons = Comparisons(plan, self.cv, self.trees, self.judged, problem.test, problem.current)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
         """Compute what is missing in `store` (everything without a store), choose and compare."""
@@ -214,12 +229,15 @@ class SelectionJob(Job):
             raise DataError(f"{error} More models are tried without {option('fast', True)}.") from error
         if plan.prefer is not None:
             labels = of_earlier(plan, self.tasks, cv.data)
-            choice = choice.preferring(plan.prefer.run, labels, plan.prefer.new(self.judged.query_ids))
+            choice = choice.preferring(plan.prefer.run, labels, plan.prefer.new(self.evaluated.query_ids))
         of_paths = (1 + len(self.cv.folds)) * sum(t.effort for t in candidate_set.tasks.values())
         self._rest = (time.perf_counter() - began) * self._of_the_rest / of_paths
         after = self._after(len(candidate_set.paths), progress)
-        compared = [*self.problem.formulas, *self.trees.fit(store, after)]
-        rivals = self.comparisons.with_rivals(candidate_set, choice, compared, store)
+        of_judge = None if candidate_set.judge is None else candidate_set.judge.worth
+        compared = [candidate_set.compared(r) for r in (*self.problem.formulas, *self.trees.fit(store, after))]
+        of = self.problem
+        comparisons = Comparisons(plan, cv, candidate_set, self.trees, self.judged, of.judge, of.test, of.current)
+        rivals = comparisons.with_rivals(choice, compared, store)
         strongest = next((r for r in compared if rivals.strongest and r.name == rivals.strongest.name), None)
         short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
         on_steps = any(t.transform.name == STEPS for t in self.tasks)
@@ -230,6 +248,7 @@ class SelectionJob(Job):
             *([cv.first.transform.note] if cv.first.transform.note else []),
             *notes_of_steps(plan, cv.data),
             *([Caution(short)] if short else []),
+            *note_of_judge(of_judge),
             *notes_of_choice(plan, choice),
             *([self._only_a_look()] if plan.fast else []),
         ]
@@ -240,7 +259,7 @@ class SelectionJob(Job):
             notes.append(note_of_teacher(self.teacher, chosen=candidate_set.transform(chosen).teacher is not None))
         stability = self._stability(candidate_set, chosen, model, store, progress, notes)
         engine = self._for_engine(candidate_set, model, store, notes)
-        test = self.comparisons.on_test(candidate_set, model, dense, compared, notes)
+        test = comparisons.on_test(model, dense, compared, notes)
         ablation = Ablation(cv, candidate_set, choice, model, plan)
         substitutes = substitutes_of(choice, candidate_set)
         redundant, correlations = self._redundant(candidate_set, chosen, substitutes)
@@ -268,14 +287,15 @@ class SelectionJob(Job):
             worth=worth,
             stability=stability,
             redundant=redundant,
-            change=self.comparisons.with_today(choice, model),
+            change=comparisons.with_today(choice, model),
             rivals=rivals,
-            references=self.comparisons.references(dense, strongest),
-            queries=self.comparisons.by_query(candidate_set, chosen, model, dense, strongest, test),
+            references=comparisons.references(dense, strongest),
+            judge=of_judge,
+            queries=comparisons.by_query(chosen, model, dense, strongest, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
             n_all=self.n_all,
-            query_ids=self.comparisons.query_ids,
+            query_ids=comparisons.query_ids,
             notes=notes,
             engine=engine,
             teacher=None if self.teacher is None else self.teacher.record,
@@ -416,7 +436,8 @@ class SelectionJob(Job):
         n_pairs, n_before = self.plan.half_samples // 2, len(candidate_set.paths) + self.trees.n_pieces
         if chosen.formula:  # a formula selects nothing
             return None
-        usable = self.cv.works[candidate_set.transform(chosen)].pairs() > 0
+        work = self.cv.works[candidate_set.transform(chosen)]
+        usable = work.learned & (work.pairs() > 0)
         report = progress or (lambda done, n, what, left: None)
         if n_pairs == 0 or usable.sum() < 4:
             if n_pairs > 0:
@@ -463,8 +484,8 @@ class SelectionJob(Job):
         return restriction
 
 
-def _folds(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:
-    """(n_queries,) fold numbers.
+def _folds(data: RankingDataset, plan: SelectionPlan, people: np.ndarray | None) -> np.ndarray:
+    """(n_queries,) fold numbers; each fold has its part of the queries that people graded, and of the others.
 
     Raises
         DataError   there are fewer than two queries
@@ -476,4 +497,7 @@ def _folds(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:
             "one query cannot be split into training and validation; give more, or fit a single model with "
             "'sparserank fit'."
         )
-    return query_folds(data.n_queries, min(plan.cv, data.n_queries), plan.random_state)
+    fold = query_folds(data.n_queries, min(plan.cv, data.n_queries), plan.random_state)
+    if people is not None:
+        fold[people] = query_folds(len(people), min(plan.cv, len(people)), plan.random_state)
+    return fold

@@ -97,6 +97,14 @@ def first_look(tasks: Sequence[PathTask]) -> list[PathTask]:
     return [next(t for t in tasks if t.maker.selects), *weights]
 
 
+def of_people(tasks: Sequence[PathTask]) -> list[PathTask]:
+    """The tasks of weights once more, learned only from the queries that people graded."""
+    weights = [t for t in first_look(tasks) if isinstance(t.maker, PenaltyPath) and t.maker.selects]
+    return [
+        replace(t, label=f"{t.label}, people alone", transform=replace(t.transform, of_people=True)) for t in weights
+    ]
+
+
 def transforms_tried(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     """The names of the transforms that are tried, distilled ones last."""
     if plan.feature_transform != (AUTO,):

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 
 from sparserank.crossval.choice import Choice
+from sparserank.crossval.judged_queries import JudgeWorth
 from sparserank.crossval.teachers import Teacher
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.fusion_table import FusionTable
@@ -109,6 +110,18 @@ def notes_of_rules(plan: SelectionPlan, data: RankingDataset) -> list[str]:
         return []
     warnings.warn(sentence, DataWarning, stacklevel=2)
     return [Caution(sentence)]
+
+
+def note_of_judge(judge: JudgeWorth | None) -> list[str]:
+    """A note if people graded other queries than a random part."""
+    if judge is None or not judge.is_selection:
+        return []
+    return [
+        Caution(
+            f"by the grades of {judge.name}, the queries of people differ from its others: people graded a selection, "
+            "and all figures are those of such queries. Draw the queries of people at random."
+        )
+    ]
 
 
 def facts(judged: JudgedRuns, plan: SelectionPlan, costs: Mapping[str, float], chosen: AllFuseOptions) -> FusionFacts:

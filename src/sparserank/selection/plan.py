@@ -256,9 +256,11 @@ class SelectionPlan:
         valid: RankingDataset | None,
         query_weight: Sequence[float] | None = None,
         judged: RankingDataset | None = None,
+        again: RankingDataset | None = None,
     ) -> dict[str, Any]:
         """Everything that stored pieces of work depend on: a run directory is resumed only under the same identity.
-        judged: documents on which candidates are evaluated, if these are others.
+        judged: documents on which candidates are evaluated, if these are others; again: those of people's queries, with
+        the grades of a judge.
 
         Margin, guarantee, confidence, k and budget are left out, because they choose among finished pieces. Relaxed
         models, transforms, the engine, half-samples and `fast` only add or omit pieces, which have their own names.
@@ -279,6 +281,7 @@ class SelectionPlan:
             "renamed": self.renamed(train),
             **({} if self.prefer is None else {"prefer": list(self.prefer.names)}),
             **({} if judged is None else {"judged": data_hash(judged), "conventions": conventions}),
+            **({} if again is None else {"judge": data_hash(again)}),
         }
 
 

@@ -118,7 +118,7 @@ class Ranker:
 def compare_queries(
     data: RankingDataset,
     metric: Metric,
-    values: tuple[np.ndarray, np.ndarray],
+    values: np.ndarray,
     scorers: Callable[[int], tuple[RankingModel, InUse]],
     on: str,
     rankers: Sequence[Ranker] = (),
@@ -126,7 +126,7 @@ def compare_queries(
     """Compare the chosen model with a rival, query by query.
 
     Parameters
-        values   (n_queries,) of the metric, of the chosen model and of the rival
+        values   (2, n_queries) of the metric, of the chosen model and of the rival
         scorers  (chosen model, rival) that score a query, by its position
         on       kind of queries, as in `Queries`
         rankers  rankers whose lists of these queries are shown

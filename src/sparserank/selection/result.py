@@ -15,6 +15,7 @@ from sparserank import __version__
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.current_model import Change
+from sparserank.crossval.judged_queries import JudgeWorth
 from sparserank.crossval.rivals import Rival, RivalDifference
 from sparserank.crossval.stability import Stability
 from sparserank.crossval.substitutes import RedundantFeatures
@@ -135,6 +136,7 @@ class ChoiceResult(Result):
 
     n_all        number of features, or of other items such as retrievers, to choose from
     query_ids    of the queries on which candidates are evaluated
+    judge        what a judge is worth that graded other queries, or None
     other fields   as in SelectionResult
     """
 
@@ -148,6 +150,7 @@ class ChoiceResult(Result):
     notes: Sequence[str]
     rivals: RivalReport = field(default_factory=RivalReport)
     change: Change | None = None
+    judge: JudgeWorth | None = None
     stability: Stability | None = None
     origin: Origin | None = None
     suspects: Mapping[str, str] = field(default_factory=dict)
@@ -272,6 +275,7 @@ class ChoiceResult(Result):
             "suspects": [{"feature": name, "sentence": why} for name, why in self.suspects.items()],
             "metric": self.metric,
             "n_queries": self.n_queries,
+            "judge": self.judge and asdict(self.judge),
             "seed": self.plan.random_state,
             "confidence": self.plan.confidence,
             "margin_kind": choice.margin_kind,

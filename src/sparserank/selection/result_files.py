@@ -102,7 +102,7 @@ def per_query_table(result: SelectionResult) -> pa.Table:
             "index": np.repeat([c.index for c in chosen], n),
             "n_features": np.repeat([c.n_features for c in chosen], n),
             "query": pa.DictionaryArray.from_arrays(of_query, pa.array(result.query_ids)),
-            repr(result.plan.metric): np.concatenate([c.values for c in chosen]),
+            repr(result.plan.metric): np.concatenate([c.shown for c in chosen]),
         }
     )
 

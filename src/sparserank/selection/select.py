@@ -14,8 +14,11 @@ from sparserank.crossval.current_model import in_use, left_out, left_out_note, m
 from sparserank.crossval.tree_rivals import AUTO, NO, columns_in, tree_rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import read_sources, read_weighted_sources
+from sparserank.data.run_reader import asked_in, judgments_of
+from sparserank.data.runs import Qrels
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
+from sparserank.data.tables.roles import LABEL
 from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.losses import parse_loss
@@ -43,7 +46,15 @@ from sparserank.requests.selection import (
 )
 from sparserank.selection.diff import side_of
 from sparserank.selection.for_engine import warn_of_engine
-from sparserank.selection.inputs import NO_DOC_WEIGHT, check_overlap, notes_of_side_weights, weighted
+from sparserank.selection.inputs import (
+    NO_DOC_WEIGHT,
+    check_judge,
+    check_overlap,
+    grades_of_judge,
+    notes_of_side_weights,
+    weighted,
+    with_judge_column,
+)
 from sparserank.selection.job import SelectionJob, SelectionProblem
 from sparserank.selection.lists import ListsJob, TreesSelection, refuse_others
 from sparserank.selection.one_feature import nearly_best_alone
@@ -213,6 +224,11 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     """Check the options, read the data, and resolve the rules that name features."""
     # The plan, as far as it needs no data.
     of_trees = chosen["for_model"] is not None
+    grades = None
+    if chosen["judge"] is not None and chosen["qrels"] is not None:
+        people = judgments_of(chosen["qrels"], asked_in(chosen))
+        grades = grades_of_judge(people, chosen["judge"], chosen["judge_grades"], ())
+        chosen = {**chosen, "qrels": Qrels({**people, **grades.others})}
     request, responses, seen = (None, None, None) if of_trees else for_request(sources, chosen)
     engine = None if chosen["engine"] is None else ENGINES[chosen["engine"]]
     boosts = engine is not None and engine.boosts
@@ -235,6 +251,8 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         raise ParameterError("protocol", "holdout needs validation data.")
     if client is not None:
         usable_client(client)
+    column = chosen["judge_column"]
+    check_judge(sources, chosen)
     refuse_unusable(chosen["out"], (ListsJob if of_trees else SelectionJob).kind)
     # The data.
     clustered = client is not None and paths.scaling in LINEAR_SCALINGS
@@ -246,6 +264,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
             "also": made_for(chosen["current"] if seen is None else seen),
             "clauses": None if request is None else request.listed,
             "kept": columns_in(chosen["for_model"] or chosen["rival"]),
+            "judge_column": column,
         }
         if of_trees:
             parts = read_sources(sources, chosen, **known)
@@ -255,6 +274,9 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         check_overlap(parts)
     train, valid, test = parts.values()
     assert train is not None
+    judge = None
+    if column is not None:
+        train, judge = with_judge_column(train, chosen["label"] or LABEL, column, chosen["judge_grades"])
     names = train.names
     # The rules that name features, with those of clauses, and without the score of the ranker in use.
     plan, rules = for_clauses(chosen, plan, train, responses) if boosts else (plan, ClauseRules())
@@ -289,12 +311,16 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     judged = None
     if responses is not None:
         facts |= {OF_CLAUSES: True} if boosts else {}
+        if grades is not None:
+            responses.also = grades.relevant
         train, valid, test, judged = responses.applied(train, valid, test, plan, weight)
+        judge = None if grades is None else grades.queries(judged or train)
     problem = SelectionProblem(
         train,
         valid,
         test,
         judged,
+        judge,
         query_weight=weight,
         current=ranker_in_use,
         trees=trees,
@@ -309,7 +335,9 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
     return ReadySelection(
         job=job,
-        identity=plan.identity(train, valid, None if weight is None else weight.tolist(), judged),
+        identity=plan.identity(
+            train, valid, None if weight is None else weight.tolist(), judged, None if judge is None else judge.again
+        ),
         used=used,
         excused=excused,
         suspects=suspects,
@@ -361,7 +389,7 @@ def _remarked(
     metric = job.plan.metric
     support = selection.model.support.tolist()
     excused = [*ready.excused, *ready.suspects]
-    alone = nearly_best_alone(job.judged, selection.best.values, metric, support, excused)
+    alone = nearly_best_alone(job.evaluated, selection.best.values, metric, support, excused)
     for sentence in alone.values():
         warnings.warn(sentence, DataWarning, stacklevel=4)
     if job.engine is None or not job.engine.boosts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -50,6 +50,7 @@ def fusion_table(
     rules: EdgeRules = HOUSE_RULES,
     *,
     judged_only: bool = False,
+    also: Iterable[tuple[str, str]] = (),
 ) -> FusionTable:
     """The table for the given queries.
 
@@ -58,6 +59,7 @@ def fusion_table(
         query_ids    ids of the queries, by number
         documents    numbers of the documents of all runs, and of those in qrels
         judged_only  leave out returned documents without a judgment; the norms still see them
+        also         (query, document) of further rows of `judged`
     """
     number = {q: i for i, q in enumerate(query_ids)}
     known = [(number[q], documents[d], grade) for (q, d), grade in qrels.items() if q in number]
@@ -71,7 +73,8 @@ def fusion_table(
     returned = reduce(np.union1d, (_keys(run, place) for run in runs), np.zeros(0, dtype=np.int64))
     if judged_only:
         returned = returned[np.isin(returned, judged)]
-    extra = judged[grades > 0]
+    others = [number[q] * n + place[documents[d]] for q, d in also]
+    extra = np.concatenate([judged[grades > 0], np.array(others, dtype=np.int64)])
     empty = np.setdiff1d(np.arange(len(query_ids)), np.concatenate([returned // n, extra // n]))
     if len(empty):
         of_query, first = np.unique(judged // n, return_index=True)

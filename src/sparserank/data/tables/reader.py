@@ -119,9 +119,12 @@ class TableRows(Stream):
             names = {d.source for d in first.derived.values() if d.level is not None and self._reading.derived is None}
             free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
             names |= {name for name in free if may_be_kept(schema, name, self._reading.kept)}
+            if self._reading.judge_column is not None:
+                names |= {str(first.label), self._reading.judge_column}
             kept_columns: Mapping[str, bool] = {name: is_number(schema.field(name).type) for name in sorted(names)}
         else:
-            kept_columns = like.kept_columns
+            of_judge = (self._reading.judge_column, first.label)
+            kept_columns = {name: number for name, number in like.kept_columns.items() if name not in of_judge}
         self.kept_columns = {
             n: number for n, number in kept_columns.items() if all(n in t.schema.names for t in self._tables)
         }

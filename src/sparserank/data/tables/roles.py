@@ -85,14 +85,16 @@ def roles_of(
         "label": _named(table, "label", reading.label, [LABEL], reading.labelled),
         "query id": _named(table, "qid", reading.qid, [QID], reading.grouped and table.queries is None),
         "weight": _named(table, "doc_weight", weight, (), False),
+        "judge": _named(table, "judge_column", reading.judge_column if wanted is None else None, (), False),
     }
     left_out = {*columns.values(), *reading.ignore_columns}
     if not reading.labelled:  # the values of labels may then be anything
         columns["label"] = None
     label = columns["label"]
-    if label is not None and not _numeric(schema, label):
-        kind = schema.field(label).type
-        raise DataError(f"{table.place}: column {brief(label)} is not numeric ({kind}); a label must be a number.")
+    for name in (label, columns["judge"]):
+        if name is not None and not _numeric(schema, name):
+            kind = schema.field(name).type
+            raise DataError(f"{table.place}: column {brief(name)} is not numeric ({kind}); a label must be a number.")
     features = {*(reading.feature_columns or ()), *(wanted or ())}
     free = [d for d in DOCUMENT if d in schema.names and d not in left_out and d not in features]
     docid = _named(table, "docid", reading.docid, free, False)
