@@ -16,7 +16,6 @@ from sparserank.data.reading import Reading
 from sparserank.data.run_reader import (
     EITHER,
     JUDGMENTS,
-    USUAL,
     Asked,
     asked_in,
     is_mapping,
@@ -32,7 +31,7 @@ from sparserank.data.tables.frames import collected, column_names, is_lazy
 from sparserank.data.trec import read_strata
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.comparison import Comparison
-from sparserank.evaluation.judge_rows import Judge, copies, meant_grades, on_scale
+from sparserank.evaluation.judge_rows import Judge, copies, on_scale
 from sparserank.files import StrPath
 from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ordering import RankedLists, in_order, rank_lists
@@ -213,9 +212,8 @@ def compare_systems(
     for option_name, value in (("strata", strata), ("judge_grades", judge_grades)):
         if value is not None and not judges:
             raise ParameterError(option_name, "needs the grades of a judge.")
-    meant = {} if judge_grades is None else meant_grades(judge_grades)
     known = {
-        str(name): _judge_of(str(name), source, judgments, systems, parsed, meant)
+        str(name): _judge_of(str(name), source, judgments, systems, parsed, judge_grades)
         for name, source in (judges or {}).items()
     }
     for sentence in copies(known):
@@ -232,15 +230,14 @@ def _judge_of(
     people: Any,
     systems: Mapping[str, Any],
     metrics: Sequence[Metric],
-    meant: Mapping[float, float],
+    meant: str | None,
 ) -> Judge:
     """The values of the systems by the grades of a judge."""
     if not isinstance(people, Qrels):
         raise DataError(
             f"{name}: a judge needs runs, and judgments of people ({option('qrels')}); got judged documents."
         )
-    of_judge = source if isinstance(source, Qrels) else judgments_of(source, USUAL, name)
-    grades = Qrels(on_scale(name, of_judge, people, meant))
+    grades = on_scale(name, source, people, meant)
     # A query that no system answered says nothing about them, unless people graded it.
     answered = {q for q, _ in people}.union(*({q for q, _ in run} for run in systems.values()))
     graded = Qrels({key: grade for key, grade in grades.items() if key[0] in answered})

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.data.run_reader import USUAL, judgments_of
+from sparserank.data.runs import Qrels
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation.judges import (
     LEAST_APART,
@@ -243,19 +245,25 @@ def meant_grades(text: str) -> dict[float, float]:
     return meant
 
 
-def on_scale(name: str, grades: Grades, people: Grades, meant: Mapping[float, float]) -> dict[tuple[str, str], float]:
-    """The grades of a judge on the scale of people. meant: {its grade: theirs}; other grades are kept.
+def on_scale(name: str, judgments: Any, people: Qrels, meant: str | None) -> Qrels:
+    """The grades of a judge on the scale of people.
 
+    Parameters
+        judgments   in any form
+        meant       what its grades mean, as in `meant_grades`; other grades are kept
     Raises
-        DataError   a grade is outside their scale, or no query or document is theirs
+        ParameterError   as `meant_grades`
+        DataError        a grade is outside their scale, or no query or document is theirs
     """
+    grades = judgments if isinstance(judgments, Qrels) else judgments_of(judgments, USUAL, name)
+    meaning = {} if meant is None else meant_grades(meant)
     if not any(key in grades for key in people):
         q, d = map(brief, next(iter(people)))
         remedy = "use the same ids of queries and documents in both."
         raise DataError(f"{name}: has no document that people graded, e.g. {d} of query {q}; {remedy}")
     least = min(*people.values(), 0.0)
     most = max(people.values())
-    outside = {g for g in grades.values() if not least <= g <= most}.difference(meant)
+    outside = {g for g in grades.values() if not least <= g <= most}.difference(meaning)
     if outside:
         shown = sorted(outside)[:MAX_GRADES]
         first = f"{shown[0]:.15g}"
@@ -269,7 +277,7 @@ def on_scale(name: str, grades: Grades, people: Grades, meant: Mapping[float, fl
             f"{name}: has the grade {first}, but those of people are {least:g} to {most:g}; say what it means, such as "
             f"{option('judge_grades', pairs)}, or {first}={first} if it is on their scale."
         )
-    return {key: meant.get(g, g) for key, g in grades.items()}
+    return Qrels({key: meaning.get(g, g) for key, g in grades.items()})
 
 
 def copies(judges: Mapping[str, Judge]) -> list[str]:

@@ -13,11 +13,10 @@ import numpy as np
 from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import weight_files
-from sparserank.data.run_reader import USUAL, judgments_of
 from sparserank.data.runs import Qrels, pairs_of
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
-from sparserank.evaluation.judge_rows import meant_grades, on_scale
+from sparserank.evaluation.judge_rows import on_scale
 from sparserank.files import StrPath
 from sparserank.metrics import Metric
 from sparserank.number_checks import checked_weights
@@ -205,8 +204,7 @@ def grades_of_judge(people: Qrels, judge: Any, meant: str | None, without: Colle
         ParameterError, DataError   the grades cannot be used
     """
     name = str(judge) if isinstance(judge, StrPath) else "the judge"
-    graded = judge if isinstance(judge, Qrels) else judgments_of(judge, USUAL, name)
-    scaled = on_scale(name, graded, people, {} if meant is None else meant_grades(meant))
+    scaled = on_scale(name, judge, people, meant)
     queries = {q for q, _ in people}
     others = Qrels({key: grade for key, grade in scaled.items() if key[0] not in {*queries, *without}})
     if not others:
@@ -243,9 +241,9 @@ def with_judge_column(
         raise DataError(f"query {query} has a document with neither a label nor a grade in {brief(column)}; add one.")
     documents = [("", str(i)) for i in range(data.n_docs)]
     people, own = (
-        {d: g for d, g in zip(documents, given.tolist(), strict=True) if g == g} for given in (labels, grades)
+        Qrels({d: g for d, g in zip(documents, given.tolist(), strict=True) if g == g}) for given in (labels, grades)
     )
-    scaled = on_scale(column, own, people, {} if meant is None else meant_grades(meant))
+    scaled = on_scale(column, own, people, meant)
     grades = np.array([scaled.get(d, np.nan) for d in documents])
     # Trees read the columns that are kept, which must not contain grades.
     others = [i for i, name in enumerate(kept) if name not in (label, column)]
