@@ -42,6 +42,8 @@ model for many: it says how many human queries these are worth, or that they are
   sparserank evaluate --qrels test.qrels --system now.run --system new.run --fail-if-worse 1%
 
   sparserank evaluate --qrels people.qrels --judge model.qrels --system now.run --system new.run
+
+  sparserank evaluate --qrels people.qrels --system now.run --system new.run --judge-next 20
 """
 
 
@@ -60,6 +62,9 @@ def run(
     judge_grades: str | None = None,
     strata: Path | None = None,
     judge_only: bool = False,
+    judge_next: int | None = None,
+    random_state: int = 0,
+    strata_out: Path | None = None,
     junit: Path | None = None,
     out: Path | None = None,
     baseline: Path | None = None,
@@ -69,12 +74,13 @@ def run(
     from sparserank.crossval.tree_rivals import columns_in, scores_of_saved
     from sparserank.data.missing import KEEP
     from sparserank.data.run_reader import USUAL, Asked, judgments_of, read_run
+    from sparserank.data.trec import STRATA_HEAD
     from sparserank.evaluation import compare_systems
     from sparserank.evaluation.comparison import EVALUATION
     from sparserank.evaluation.gate import JUNIT, limit_of, write_junit
     from sparserank.metrics import parse_convention, parse_metric
 
-    for target, begins in ((out, EVALUATION), (junit, JUNIT)):
+    for target, begins in ((out, EVALUATION), (junit, JUNIT), (strata_out, STRATA_HEAD)):
         if target is not None:
             refuse_other(target, begins)
     if junit is not None:
@@ -94,6 +100,7 @@ def run(
         parsed("--fail-if-worse", limit_of, fail_if_worse)
         several = baseline is not None or len(system) > 1
         require(several, "--fail-if-worse", "needs a second --system, or --baseline.")
+    require(strata_out is None or judge_next is not None, "--strata-out", "needs --judge-next.")
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
     same = out is not None and baseline is not None and os.path.realpath(out) == os.path.realpath(baseline)
     require(not same, "--out", "is the file of --baseline.")
@@ -134,6 +141,8 @@ def run(
     show_comparison(compared, verdicts)
     if of_judges:
         show_judges(compared)
+    if judge_next is not None:
+        show_next(compared.judge_next(judge_next, random_state=random_state, strata_out=strata_out))
     for name in compared.others if answer().format == MARKDOWN or answer().verbose else ():
         show_queries(f"{name}: queries whose {metrics[0]!r} changed most", compared.most_changed(name))
     for verdict in verdicts:
@@ -288,7 +297,7 @@ def show_judges(compared: Comparison) -> None:
         sentences = []
         for r in own:
             shown = signed if r["against"] else figure
-            what = f"{r['system']} - {r['against']}" if r["against"] else r["system"]
+            what = _what(r)
             estimates = [
                 f"{shown(r[name])} {interval(r[f'{name}_low'], r[f'{name}_high'], shown)}".replace("[-, -]", "-")
                 for name in ("human", "estimate")
@@ -313,6 +322,36 @@ def show_judges(compared: Comparison) -> None:
         counted = [[f"{grade:g}", *(f"{n:,}" for n in row)] for grade, row in by_people]
         title = f"documents by grade of people (rows) and of the judge; weighted kappa {figure(fact['kappa'], 2)}"
         table(title, ["", *by_judge], counted)
+
+
+def show_next(found: dict[str, Any]) -> None:
+    """Print what people should judge next. Programs get it beside what they have already."""
+    document = answer().document
+    named = document if isinstance(document, dict) else {"rows": document}
+    give({**named, "judge_next": found}, named["rows"])
+    cells = [
+        [d["query"], d["document"], *(str(r or "-") for r in d["ranks"].values()), signed(d["move"]), _what(d)]
+        for d in found["documents"]
+    ]
+    if cells:
+        ranked = [f"rank in {system}" for system in found["documents"][0]["ranks"]]
+        title = "documents that people did not judge, by how far a grade can move a mean difference"
+        table(title, ["query", "document", *ranked, "at most", "difference"], cells)
+    else:
+        say("People judged every document that can move a difference.")
+    if "queries" not in found:
+        return
+    strata = [[f"{value}" for value in row.values()] for row in found["strata"]]
+    table("queries for people to judge", ["stratum", "queries", "judged", "to judge"], strata)
+    say(f"Drawn at random in these strata: {', '.join(found['queries'])}.")
+    say("When people have judged all of them, evaluate with --strata and the file of --strata-out.")
+    for width in found["widths"]:
+        say(f"{_what(width)}: then expect +-{figure(width['expected'])}, now +-{figure(width['now'])}.")
+
+
+def _what(row: dict[str, Any]) -> str:
+    """The system of a row, or its difference from another."""
+    return f"{row['system']} - {row['against']}" if row["against"] else row["system"]
 
 
 def show_queries(title: str, rows: Sequence[dict[str, Any]]) -> None:

@@ -11,22 +11,27 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.data.runs import Qrels, Run
+from sparserank.data.trec import write_strata
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.evaluation.gate import gate, limit_of
-from sparserank.evaluation.judge_rows import Judge, JudgedMetric, agreement, judged_metric
+from sparserank.evaluation.judge_next import draw
+from sparserank.evaluation.judge_rows import Judge, JudgedMetric, agreement, differences, judged_metric
+from sparserank.evaluation.moves import moves
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
 from sparserank.files import StrPath, atomic_write
 from sparserank.metrics import Metric
-from sparserank.options import Choice, Number, option
+from sparserank.options import Choice, Count, Number, option
 from sparserank.options.arguments import check_arguments
-from sparserank.options.selection import DEFAULT_CONFIDENCE
+from sparserank.options.selection import DEFAULT_CONFIDENCE, SELECT
 from sparserank.strict_json import read_json
-from sparserank.text import visible
+from sparserank.text import brief, visible
 
 FORMAT = "sparserank-evaluation"
 EXPECTED = "values of an earlier system, as 'evaluate --out' writes them"
 EVALUATION = f'{{\n "format": "{FORMAT}"'  # how our files begin
 MAX_CHANGED = 10  # queries that `most_changed` names
+DIGITS_OF_MOVES = 12  # of the change of a mean; later ones are rounding
 SAME_ABSOLUTE = 1e-12  # smaller differences of a metric on a query count as none
 
 
@@ -56,6 +61,8 @@ class Comparison:
         {name: values and grades} of the judges.
     strata : dict of str to str, optional
         {query: stratum}.
+    runs : dict of str to Run
+        {system: its run}, for systems that are runs.
 
     Examples
     --------
@@ -75,6 +82,7 @@ class Comparison:
     unjudged: dict[str, str]
     judges: dict[str, Judge] = field(default_factory=dict)
     strata: Mapping[str, str] | None = None
+    runs: Mapping[str, Run] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         systems = ", ".join(self.values)
@@ -169,6 +177,101 @@ class Comparison:
         return judged_metric(
             self.judges[name], self.values, self.baseline, self.query_ids, self.metrics[metric], self.strata
         )
+
+    def judge_next(self, n: int = 20, *, random_state: int = 0, strata_out: StrPath | None = None) -> dict[str, Any]:
+        """Return what people should judge next: documents and, with a judge, queries.
+
+        Parameters
+        ----------
+        n : int, default 20
+            The number of documents and of queries, at least 1.
+        random_state : int, default 0
+            Seed of the draw of the queries.
+        strata_out : path, optional
+            File for the stratum of each query, which `compare_systems` needs as `strata` once people have judged the
+            queries. An existing one is replaced.
+
+        Returns
+        -------
+        dict
+            `documents` that people did not judge and that a system ranks within the cutoff of the first metric (without
+            one, among its first 10), by how far a grade can move the mean difference from the baseline: `query`,
+            `document`, `ranks` ({system: rank, or None beyond the cutoff}), `system`, `against` and `move`, the
+            largest change of their difference. With a judge, also `queries`, drawn at random within strata; `strata`:
+            each `stratum`, its number of `queries`, those `judged` by people and `to_judge`, and the relative `spread`
+            of the differences in it; `widths`: half the interval of each difference, `now`, `expected` once people
+            have judged these queries, and with as many drawn `at_random` without strata (none with fewer than 8
+            queries of people); `stratum_of`: {query: stratum}.
+
+        Raises
+        ------
+        DataError
+            Systems are not runs on judgments, or there are several judges, or the judge lacks queries of people.
+        ParameterError
+            `n` is below 1, above the number of queries that people have not judged, or too small for two queries in
+            each stratum; `strata_out` without a judge.
+
+        Examples
+        --------
+        >>> import sparserank as sr
+        >>> runs = {"now": {"q": {"a": 2, "b": 1}}, "new": {"q": {"b": 2, "a": 1}}}
+        >>> found = sr.compare_systems(runs, {"q": {"a": 1}}, "ndcg@10").judge_next(5)
+        >>> [(row["document"], row["ranks"], round(row["move"], 3)) for row in found["documents"]]
+        [('b', {'now': 2, 'new': 1}, 0.369)]
+        """
+        check_arguments(Comparison.judge_next, locals(), n=Count(1), random_state=SELECT["random_state"].kind)
+        if self.values.keys() != self.runs.keys():
+            raise DataError("what to judge next needs judgments, and the runs of all systems.")
+        if strata_out is not None and not self.judges:
+            raise ParameterError("strata_out", "needs the grades of a judge.")
+        if len(self.judges) > 1:
+            raise DataError(f"queries are drawn for one judge; got {', '.join(self.judges)}.")
+        name, metric = next(iter(self.metrics.items()))
+        contrasts, pairs = differences([*self.runs], self.baseline)
+        first = len(self.runs) if self.others else 0
+        pairs = pairs[first:]
+        moved = moves(self.runs, contrasts[first:], self.judgments, metric)
+        change = moved.changes / len(self.query_ids)
+        size = np.abs(change).max(axis=0).round(DIGITS_OF_MOVES)
+        documents: list[dict[str, Any]] = []
+        for k in np.argsort(-size, kind="stable"):
+            query, document = moved.documents[k]
+            if size[k] > 0 and (query, document) not in self.judgments and len(documents) < n:
+                i = int(np.abs(change[:, k]).argmax())
+                row: dict[str, Any] = dict(zip(("system", "against"), pairs[i], strict=True))
+                ranks = dict(zip(self.runs, (int(rank) or None for rank in moved.ranks[:, k]), strict=True))
+                row |= {"query": query, "document": document, "move": float(change[i, k]), "ranks": ranks}
+                documents.append(row)
+        found: dict[str, Any] = {"documents": documents}
+        for judge in self.judges.values():
+            judged = self._judged(judge.name, name)
+            ids = judge.query_ids.astype(str)
+            lacking = {*judged.queries} - {*ids}
+            if lacking:
+                raise DataError(
+                    f"{judge.name} lacks queries of people, e.g. {brief(min(lacking))}; let it judge these."
+                )
+            moved = moves(self.runs, contrasts[first:], Qrels(judge.grades), metric)
+            spread = np.sqrt(np.bincount(moved.queries, (moved.changes**2).sum(axis=0), minlength=len(ids)))
+            strata = None if self.strata is None else [self.strata[q] for q in ids]
+            is_judged = np.isin(ids, judged.queries)
+            names, drawn, ratio = draw(spread, is_judged, n, random_state, strata)
+            counts = {"queries": drawn | True, "judged": is_judged, "to_judge": drawn}
+            found["queries"] = ids[drawn].tolist()
+            found["strata"] = [
+                {"stratum": stratum} | {c: int(of[names == stratum].sum()) for c, of in counts.items()}
+                for stratum in np.unique(names).tolist()
+            ]
+            now = judged.means(*pairs).decided
+            then = now._replace(error=now.error * ratio**0.5, freedom=now.freedom + n)
+            found["widths"] = [
+                {"system": system, "against": against, "now": width, "expected": expected}
+                for (system, against), width, expected in zip(pairs, now.half(), then.half(), strict=True)
+            ]
+            found["stratum_of"] = dict(zip(ids.tolist(), names.tolist(), strict=True))
+        if strata_out is not None:
+            write_strata(found["stratum_of"], strata_out)
+        return found
 
     def most_changed(self, system: str) -> list[dict[str, Any]]:
         """Return the ten queries whose values of the first metric differ most from the baseline.
