@@ -125,10 +125,11 @@ def worlds(rng: np.random.Generator, pool: Pool, n: int, n_worlds: int) -> tuple
 
         by, rest = without_favour(judge[None, first], judge[None, ~first])
         now = judged_means(human[None, first], by, rest).decided
-        strata, drawn, ratio = draw(spread, first, MORE, seed)
-        expected.append(now._replace(error=now.error * ratio**0.5, freedom=now.freedom + MORE).half()[0])
-        estimate(first | drawn, "strata", strata)
-        estimate(first | drawn, "forgotten")
+        drawn = draw(spread, first, MORE, seed)
+        census = human[None, first].var(axis=1, ddof=1) / N_ALL
+        expected.append(drawn.expected(now, census).half()[0])
+        estimate(first | drawn.drawn, "strata", drawn.strata)
+        estimate(first | drawn.drawn, "forgotten")
         estimate(np.arange(N_ALL) < n + MORE, "plain")
         largest = np.argsort(np.where(first, np.inf, -np.abs(judge)), kind="stable")[:MORE]
         estimate(first | np.isin(np.arange(N_ALL), largest), "largest")

@@ -78,6 +78,7 @@ def run(
     from sparserank.evaluation import compare_systems
     from sparserank.evaluation.comparison import EVALUATION
     from sparserank.evaluation.gate import JUNIT, limit_of, write_junit
+    from sparserank.files import atomic_write
     from sparserank.metrics import parse_convention, parse_metric
 
     for target, begins in ((out, EVALUATION), (junit, JUNIT), (strata_out, STRATA_HEAD)):
@@ -100,7 +101,7 @@ def run(
         parsed("--fail-if-worse", limit_of, fail_if_worse)
         several = baseline is not None or len(system) > 1
         require(several, "--fail-if-worse", "needs a second --system, or --baseline.")
-    require(strata_out is None or judge_next is not None, "--strata-out", "needs --judge-next.")
+    require(strata_out is None or bool(judge_next and judges), "--strata-out", "needs --judge-next and --judge.")
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
     same = out is not None and baseline is not None and os.path.realpath(out) == os.path.realpath(baseline)
     require(not same, "--out", "is the file of --baseline.")
@@ -136,13 +137,17 @@ def run(
     verdicts: list[dict[str, Any]] = []
     if fail_if_worse is not None:
         verdicts = compared.gate(fail_if_worse, fail_if_shown=fail_if_shown, judge_only=judge_only)
+    to_judge = {} if judge_next is None else compared.judge_next(judge_next, random_state=random_state)
+    if strata_out is not None:
+        with atomic_write(strata_out) as file:
+            file.writelines([STRATA_HEAD, *(f"{q} {stratum}\n" for q, stratum in to_judge["strata"].items())])
     if judge_only:
         say(f"Decided by the grades of {', '.join(of_judges)} alone, not by those of people.")
     show_comparison(compared, verdicts)
     if of_judges:
         show_judges(compared)
-    if judge_next is not None:
-        show_next(compared.judge_next(judge_next, random_state=random_state, strata_out=strata_out))
+    if to_judge:
+        show_next(to_judge)
     for name in compared.others if answer().format == MARKDOWN or answer().verbose else ():
         show_queries(f"{name}: queries whose {metrics[0]!r} changed most", compared.most_changed(name))
     for verdict in verdicts:
@@ -330,23 +335,26 @@ def show_next(found: dict[str, Any]) -> None:
     named = document if isinstance(document, dict) else {"rows": document}
     give({**named, "judge_next": found}, named["rows"])
     cells = [
-        [d["query"], d["document"], *(str(r or "-") for r in d["ranks"].values()), signed(d["move"]), _what(d)]
+        [
+            d["query"],
+            d["document"],
+            ", ".join(str(rank or "-") for rank in d["ranks"].values()),
+            figure(d["move"]),
+            _what(d),
+        ]
         for d in found["documents"]
     ]
     if cells:
-        ranked = [f"rank in {system}" for system in found["documents"][0]["ranks"]]
         title = "documents that people did not judge, by how far a grade can move a mean difference"
-        table(title, ["query", "document", *ranked, "at most", "difference"], cells)
+        table(title, ["query", "document", "ranks", "at most", "difference"], cells)
     else:
         say("People judged every document that can move a difference.")
-    if "queries" not in found:
-        return
-    strata = [[f"{value}" for value in row.values()] for row in found["strata"]]
-    table("queries for people to judge", ["stratum", "queries", "judged", "to judge"], strata)
-    say(f"Drawn at random in these strata: {', '.join(found['queries'])}.")
-    say("When people have judged all of them, evaluate with --strata and the file of --strata-out.")
-    for width in found["widths"]:
-        say(f"{_what(width)}: then expect +-{figure(width['expected'])}, now +-{figure(width['now'])}.")
+    if "queries" in found:
+        drawn = [[q["query"], q["stratum"], f"{q['probability']:.3f}"] for q in found["queries"]]
+        title = "queries for people to judge, drawn at random within strata; evaluate then with --strata"
+        table(title, ["query", "stratum", "probability"], drawn)
+        for width in found["widths"]:
+            say(f"{_what(width)}: then expect +-{figure(width['expected'])}, now +-{figure(width['now'])}.")
 
 
 def _what(row: dict[str, Any]) -> str:

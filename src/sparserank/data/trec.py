@@ -9,8 +9,8 @@ from itertools import islice
 
 from sparserank.data.text_lines import number_in, text_lines
 from sparserank.data.usual_names import DOCUMENTS, OF_JUDGMENTS, QUERIES, plain
-from sparserank.errors import DataError, DataFormatError
-from sparserank.files import StrPath, atomic_write
+from sparserank.errors import DataFormatError
+from sparserank.files import StrPath
 from sparserank.text import brief
 
 RUN = "qid Q0 docno rank score tag"
@@ -72,19 +72,6 @@ def read_strata(source: StrPath | Mapping[str, str]) -> dict[str, str]:
             raise DataFormatError(f"{source}:{line}: query {brief(fields[0])} has a stratum already; list it once.")
         strata[fields[0]] = fields[1]
     return strata
-
-
-def write_strata(strata: Mapping[str, str], path: StrPath) -> None:
-    """Write {query id: stratum} as a file that `read_strata` reads.
-
-    Raises
-        DataError   the file cannot contain the id of a query
-    """
-    wrong = next((q for q in strata if len(q.split()) != 1 or q.startswith("#")), None)
-    if wrong is not None:
-        raise DataError(f"{path}: cannot contain the query id {brief(wrong)}; rename it, without blanks and #.")
-    with atomic_write(path) as out:
-        out.writelines([STRATA_HEAD, *(f"{q} {stratum}\n" for q, stratum in strata.items())])
 
 
 def finite_number(

@@ -222,7 +222,7 @@ def compare_systems(
     for sentence in copies(known):
         _warn(sentence)
     of_queries = None if strata is None else read_strata(strata)
-    runs = {str(name): system for name, system in systems.items() if isinstance(system, Run)}
+    runs = {str(name): system for name, system in systems.items() if isinstance(judgments, Qrels)}
     compared = Comparison(
         values, chosen, named, ids, judged.n_docs, judgments, lacking, unjudged, known, of_queries, runs
     )

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.runs import Qrels, Run
-from sparserank.data.trec import write_strata
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.evaluation.gate import gate, limit_of
 from sparserank.evaluation.judge_next import draw
-from sparserank.evaluation.judge_rows import Judge, JudgedMetric, agreement, differences, judged_metric
+from sparserank.evaluation.judge_rows import Judge, JudgedMetric, agreement, judged_metric
+from sparserank.evaluation.judges import LEAST_QUERIES
 from sparserank.evaluation.moves import moves
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
 from sparserank.files import StrPath, atomic_write
@@ -178,7 +178,7 @@ class Comparison:
             self.judges[name], self.values, self.baseline, self.query_ids, self.metrics[metric], self.strata
         )
 
-    def judge_next(self, n: int = 20, *, random_state: int = 0, strata_out: StrPath | None = None) -> dict[str, Any]:
+    def judge_next(self, n: int = 20, *, random_state: int = 0) -> dict[str, Any]:
         """Return what people should judge next: documents and, with a judge, queries.
 
         Parameters
@@ -187,29 +187,25 @@ class Comparison:
             The number of documents and of queries, at least 1.
         random_state : int, default 0
             Seed of the draw of the queries.
-        strata_out : path, optional
-            File for the stratum of each query, which `compare_systems` needs as `strata` once people have judged the
-            queries. An existing one is replaced.
 
         Returns
         -------
         dict
             `documents` that people did not judge and that a system ranks within the cutoff of the first metric (without
-            one, among its first 10), by how far a grade can move the mean difference from the baseline: `query`,
+            one, among its first 10), by how far a grade can move a mean difference from the baseline: `query`,
             `document`, `ranks` ({system: rank, or None beyond the cutoff}), `system`, `against` and `move`, the
-            largest change of their difference. With a judge, also `queries`, drawn at random within strata; `strata`:
-            each `stratum`, its number of `queries`, those `judged` by people and `to_judge`, and the relative `spread`
-            of the differences in it; `widths`: half the interval of each difference, `now`, `expected` once people
-            have judged these queries, and with as many drawn `at_random` without strata (none with fewer than 8
-            queries of people); `stratum_of`: {query: stratum}.
+            largest change of their difference. With a judge, also `queries`, drawn at random within strata: `query`,
+            `stratum`, and the `probability` that people judge a query of this stratum; `strata`, {query: stratum} of
+            all queries, which `compare_systems` needs once people have judged these; and `widths`: half the interval of
+            each difference `now`, and that to be `expected` then (none with fewer than 8 queries of people).
 
         Raises
         ------
         DataError
-            Systems are not runs on judgments, or there are several judges, or the judge lacks queries of people.
+            Systems are not runs on judgments, there are several judges, or the judge lacks queries of people.
         ParameterError
-            `n` is below 1, above the number of queries that people have not judged, or too small for two queries in
-            each stratum; `strata_out` without a judge.
+            `n` is below 1, above the number of queries that people did not judge, or too small for two of people in
+            each stratum.
 
         Examples
         --------
@@ -222,56 +218,57 @@ class Comparison:
         check_arguments(Comparison.judge_next, locals(), n=Count(1), random_state=SELECT["random_state"].kind)
         if self.values.keys() != self.runs.keys():
             raise DataError("what to judge next needs judgments, and the runs of all systems.")
-        if strata_out is not None and not self.judges:
-            raise ParameterError("strata_out", "needs the grades of a judge.")
         if len(self.judges) > 1:
             raise DataError(f"queries are drawn for one judge; got {', '.join(self.judges)}.")
-        name, metric = next(iter(self.metrics.items()))
-        contrasts, pairs = differences([*self.runs], self.baseline)
-        first = len(self.runs) if self.others else 0
-        pairs = pairs[first:]
-        moved = moves(self.runs, contrasts[first:], self.judgments, metric)
-        change = moved.changes / len(self.query_ids)
-        size = np.abs(change).max(axis=0).round(DIGITS_OF_MOVES)
-        documents: list[dict[str, Any]] = []
-        for k in np.argsort(-size, kind="stable"):
-            query, document = moved.documents[k]
-            if size[k] > 0 and (query, document) not in self.judgments and len(documents) < n:
-                i = int(np.abs(change[:, k]).argmax())
-                row: dict[str, Any] = dict(zip(("system", "against"), pairs[i], strict=True))
-                ranks = dict(zip(self.runs, (int(rank) or None for rank in moved.ranks[:, k]), strict=True))
-                row |= {"query": query, "document": document, "move": float(change[i, k]), "ranks": ranks}
-                documents.append(row)
-        found: dict[str, Any] = {"documents": documents}
+        found: dict[str, Any] = {"documents": self._next_documents(n)}
         for judge in self.judges.values():
-            judged = self._judged(judge.name, name)
-            ids = judge.query_ids.astype(str)
-            lacking = {*judged.queries} - {*ids}
-            if lacking:
-                raise DataError(
-                    f"{judge.name} lacks queries of people, e.g. {brief(min(lacking))}; let it judge these."
-                )
-            moved = moves(self.runs, contrasts[first:], Qrels(judge.grades), metric)
-            spread = np.sqrt(np.bincount(moved.queries, (moved.changes**2).sum(axis=0), minlength=len(ids)))
-            strata = None if self.strata is None else [self.strata[q] for q in ids]
-            is_judged = np.isin(ids, judged.queries)
-            names, drawn, ratio = draw(spread, is_judged, n, random_state, strata)
-            counts = {"queries": drawn | True, "judged": is_judged, "to_judge": drawn}
-            found["queries"] = ids[drawn].tolist()
-            found["strata"] = [
-                {"stratum": stratum} | {c: int(of[names == stratum].sum()) for c, of in counts.items()}
-                for stratum in np.unique(names).tolist()
-            ]
-            now = judged.means(*pairs).decided
-            then = now._replace(error=now.error * ratio**0.5, freedom=now.freedom + n)
-            found["widths"] = [
-                {"system": system, "against": against, "now": width, "expected": expected}
-                for (system, against), width, expected in zip(pairs, now.half(), then.half(), strict=True)
-            ]
-            found["stratum_of"] = dict(zip(ids.tolist(), names.tolist(), strict=True))
-        if strata_out is not None:
-            write_strata(found["stratum_of"], strata_out)
+            found |= self._next_queries(judge, n, random_state)
         return found
+
+    @property
+    def _pairs(self) -> list[tuple[str, str | None]]:
+        """The differences from the baseline; of one system, its value."""
+        return [(system, self.baseline) for system in self.others] or [(self.baseline, None)]
+
+    def _next_documents(self, n: int) -> list[dict[str, Any]]:
+        moved = moves(self.runs, self.baseline, self.judgments, next(iter(self.metrics.values())))
+        sizes = (moved.sizes / len(self.query_ids)).round(DIGITS_OF_MOVES)
+        sizes[:, [key in self.judgments for key in moved.documents]] = 0.0
+        most = sizes.max(axis=0)
+        rows = []
+        for k in np.argsort(-most, kind="stable")[: min(n, np.count_nonzero(most))]:
+            query, document = moved.documents[k]
+            system, against = self._pairs[sizes[:, k].argmax()]
+            ranks = {name: int(rank) or None for name, rank in zip(self.runs, moved.ranks[:, k], strict=True)}
+            row = {"query": query, "document": document, "ranks": ranks}
+            rows.append(row | {"system": system, "against": against, "move": float(most[k])})
+        return rows
+
+    def _next_queries(self, judge: Judge, n: int, seed: int) -> dict[str, Any]:
+        name, metric = next(iter(self.metrics.items()))
+        judged = self._judged(judge.name, name)
+        ids = judge.query_ids.astype(str).tolist()
+        lacking = {*judged.queries}.difference(ids)
+        if lacking:
+            first = brief(min(lacking))
+            raise DataError(f"{judge.name} lacks queries of people, e.g. {first}; a draw needs its grades of these.")
+        moved = moves(self.runs, self.baseline, Qrels(judge.grades), metric)
+        spread = np.sqrt(np.bincount(moved.queries, (moved.sizes**2).sum(axis=0), minlength=len(ids)))
+        strata = None if self.strata is None else [self.strata[q] for q in ids]
+        drawn = draw(spread, np.isin(ids, judged.queries), n, seed, strata)
+        means = judged.means(*self._pairs)
+        census = judged.human[-len(self._pairs) :].var(axis=1, ddof=1) / len(ids)
+        halves = means.decided.half(), drawn.expected(means.decided, census).half()
+        queries = zip(ids, drawn.strata.tolist(), drawn.probability.tolist(), drawn.drawn, strict=True)
+        return {
+            "queries": [{"query": q, "stratum": s, "probability": p} for q, s, p, is_drawn in queries if is_drawn],
+            "widths": [
+                {"system": system, "against": against, "now": float(now), "expected": float(expected)}
+                for (system, against), now, expected in zip(self._pairs, *halves, strict=True)
+                if means.n_human >= LEAST_QUERIES
+            ],
+            "strata": dict(zip(ids, drawn.strata.tolist(), strict=True)),
+        }
 
     def most_changed(self, system: str) -> list[dict[str, Any]]:
         """Return the ten queries whose values of the first metric differ most from the baseline.

@@ -171,7 +171,10 @@ def judged_metric(
     """
     name = repr(metric)
     systems = [*values]
-    combined, pairs = differences(systems, baseline)
+    # Each row of the matrix makes one mean or difference from the values of all systems.
+    one = np.eye(len(systems))
+    base = systems.index(baseline)
+    combined = np.vstack([one, np.delete(one - one[base], base, axis=0)])
     by_people, by_judge = (combined @ np.array([by[s][name] for s in systems]) for by in (values, judge.values))
     graded, judged = (np.isfinite(by).all(axis=0) for by in (by_people, by_judge))
     by_people = by_people[:, graded]
@@ -185,20 +188,12 @@ def judged_metric(
     judge_values = np.full_like(by_people, np.nan)
     judge_values[:, of_people] = by_judge[:, of_judge]
     queries = people.tolist()
+    pairs = [*((s, None) for s in systems), *((s, baseline) for s in systems if s != baseline)]
     numbers = None if strata is None else _numbered(strata, queries, known[others].tolist())
     rest = by_judge[:, others]
     return JudgedMetric(
         judge.name, name, metric.higher_is_better, pairs, by_people, judge_values, rest, queries, numbers
     )
-
-
-def differences(systems: Sequence[str], baseline: str) -> tuple[np.ndarray, list[tuple[str, str | None]]]:
-    """A matrix whose rows make the mean of each system, then the differences of the others from the baseline, from the
-    values of all systems; and [(system, None)], then [(system, baseline)]."""
-    one = np.eye(len(systems))
-    base = systems.index(baseline)
-    pairs = [*((s, None) for s in systems), *((s, baseline) for s in systems if s != baseline)]
-    return np.vstack([one, np.delete(one - one[base], base, axis=0)]), pairs
 
 
 def _numbered(strata: Mapping[str, str], people: Sequence[str], others: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

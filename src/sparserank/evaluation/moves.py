@@ -33,46 +33,50 @@ def run_lists(run: Run, data: RankingDataset, convention: Convention) -> RankedL
 
 
 class Moves(NamedTuple):
-    """How far the grade of each of k documents can move m differences of systems on its query.
+    """How far the grade of each of k documents can move m differences from the baseline on its query.
 
     documents   k of (query, document)
     queries     (k,) numbers of their queries, in the order of `Qrels.documents`
     ranks       (n_systems, k), 0 where a system does not show the document
-    changes     (m, k) the largest changes, with their signs
+    sizes       (m, k) the largest absolute changes
     """
 
     documents: list[tuple[str, str]]
     queries: np.ndarray
     ranks: np.ndarray
-    changes: np.ndarray
+    sizes: np.ndarray
 
 
-def moves(runs: Mapping[str, Run], contrasts: np.ndarray, judgments: Qrels, metric: Metric) -> Moves:
+def moves(runs: Mapping[str, Run], baseline: str, judgments: Qrels, metric: Metric) -> Moves:
     """The moves of all documents that a system shows, within the cutoff of the metric: by the metric with each grade
-    that occurs, while all ranks and all other grades stay as they are.
-
-    contrasts   (m, n_systems) weights of the systems in each difference
+    that occurs, while all ranks and all other grades stay as they are. Differences are those of the other systems, in
+    their order; of one system, its value.
     """
     data = judgments.documents([*runs.values()])
-    lists = [run_lists(run, data, metric.convention) for run in runs.values()]
+    lists = {name: run_lists(run, data, metric.convention) for name, run in runs.items()}
     ranks = np.zeros((len(lists), data.n_docs), dtype=int)
-    for ranks_of_run, one in zip(ranks, lists, strict=True):
+    for ranks_of_run, one in zip(ranks, lists.values(), strict=True):
         ranks_of_run[one.order] = np.where(metric.counted(one), one.rank, 0)
     ranks[ranks > (metric.cutoff or DEPTH)] = 0
     rows = np.flatnonzero(ranks.any(axis=0))
     queries = np.searchsorted(data.query_ptr, rows, side="right") - 1
+
+    def values(relevance: np.ndarray) -> np.ndarray:
+        """(m, n_queries)"""
+        of = {n: metric.compute(replace(one, relevance=relevance[one.order], known={})) for n, one in lists.items()}
+        base = of.pop(baseline)
+        return np.array([value - base for value in of.values()] or [base])
+
     # One document of each query at a time gets another grade.
     turn = np.arange(len(rows)) - np.searchsorted(queries, queries)
-    values = contrasts @ [metric.compute(one) for one in lists]
-    changes = np.zeros((len(contrasts), len(rows)))
+    before = values(data.relevance)
+    sizes = np.zeros((len(before), len(rows)))
     for k in range(turn.max(initial=-1) + 1):
         now = turn == k
         for grade in {*judgments.values()}:
             relevance = data.relevance.copy()
             relevance[rows[now]] = grade
-            moved = [metric.compute(replace(one, relevance=relevance[one.order], known={})) for one in lists]
-            change = (contrasts @ moved - values)[:, queries[now]]
-            largest = changes[:, now]
-            changes[:, now] = np.where(np.abs(change) > np.abs(largest), change, largest)
+            change = (values(relevance) - before)[:, queries[now]]
+            sizes[:, now] = np.fmax(sizes[:, now], np.abs(change))
     names = pairs_of(data)
-    return Moves([names[row] for row in rows], queries, ranks[:, rows], changes)
+    return Moves([names[row] for row in rows], queries, ranks[:, rows], sizes)
