@@ -13,13 +13,18 @@ forgotten: the draw of the strata, evaluated without them.
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.cases import judges
 from benchmarks.report import Verdict, table
+
+if TYPE_CHECKING:
+    from sparserank.evaluation.judges import Estimates
 
 N_WORLDS = int(os.environ.get("SPARSERANK_WORLDS", "4000"))
 POOL = 20_000
@@ -35,6 +40,16 @@ class Pool:
     human: np.ndarray
     judge: np.ndarray
     spread: np.ndarray
+
+    def estimates(self, judged: np.ndarray, strata: np.ndarray | None = None) -> Estimates:
+        """From the values of people for some of these queries, and those of the judge for all."""
+        from sparserank.evaluation.judges import judged_means, without_favour
+
+        own, rest = without_favour(self.judge[None, judged], self.judge[None, ~judged])
+        of = None if strata is None else np.unique(strata, return_inverse=True)[1]
+        return judged_means(
+            self.human[None, judged], own, rest, None if of is None else (of[judged], of[~judged])
+        ).decided
 
 
 @dataclass(frozen=True)
@@ -105,36 +120,26 @@ def pools(rng: np.random.Generator, size: int = POOL) -> Iterator[tuple[str, Poo
 def worlds(rng: np.random.Generator, pool: Pool, n: int, n_worlds: int) -> tuple[dict[str, Found], float]:
     """What each way to judge MORE queries finds; and the mean of the expected widths, relative to that with strata."""
     from sparserank.evaluation.judge_next import draw
-    from sparserank.evaluation.judges import judged_means, without_favour
 
     truth = pool.human.mean()
-    errors: dict[str, list[float]] = {}
-    halves: dict[str, list[float]] = {}
-    expected = []
+    seen = defaultdict(list)
     first = np.arange(N_ALL) < n
     for seed in range(n_worlds):
         chosen = rng.integers(0, len(pool.human), size=N_ALL)
-        human, judge, spread = (x[chosen] for x in (pool.human, pool.judge, pool.spread))
-
-        def estimate(judged: np.ndarray, name: str, strata: np.ndarray | None = None) -> None:
-            of = None if strata is None else np.unique(strata, return_inverse=True)[1]
-            by, rest = without_favour(judge[None, judged], judge[None, ~judged])
-            found = judged_means(human[None, judged], by, rest, None if of is None else (of[judged], of[~judged]))
-            errors.setdefault(name, []).append(float(found.decided.mean[0] - truth))
-            halves.setdefault(name, []).append(float(found.decided.half()[0]))
-
-        by, rest = without_favour(judge[None, first], judge[None, ~first])
-        now = judged_means(human[None, first], by, rest).decided
-        drawn = draw(spread, first, MORE, seed)
-        census = human[None, first].var(axis=1, ddof=1) / N_ALL
-        expected.append(drawn.expected(now, census).half()[0])
-        estimate(first | drawn.drawn, "strata", drawn.strata)
-        estimate(first | drawn.drawn, "forgotten")
-        estimate(np.arange(N_ALL) < n + MORE, "plain")
-        largest = np.argsort(np.where(first, np.inf, -np.abs(judge)), kind="stable")[:MORE]
-        estimate(first | np.isin(np.arange(N_ALL), largest), "largest")
-    found = {name: Found(np.array(errors[name]), np.array(halves[name])) for name in errors}
-    return found, float(np.mean(expected) / found["strata"].half.mean())
+        world = Pool(pool.human[chosen], pool.judge[chosen], pool.spread[chosen])
+        drawn = draw(world.spread, first, MORE, seed)
+        largest = np.argsort(np.where(first, np.inf, -np.abs(world.judge)), kind="stable")[:MORE]
+        ways = {
+            "plain": world.estimates(np.arange(N_ALL) < n + MORE),
+            "strata": world.estimates(first | drawn.drawn, drawn.strata),
+            "forgotten": world.estimates(first | drawn.drawn),
+            "largest": world.estimates(first | np.isin(np.arange(N_ALL), largest)),
+            "expected": drawn.expected(world.estimates(first), world.human[None, first].var(axis=1, ddof=1) / N_ALL),
+        }
+        for name, found in ways.items():
+            seen[name].append((float(found.mean[0] - truth), float(found.half()[0])))
+    found = {name: Found(*np.array(pairs).T) for name, pairs in seen.items()}
+    return found, float(found["expected"].half.mean() / found["strata"].half.mean())
 
 
 def factor(found: dict[str, Found]) -> float:

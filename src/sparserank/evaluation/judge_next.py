@@ -76,7 +76,7 @@ def draw(spread: np.ndarray, judged: np.ndarray, n: int, seed: int, strata: Sequ
     drawn = np.zeros(len(judged), dtype=bool)
     for s, size in enumerate(after - before):
         drawn[rng.choice(np.flatnonzero((of == s) & ~judged), size, replace=False)] = True
-    now = len(judged) * (shrunk @ shrunk) / n_judged if strata is None else (total**2 / before).sum()
+    now = len(judged) * (shrunk @ shrunk) / n_judged if strata is None else (total**2 / np.maximum(before, 1)).sum()
     return Draw(drawn, named, (after / sizes)[of], float((total**2 / after).sum() / now))
 
 
