@@ -29,6 +29,7 @@ CASES = (
     "cluster",
     "coverage",
     "judges",
+    "judge_next",
     "random_labels",
 )
 

@@ -43,7 +43,8 @@ model for many: it says how many human queries these are worth, or that they are
 
   sparserank evaluate --qrels people.qrels --judge model.qrels --system now.run --system new.run
 
-  sparserank evaluate --qrels people.qrels --system now.run --system new.run --judge-next 20
+  sparserank evaluate --qrels people.qrels --judge model.qrels --system now.run --system new.run --judge-next 20 \
+--strata-out strata.txt
 """
 
 

@@ -64,7 +64,7 @@ def draw(spread: np.ndarray, judged: np.ndarray, n: int, seed: int, strata: Sequ
         why = f"each stratum needs {LEAST_IN_STRATUM} queries of people, and they did not judge {left}"
         raise ParameterError("judge_next", f"must be from {max(least, 1)} to {left} queries: {why}; got {n}.")
 
-    # Each query goes where it lowers the variance (9) most, after those that each stratum needs.
+    # Each query goes where it lowers the variance (10) most, after those that each stratum needs.
     total = np.bincount(of, shrunk)
     after = before.copy()
     for _ in range(n):
