@@ -62,6 +62,19 @@ def test_moves_are_those_of_new_evaluations(metric: str, n_runs: int) -> None:
         assert not any(size for (q, _), size in expected.items() if q in ("q0", "q1"))  # alike: nothing can differ
 
 
+def test_many_grades_are_thinned_out() -> None:
+    """Probabilities, of which each document has its own."""
+    grades, now, new = lists(5)
+    rng = np.random.default_rng(1)
+    grades = {key: float(rng.random()) for key in grades}
+    for values in (grades, dict.fromkeys(grades, 1.0)):
+        ordered = sorted({0.0, *values.values()})
+        tried = ordered if len(ordered) < 10 else [ordered[k * (len(ordered) - 1) // 9] for k in range(10)]
+        found = moves({"now": Run(now), "new": Run(new)}, "now", Qrels(values), parse_metric("ndcg@4", "trec"))
+        expected = oracle.largest_moves(values, [now, new], "ndcg", 4, tried)
+        assert dict(zip(found.documents, found.sizes[0], strict=True)) == pytest.approx(expected, abs=1e-12)
+
+
 def problem(seed: int, n_all: int = 60, n: int = 12, none: int = 10) -> tuple[np.ndarray, np.ndarray]:
     """Expected spreads, of which some are 0, and which queries people judged."""
     rng = np.random.default_rng(seed)

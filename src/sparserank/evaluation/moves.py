@@ -14,6 +14,7 @@ from sparserank.metrics import Convention, Metric
 from sparserank.metrics.ordering import RankedLists, in_order, rank_lists
 
 DEPTH = 10  # ranks that count here, if the metric has no cutoff
+MAX_GRADES = 10  # that a document may get; of more, as of probabilities, so many in equal steps of their order
 
 
 def run_lists(run: Run, data: RankingDataset, convention: Convention) -> RankedLists:
@@ -48,9 +49,9 @@ class Moves(NamedTuple):
 
 
 def moves(runs: Mapping[str, Run], baseline: str, judgments: Qrels, metric: Metric) -> Moves:
-    """The moves of all documents that a system shows, within the cutoff of the metric: by the metric with each grade
-    that occurs, while all ranks and all other grades stay as they are. Differences are those of the other systems, in
-    their order; of one system, its value.
+    """The moves of all documents that a system shows, within the cutoff of the metric: by the metric with 0 and each
+    grade that occurs, while all ranks and all other grades stay as they are. Differences are those of the other
+    systems, in their order; of one system, its value.
     """
     data = judgments.documents([*runs.values()])
     lists = {name: run_lists(run, data, metric.convention) for name, run in runs.items()}
@@ -68,12 +69,14 @@ def moves(runs: Mapping[str, Run], baseline: str, judgments: Qrels, metric: Metr
         return np.array([value - base for value in of.values()] or [base])
 
     # One document of each query at a time gets another grade.
+    grades = np.unique([0.0, *judgments.values()])
+    grades = grades[np.linspace(0, len(grades) - 1, min(len(grades), MAX_GRADES)).astype(int)]
     turn = np.arange(len(rows)) - np.searchsorted(queries, queries)
     before = values(data.relevance)
     sizes = np.zeros((len(before), len(rows)))
     for k in range(turn.max(initial=-1) + 1):
         now = turn == k
-        for grade in {*judgments.values()}:
+        for grade in grades:
             relevance = data.relevance.copy()
             relevance[rows[now]] = grade
             change = (values(relevance) - before)[:, queries[now]]
