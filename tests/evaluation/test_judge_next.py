@@ -267,6 +267,15 @@ def test_queries_are_drawn_then_judged_then_weighted(cli_here: Cli) -> None:
     assert not asked & {row["query"] for row in again["queries"]}
 
 
+def test_few_queries_of_people_have_no_width(cli_here: Cli) -> None:
+    for n_people, n_widths in ((1, 0), (7, 0), (8, 1)):
+        write_files(n_people=n_people, n_judge=50)
+        call = (*JUDGED, "--judge-grades", "2=1", "--judge-next", "25")
+        found = json.loads(cli_here(*call, "--format", "json").done.out)["judge_next"]
+        assert (len(found["queries"]), len(found["widths"])) == (25, n_widths)
+        assert ("then expect" in cli_here(*call).done.out) == bool(n_widths)
+
+
 def test_refused(cli_here: Cli) -> None:
     write_files(n_people=20, n_judge=40)
     for wrong in ("0", "-3"):

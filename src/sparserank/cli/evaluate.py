@@ -352,7 +352,7 @@ def show_next(found: dict[str, Any]) -> None:
         say("People judged every document that can move a difference.")
     if "queries" in found:
         drawn = [[q["query"], q["stratum"], f"{q['probability']:.3f}"] for q in found["queries"]]
-        title = "queries for people to judge, drawn at random within strata; evaluate then with --strata"
+        title = "queries for people to judge, drawn at random within strata; --strata-out writes these, for --strata"
         table(title, ["query", "stratum", "probability"], drawn)
         for width in found["widths"]:
             say(f"{_what(width)}: then expect +-{figure(width['expected'])}, now +-{figure(width['now'])}.")

@@ -257,18 +257,17 @@ class Comparison:
         strata = None if self.strata is None else [self.strata[q] for q in ids]
         drawn = draw(spread, np.isin(ids, judged.queries), n, seed, strata)
         means = judged.means(*self._pairs)
-        census = judged.human[-len(self._pairs) :].var(axis=1, ddof=1) / len(ids)
-        halves = means.decided.half(), drawn.expected(means.decided, census).half()
-        queries = zip(ids, drawn.strata.tolist(), drawn.probability.tolist(), drawn.drawn, strict=True)
-        return {
-            "queries": [{"query": q, "stratum": s, "probability": p} for q, s, p, is_drawn in queries if is_drawn],
-            "widths": [
-                {"system": system, "against": against, "now": float(now), "expected": float(expected)}
-                for (system, against), now, expected in zip(self._pairs, *halves, strict=True)
-                if means.n_human >= LEAST_QUERIES
-            ],
-            "strata": dict(zip(ids, drawn.strata.tolist(), strict=True)),
-        }
+        widths = []
+        if means.n_human >= LEAST_QUERIES:
+            census = judged.human[-len(self._pairs) :].var(axis=1, ddof=1) / len(ids)
+            halves = means.decided.half(), drawn.expected(means.decided, census).half()
+            for (system, against), now, expected in zip(self._pairs, *halves, strict=True):
+                row = {"system": system, "against": against}
+                widths.append(row | {"now": float(now), "expected": float(expected)})
+        named = drawn.strata.tolist()
+        every = zip(ids, named, drawn.probability.tolist(), drawn.drawn, strict=True)
+        queries = [{"query": q, "stratum": s, "probability": p} for q, s, p, is_drawn in every if is_drawn]
+        return {"queries": queries, "widths": widths, "strata": dict(zip(ids, named, strict=True))}
 
     def most_changed(self, system: str) -> list[dict[str, Any]]:
         """Return the ten queries whose values of the first metric differ most from the baseline.
