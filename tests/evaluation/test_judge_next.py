@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.cases import judge_next as worlds
+from scipy import stats
 
 import sparserank as sr
 from sparserank.data.runs import Qrels, Run
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation.judge_next import LARGEST_RATIO, Draw, cautious, draw
+from sparserank.evaluation.judges import Estimates
 from sparserank.evaluation.moves import moves
 from sparserank.metrics import parse_metric
 from tests.evaluation.test_judges import CALL, write_files
@@ -40,22 +42,23 @@ def lists(seed: int, n_queries: int = 6, n_docs: int = 9, alike: int = 0) -> tup
     return grades, now, new
 
 
-@pytest.mark.parametrize("metric", ["ndcg@4", "ndcg@20", "p@3"])
+@pytest.mark.parametrize("metric", ["ndcg@4", "ndcg@20", "p@3", "map"])
 @pytest.mark.parametrize("n_runs", [1, 2])
 def test_moves_are_those_of_new_evaluations(metric: str, n_runs: int) -> None:
-    grades, *pairs = lists(3, alike=2)
+    grades, *pairs = lists(3, n_docs=14, alike=2)
     runs = dict(zip(("now", "new"), map(Run, pairs[:n_runs]), strict=False))
-    name, cutoff = metric.split("@")
+    name, _, cutoff = metric.partition("@")
+    first_ranks = int(cutoff or 10)
     every = sorted({*grades.values()})
     expected, by_largest = (
-        oracle.largest_moves(grades, [*runs.values()], name, int(cutoff), tried) for tried in (every, every[-1:])
+        oracle.largest_moves(grades, [*runs.values()], name, first_ranks, tried) for tried in (every, every[-1:])
     )
     assert by_largest != expected  # a document with the largest grade, for one
     found = moves(runs, "now", Qrels(grades), parse_metric(metric, "trec"))
     assert dict(zip(found.documents, found.sizes[0], strict=True)) == pytest.approx(expected, abs=1e-12)
     for run, ranks in zip(runs.values(), found.ranks, strict=True):
         for (q, d), rank in zip(found.documents, ranks, strict=True):
-            first = oracle.shown(run, q, int(cutoff))
+            first = oracle.shown(run, q, first_ranks)
             assert rank == (first.index(d) + 1 if d in first else 0)
     if n_runs == 2:
         assert any(expected.values())
@@ -107,6 +110,29 @@ def test_the_allocation_has_the_smallest_variance(seed: int) -> None:
     again = draw(spread, judged | found.drawn, 9, seed, found.strata.tolist())
     assert (again.strata == found.strata).all()
     assert again.ratio == pytest.approx(oracle.smallest_variance([*sizes.values()], [*after.values()], means, 9) / best)
+
+
+def test_the_allocation_is_the_best_for_whole_numbers() -> None:
+    """Strata of very different sizes, where n_s in proportion to them, rounded, is another one."""
+    sizes = {"a": 5, "b": 25}
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        spread, strata = rng.uniform(1.0, 1.2, 30), rng.permutation(np.repeat([*sizes], [*sizes.values()]))
+        judged = np.isin(np.arange(30), rng.permutation(30)[:9])
+        found = draw(spread, judged, 6, seed, strata.tolist())
+        before, after = counts(found, judged), counts(found, judged | found.drawn)
+        means = [cautious(spread)[strata == s].mean() for s in sizes]
+        best = oracle.smallest_variance([*sizes.values()], [*before.values()], means, 6)
+        ours = sum((sizes[s] * m) ** 2 / after[s] for s, m in zip(sizes, means, strict=True))
+        assert ours == pytest.approx(best)
+
+
+def test_the_width_to_expect() -> None:
+    """The part of a census does not shrink; each query drawn is a degree of freedom more."""
+    drawn = Draw(np.arange(9) < 4, np.full(9, "all"), np.ones(9), 0.25)
+    then = drawn.expected(Estimates(np.array([0.1]), np.array([2.0]), np.array([7.0])), np.array([0.8]))
+    assert then.half()[0] == pytest.approx(stats.t.ppf(0.975, 11) * np.sqrt(0.25 * 4.0 + 0.75 * 0.8))
+    assert then.mean[0] == 0.1
 
 
 def test_strata_have_equal_sums_of_the_spread() -> None:
@@ -265,6 +291,9 @@ def test_queries_are_drawn_then_judged_then_weighted(cli_here: Cli) -> None:
     again = json.loads(cli_here(*weighted, "--judge-next", "5").done.out)["judge_next"]
     assert again["strata"] == strata
     assert not asked & {row["query"] for row in again["queries"]}
+    by_hand = {q: f"s{int(q[1:]) % 2}" for q in strata}
+    Path("strata.txt").write_text("".join(f"{q} {stratum}\n" for q, stratum in by_hand.items()))
+    assert json.loads(cli_here(*weighted, "--judge-next", "5").done.out)["judge_next"]["strata"] == by_hand
 
 
 def test_few_queries_of_people_have_no_width(cli_here: Cli) -> None:

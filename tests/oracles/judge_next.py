@@ -30,7 +30,15 @@ def precision(grades: Grades, run: Grades, query: str, cutoff: int) -> float:
     return sum(grades.get((query, d), 0.0) >= 1 for d in shown(run, query, cutoff)) / cutoff
 
 
-METRICS = {"ndcg": ndcg, "p": precision}
+def average_precision(grades: Grades, run: Grades, query: str, cutoff: int) -> float:
+    """Of the whole list; the cutoff is only that of the documents that may get another grade."""
+    relevant = [grades.get((query, d), 0.0) >= 1 for d in shown(run, query, len(run))]
+    total = sum(grade >= 1 for (q, _), grade in grades.items() if q == query)
+    hits = [sum(relevant[: rank + 1]) / (rank + 1) for rank, is_relevant in enumerate(relevant) if is_relevant]
+    return sum(hits) / total if total else 0.0
+
+
+METRICS = {"ndcg": ndcg, "p": precision, "map": average_precision}
 
 
 def largest_moves(
