@@ -99,7 +99,7 @@ def test_the_allocation_has_the_smallest_variance(seed: int) -> None:
     assert {*found.strata} == {"none", "low", "high"}
     sizes, before, after = (counts(found, m) for m in (judged | True, judged, judged | found.drawn))
     shrunk = cautious(spread)
-    means = [shrunk[found.strata == name].mean() for name in sizes]
+    means = [float(np.mean(shrunk[found.strata == name] ** 2)) ** 0.5 for name in sizes]
     best = oracle.smallest_variance([*sizes.values()], [*before.values()], means, 10)
     assert sum((sizes[s] * m) ** 2 / after[s] for s, m in zip(sizes, means, strict=True)) == pytest.approx(best)
     assert found.probability == pytest.approx([after[s] / sizes[s] for s in found.strata])
@@ -121,7 +121,7 @@ def test_the_allocation_is_the_best_for_whole_numbers() -> None:
         judged = np.isin(np.arange(30), rng.permutation(30)[:9])
         found = draw(spread, judged, 6, seed, strata.tolist())
         before, after = counts(found, judged), counts(found, judged | found.drawn)
-        means = [cautious(spread)[strata == s].mean() for s in sizes]
+        means = [float(np.mean(cautious(spread)[strata == s] ** 2)) ** 0.5 for s in sizes]
         best = oracle.smallest_variance([*sizes.values()], [*before.values()], means, 6)
         ours = sum((sizes[s] * m) ** 2 / after[s] for s, m in zip(sizes, means, strict=True))
         assert ours == pytest.approx(best)
@@ -142,6 +142,8 @@ def test_strata_have_equal_sums_of_the_spread() -> None:
     assert abs(sums[0] - sums[1]) <= 2 * shrunk.max()
     assert spread[found.strata == "low"].max() <= spread[found.strata == "high"].min()
     assert not spread[found.strata == "none"].any()
+    # Without strata, queries that were drawn lower the variance by their number alone.
+    assert draw(spread, judged, 7, 0).ratio == pytest.approx(12 / 19)
     # Few queries of people, or strata of one query: all are one.
     for few, n, one in ((judged, 7, spread), (judged, 10, np.r_[0.0, np.ones(59)]), (judged, 10, np.zeros(60))):
         assert {*draw(one, few, n, 0).strata} <= ({"all"} if n == 7 or one[0] == 0 < one[1] else {"low", "high"})

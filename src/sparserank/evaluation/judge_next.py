@@ -65,10 +65,10 @@ def draw(spread: np.ndarray, judged: np.ndarray, n: int, seed: int, strata: Sequ
         raise ParameterError("judge_next", f"must be from {max(least, 1)} to {left} queries: {why}; got {n}.")
 
     # Each query goes where it lowers the variance (10) most, after those that each stratum needs.
-    total = np.bincount(of, shrunk)
+    squares = sizes * np.bincount(of, shrunk**2)
     after = before.copy()
     for _ in range(n):
-        lowers = total**2 / np.maximum(after * (after + 1), 1)
+        lowers = squares / np.maximum(after * (after + 1), 1)
         lowers[after < LEAST_IN_STRATUM] = np.inf
         lowers[after >= sizes] = -1.0
         after[lowers.argmax()] += 1
@@ -76,8 +76,8 @@ def draw(spread: np.ndarray, judged: np.ndarray, n: int, seed: int, strata: Sequ
     drawn = np.zeros(len(judged), dtype=bool)
     for s, size in enumerate(after - before):
         drawn[rng.choice(np.flatnonzero((of == s) & ~judged), size, replace=False)] = True
-    now = len(judged) * (shrunk @ shrunk) / n_judged if strata is None else (total**2 / np.maximum(before, 1)).sum()
-    return Draw(drawn, named, (after / sizes)[of], float((total**2 / after).sum() / now))
+    now = len(judged) * (shrunk @ shrunk) / n_judged if strata is None else (squares / np.maximum(before, 1)).sum()
+    return Draw(drawn, named, (after / sizes)[of], float((squares / after).sum() / now))
 
 
 def made(spread: np.ndarray, shrunk: np.ndarray, n_people: int) -> np.ndarray:
