@@ -65,6 +65,21 @@ def test_moves_are_those_of_new_evaluations(metric: str, n_runs: int) -> None:
         assert not any(size for (q, _), size in expected.items() if q in ("q0", "q1"))  # alike: nothing can differ
 
 
+def test_the_largest_of_several_differences_counts() -> None:
+    grades, now, new = lists(6)
+    runs = {"new": Run(new), "now": Run(now), "other": Run({key: -score for key, score in new.items()})}
+    found = sr.compare_systems(runs, Qrels(grades), "ndcg@4", baseline="now").judge_next(100)["documents"]
+    tried = sorted({*grades.values()})
+    by = {s: oracle.largest_moves(grades, [now, runs[s]], "ndcg", 4, tried) for s in ("new", "other")}
+    assert {row["system"] for row in found} == {*by}
+    for row in found:
+        sizes = {s: moves_of.get((row["query"], row["document"]), 0.0) for s, moves_of in by.items()}
+        assert row["move"] == pytest.approx(max(sizes.values()) / 6, abs=1e-12)
+        assert sizes[row["system"]] == pytest.approx(max(sizes.values()), abs=1e-12)
+        assert row["against"] == "now"
+    assert [row["move"] for row in found] == sorted((row["move"] for row in found), reverse=True)
+
+
 def test_many_grades_are_thinned_out() -> None:
     """Probabilities, of which each document has its own."""
     grades, now, new = lists(5)
