@@ -30,6 +30,7 @@ CASES = (
     "coverage",
     "judged_choice",
     "judges",
+    "judge_next",
     "random_labels",
 )
 

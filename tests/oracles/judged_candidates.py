@@ -1,5 +1,5 @@
 """Values of candidates from grades of people for a few queries and of a judge for many, the slow way: one loop per sum
-of (9) in docs/theory.md, section 10. Imports nothing from the package."""
+of (12) in docs/theory.md, section 10. Imports nothing from the package."""
 
 import math
 
@@ -41,7 +41,7 @@ def lambda_of(human: Table, judge: Table, queries: list[int]) -> float:
 def values_of_people(
     human: Table, judge: Table, rest: Table, folds: list[int], partners: list[int], *, by_folds: bool = True
 ) -> Table:
-    """(9) for each candidate and query of people. by_folds=False is the wrong variant: one lambda from all of them."""
+    """(12) for each candidate and query of people. by_folds=False is the wrong variant: one lambda from all of them."""
     n = len(folds)
     r = len(rest[0])
     c = r / (n + r)

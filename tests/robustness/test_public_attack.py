@@ -68,7 +68,7 @@ METHODS = [
     (sr.fit_path(DATA, n_alphas=3, n_threads=1), "support scaled_coef truncate"),
     (SCALING, "apply transform"),
     (sr.FusionFormula, "load"),
-    (COMPARED, "rows judge_rows most_changed gate save against"),
+    (COMPARED, "rows judge_rows judge_next most_changed gate save against"),
 ]
 # The right arguments of calls: by the names of parameters, and of one function.
 RIGHT: dict[str, Any] = {"data": DATA, "X": X, "y": Y, "qid": QID, "relevance": Y, "scores": Y, "datasets": [DATA]}

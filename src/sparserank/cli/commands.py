@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sparserank.options import CheckedLater, Count, Flag, Option
+from sparserank.options import CheckedLater, Count, Flag, Option, Or
 from sparserank.options import reading as of_data
 from sparserank.options.fusion import FUSE
 from sparserank.options.reading import READING
@@ -169,6 +169,20 @@ EVALUATE = Command(
             "strata",
             "Path | None",
             "With {judges}: file with lines 'query stratum', if people graded another share of each stratum.",
+        ),
+        Option(
+            Or(None, Count(1)),
+            None,
+            "With {qrels}: list this many documents that people should judge next, by how far a grade can move a "
+            "difference; with {judges}, also as many queries, drawn at random within strata.",
+            name="judge_next",
+        ),
+        replace(OF_SELECT["random_state"], help="With {judge_next}: seed of the draw of the queries.", panel=""),
+        cli_option(
+            "strata_out",
+            "Path | None",
+            "With {judge_next} and {judges}: file for the strata of the queries. When people have judged those that "
+            "were drawn, {strata} needs it.",
         ),
         cli_option("metric", "list[str] | None", "Metric; may be repeated.", shown="ndcg@10, map"),
         replace(

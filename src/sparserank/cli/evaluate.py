@@ -42,6 +42,9 @@ model for many: it says how many human queries these are worth, or that they are
   sparserank evaluate --qrels test.qrels --system now.run --system new.run --fail-if-worse 1%
 
   sparserank evaluate --qrels people.qrels --judge model.qrels --system now.run --system new.run
+
+  sparserank evaluate --qrels people.qrels --judge model.qrels --system now.run --system new.run --judge-next 20 \
+--strata-out strata.txt
 """
 
 
@@ -65,16 +68,21 @@ def run(
     baseline: Path | None = None,
     **options: Any,
 ) -> None:
-    """Options are those of `Reading`."""
+    """Options are those of `Reading`; judge_next, random_state and strata_out."""
     from sparserank.crossval.tree_rivals import columns_in, scores_of_saved
     from sparserank.data.missing import KEEP
     from sparserank.data.run_reader import USUAL, Asked, judgments_of, read_run
+    from sparserank.data.trec import STRATA_HEAD
     from sparserank.evaluation import compare_systems
     from sparserank.evaluation.comparison import EVALUATION
     from sparserank.evaluation.gate import JUNIT, limit_of, write_junit
+    from sparserank.files import atomic_write
     from sparserank.metrics import parse_convention, parse_metric
 
-    for target, begins in ((out, EVALUATION), (junit, JUNIT)):
+    judge_next = options.pop("judge_next", None)
+    strata_out = options.pop("strata_out", None)
+    seed = options.pop("random_state", 0)
+    for target, begins in ((out, EVALUATION), (junit, JUNIT), (strata_out, STRATA_HEAD)):
         if target is not None:
             refuse_other(target, begins)
     if junit is not None:
@@ -94,6 +102,7 @@ def run(
         parsed("--fail-if-worse", limit_of, fail_if_worse)
         several = baseline is not None or len(system) > 1
         require(several, "--fail-if-worse", "needs a second --system, or --baseline.")
+    require(strata_out is None or bool(judge_next and judges), "--strata-out", "needs --judge-next and --judge.")
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
     same = out is not None and baseline is not None and os.path.realpath(out) == os.path.realpath(baseline)
     require(not same, "--out", "is the file of --baseline.")
@@ -129,11 +138,17 @@ def run(
     verdicts: list[dict[str, Any]] = []
     if fail_if_worse is not None:
         verdicts = compared.gate(fail_if_worse, fail_if_shown=fail_if_shown, judge_only=judge_only)
+    to_judge = {} if judge_next is None else compared.judge_next(judge_next, random_state=seed)
+    if strata_out is not None:
+        with atomic_write(strata_out) as file:
+            file.writelines([STRATA_HEAD, *(f"{q} {stratum}\n" for q, stratum in to_judge["strata"].items())])
     if judge_only:
         say(f"Decided by the grades of {', '.join(of_judges)} alone, not by those of people.")
     show_comparison(compared, verdicts)
     if of_judges:
         show_judges(compared)
+    if to_judge:
+        show_next(to_judge)
     for name in compared.others if answer().format == MARKDOWN or answer().verbose else ():
         show_queries(f"{name}: queries whose {metrics[0]!r} changed most", compared.most_changed(name))
     for verdict in verdicts:
@@ -288,7 +303,7 @@ def show_judges(compared: Comparison) -> None:
             cells = []
             for r in own:
                 shown = signed if r["against"] else figure
-                what = f"{r['system']} - {r['against']}" if r["against"] else r["system"]
+                what = _what(r)
                 estimates = [
                     f"{shown(r[name])} {interval(r[f'{name}_low'], r[f'{name}_high'], shown)}".replace("[-, -]", "-")
                     for name in ("human", "estimate")
@@ -314,6 +329,39 @@ def show_judges(compared: Comparison) -> None:
         counted = [[f"{grade:g}", *(f"{n:,}" for n in row)] for grade, row in by_people]
         title = f"documents by grade of people (rows) and of the judge; weighted kappa {figure(fact['kappa'], 2)}"
         table(title, ["", *by_judge], counted)
+
+
+def show_next(found: dict[str, Any]) -> None:
+    """Print what people should judge next. Programs get it beside what they have already."""
+    document = answer().document
+    named = document if isinstance(document, dict) else {"rows": document}
+    give({**named, "judge_next": found}, named["rows"])
+    cells = [
+        [
+            d["query"],
+            d["document"],
+            ", ".join(str(rank or "-") for rank in d["ranks"].values()),
+            figure(d["move"]),
+            _what(d),
+        ]
+        for d in found["documents"]
+    ]
+    if cells:
+        title = "documents that people did not judge, by how far a grade can move a mean difference"
+        table(title, ["query", "document", "ranks", "at most", "difference"], cells)
+    else:
+        say("People judged every document that can move a difference.")
+    if "queries" in found:
+        drawn = [[q["query"], q["stratum"], f"{q['probability']:.3f}"] for q in found["queries"]]
+        title = "queries for people to judge, drawn at random within strata; --strata-out writes these, for --strata"
+        table(title, ["query", "stratum", "probability"], drawn)
+        for width in found["widths"]:
+            say(f"{_what(width)}: then expect +-{figure(width['expected'])}, now +-{figure(width['now'])}.")
+
+
+def _what(row: dict[str, Any]) -> str:
+    """The system of a row, or its difference from another."""
+    return f"{row['system']} - {row['against']}" if row["against"] else row["system"]
 
 
 def show_queries(title: str, rows: Sequence[dict[str, Any]]) -> None:

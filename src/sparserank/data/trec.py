@@ -16,6 +16,7 @@ from sparserank.text import brief
 RUN = "qid Q0 docno rank score tag"
 QRELS = "qid 0 docno rel"
 STRATA = "query stratum"
+STRATA_HEAD = "# strata of sparserank evaluate\n"  # how our files begin
 MAX_ENTRY_BYTES = 1 << 20  # longest line of a run or of judgments
 _FIELD = re.compile(r"[^ \t]+")
 

@@ -25,16 +25,17 @@ from sparserank.data.run_reader import (
     run_of,
     tabled,
 )
-from sparserank.data.runs import Qrels, Run, document_ids, pairs_of
+from sparserank.data.runs import Qrels, Run
 from sparserank.data.tables.batches import document_texts, is_frame
 from sparserank.data.tables.frames import collected, column_names, is_lazy
 from sparserank.data.trec import read_strata
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.comparison import Comparison
 from sparserank.evaluation.judge_rows import Judge, copies, on_scale
+from sparserank.evaluation.moves import run_lists
 from sparserank.files import StrPath
 from sparserank.metrics import Convention, Metric, parse_metrics
-from sparserank.metrics.ordering import RankedLists, in_order, rank_lists
+from sparserank.metrics.ordering import RankedLists, rank_lists
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import with_columns_of
 from sparserank.number_checks import as_floats
@@ -219,7 +220,10 @@ def compare_systems(
     for sentence in copies(known):
         _warn(sentence)
     of_queries = None if strata is None else read_strata(strata)
-    compared = Comparison(values, chosen, named, ids, judged.n_docs, judgments, lacking, unjudged, known, of_queries)
+    runs = {str(name): system for name, system in systems.items() if isinstance(judgments, Qrels)}
+    compared = Comparison(
+        values, chosen, named, ids, judged.n_docs, judgments, lacking, unjudged, known, of_queries, runs
+    )
     compared.judge_rows()  # raises now, not at the first row
     return compared
 
@@ -368,28 +372,14 @@ def mean_of(values: np.ndarray) -> float:
     return float(finite.mean()) if len(finite) else float("nan")
 
 
-def per_query_values(
-    scores: np.ndarray,
-    data: RankingDataset,
-    metrics: Sequence[Metric],
-    retrieved: np.ndarray | None = None,
-    docid: np.ndarray | None = None,
-    by_rank: np.ndarray | None = None,
-) -> list[np.ndarray]:
-    """(n_queries,) values for each metric; lists are ranked once per convention. retrieved as in `rank_lists`; docid:
-    by default that of the data; by_rank: the scores for conventions that do not order equal scores as a tool does."""
+def per_query_values(scores: np.ndarray, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
+    """(n_queries,) values for each metric; lists are ranked once per convention."""
     ranked: dict[Convention, RankedLists] = {}
     out = []
     for metric in metrics:
         if metric.convention not in ranked:
             ranked[metric.convention] = rank_lists(
-                scores if by_rank is None or metric.convention.ties != "pessimistic" else by_rank,
-                data.relevance,
-                data.query_ptr,
-                metric.convention,
-                data.docid if docid is None else docid,
-                retrieved=retrieved,
-                returned=data.returned,
+                scores, data.relevance, data.query_ptr, metric.convention, data.docid, returned=data.returned
             )
         out.append(metric.compute(ranked[metric.convention]))
     return out
@@ -448,17 +438,14 @@ def _judged(
 def values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
     """The values (n_queries,) of each metric. system: a run, a model, or scores in the order of the input's rows."""
     if isinstance(system, Run):
-        retrieved_scores, retrieved = system.of(data)
         whole = next((m for m in metrics if m.convention.short_lists != "full" or m.name == "mean_ndcg"), None)
-        if whole is not None and not retrieved.all():
+        if whole is not None and not system.of(data)[1].all():
             raise DataError(
                 f"{whole!r} depends on the length of whole lists, but some documents are not in the run. Use another "
                 "metric or convention, such as trec."
             )
-        # A run's own ranks order its equal scores, except where a convention orders them as a tool does.
-        ranks = np.array([system.ranks.get(pair, 0.0) for pair in pairs_of(data)])
-        by_rank = in_order(retrieved_scores, ranks)
-        return per_query_values(retrieved_scores, data, metrics, retrieved, document_ids(data), by_rank)
+        lists = {m.convention: run_lists(system, data, m.convention) for m in metrics}
+        return [m.compute(lists[m.convention]) for m in metrics]
     scores = _scores_of(system, data)
     _warn_of_equal_scores(scores, data, metrics)
     return per_query_values(scores, data, metrics)

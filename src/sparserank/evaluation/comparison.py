@@ -11,23 +11,28 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.data.runs import Qrels, Run
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.evaluation.gate import gate, limit_of
+from sparserank.evaluation.judge_next import draw
 from sparserank.evaluation.judge_rows import Judge, JudgedMetric, agreement, judged_metric
+from sparserank.evaluation.judges import LEAST_QUERIES, Estimates
+from sparserank.evaluation.moves import moves
 from sparserank.evaluation.statistics import holm, mean_interval, most_apart, paired_comparison
 from sparserank.files import StrPath, atomic_write
 from sparserank.lazy import cached_property
 from sparserank.metrics import Metric
-from sparserank.options import Choice, Number, option
+from sparserank.options import Choice, Count, Number, option
 from sparserank.options.arguments import check_arguments
-from sparserank.options.selection import DEFAULT_CONFIDENCE
+from sparserank.options.selection import DEFAULT_CONFIDENCE, SELECT
 from sparserank.strict_json import read_json
-from sparserank.text import visible
+from sparserank.text import brief, visible
 
 FORMAT = "sparserank-evaluation"
 EXPECTED = "values of an earlier system, as 'evaluate --out' writes them"
 EVALUATION = f'{{\n "format": "{FORMAT}"'  # how our files begin
 MAX_CHANGED = 10  # queries that `most_changed` names
+DIGITS_OF_MOVES = 12  # of the change of a mean; later ones are rounding
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,6 +61,8 @@ class Comparison:
         {name: values and grades} of the judges.
     strata : dict of str to str, optional
         {query: stratum}.
+    runs : dict of str to Run
+        {system: its run}, for systems that are runs.
 
     Examples
     --------
@@ -75,6 +82,7 @@ class Comparison:
     unjudged: dict[str, str]
     judges: dict[str, Judge] = field(default_factory=dict)
     strata: Mapping[str, str] | None = None
+    runs: Mapping[str, Run] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         systems = ", ".join(self.values)
@@ -170,6 +178,98 @@ class Comparison:
             for name, judge in self.judges.items()
             for metric, definition in self.metrics.items()
         }
+
+    def judge_next(self, n: int = 20, *, random_state: int = 0) -> dict[str, Any]:
+        """Return what people should judge next: documents and, with a judge, queries.
+
+        Parameters
+        ----------
+        n : int, default 20
+            The number of documents and of queries, at least 1.
+        random_state : int, default 0
+            Seed of the draw of the queries.
+
+        Returns
+        -------
+        dict
+            `documents` that people did not judge and that a system ranks within the cutoff of the first metric (without
+            one, among its first 10), by how far a grade can move a mean difference from the baseline: `query`,
+            `document`, `ranks` ({system: rank, or None beyond the cutoff}), `system`, `against` and `move`, the
+            largest change of their difference. With a judge, also `queries`, drawn at random within strata: `query`,
+            `stratum`, and the `probability` that people judge a query of this stratum; `strata`, {query: stratum} of
+            all queries, which `compare_systems` needs once people have judged these; and `widths`: half the interval of
+            each difference `now`, and that to be `expected` then (none with fewer than 8 queries of people).
+
+        Raises
+        ------
+        DataError
+            Systems are not runs on judgments, there are several judges, or the judge lacks queries of people.
+        ParameterError
+            `n` is below 1, above the number of queries that people did not judge, or too small for two of people in
+            each stratum.
+
+        Examples
+        --------
+        >>> import sparserank as sr
+        >>> runs = {"now": {"q": {"a": 2, "b": 1}}, "new": {"q": {"b": 2, "a": 1}}}
+        >>> found = sr.compare_systems(runs, {"q": {"a": 1}}, "ndcg@10").judge_next(5)
+        >>> [(row["document"], row["ranks"], round(row["move"], 3)) for row in found["documents"]]
+        [('b', {'now': 2, 'new': 1}, 0.369)]
+        """
+        check_arguments(Comparison.judge_next, locals(), n=Count(1), random_state=SELECT["random_state"].kind)
+        if self.values.keys() != self.runs.keys():
+            raise DataError("what to judge next needs judgments, and the runs of all systems.")
+        if len(self.judges) > 1:
+            raise DataError(f"queries are drawn for one judge; got {', '.join(self.judges)}.")
+        found: dict[str, Any] = {"documents": self._next_documents(n)}
+        for judge in self.judges.values():
+            found |= self._next_queries(judge, n, random_state)
+        return found
+
+    @property
+    def _pairs(self) -> list[tuple[str, str | None]]:
+        """The differences from the baseline; of one system, its value."""
+        return [(system, self.baseline) for system in self.others] or [(self.baseline, None)]
+
+    def _next_documents(self, n: int) -> list[dict[str, Any]]:
+        moved = moves(self.runs, self.baseline, self.judgments, next(iter(self.metrics.values())))
+        sizes = (moved.sizes / len(self.query_ids)).round(DIGITS_OF_MOVES)
+        sizes[:, [key in self.judgments for key in moved.documents]] = 0.0
+        most = sizes.max(axis=0)
+        rows = []
+        for k in np.argsort(-most, kind="stable")[: min(n, np.count_nonzero(most))]:
+            query, document = moved.documents[k]
+            system, against = self._pairs[sizes[:, k].argmax()]
+            ranks = {name: int(rank) or None for name, rank in zip(self.runs, moved.ranks[:, k], strict=True)}
+            row = {"query": query, "document": document, "ranks": ranks}
+            rows.append(row | {"system": system, "against": against, "move": float(most[k])})
+        return rows
+
+    def _next_queries(self, judge: Judge, n: int, seed: int) -> dict[str, Any]:
+        name, metric = next(iter(self.metrics.items()))
+        judged = self._judged[judge.name, name]
+        ids = judge.query_ids.astype(str).tolist()
+        lacking = {*judged.queries}.difference(ids)
+        if lacking:
+            first = brief(min(lacking))
+            raise DataError(f"{judge.name} lacks queries of people, e.g. {first}; a draw needs its grades of these.")
+        moved = moves(self.runs, self.baseline, Qrels(judge.grades), metric)
+        spread = np.sqrt(np.bincount(moved.queries, (moved.sizes**2).sum(axis=0), minlength=len(ids)))
+        strata = None if self.strata is None else [self.strata[q] for q in ids]
+        drawn = draw(spread, np.isin(ids, judged.queries), n, seed, strata)
+        widths = []
+        if judged.means.n_human >= LEAST_QUERIES:
+            n_pairs = len(self._pairs)  # the last rows
+            decided = Estimates(*(of_rows[-n_pairs:] for of_rows in judged.means.decided))
+            census = judged.human[-n_pairs:].var(axis=1, ddof=1) / len(ids)
+            halves = decided.half(), drawn.expected(decided, census).half()
+            for (system, against), now, expected in zip(self._pairs, *halves, strict=True):
+                row = {"system": system, "against": against}
+                widths.append(row | {"now": float(now), "expected": float(expected)})
+        named = drawn.strata.tolist()
+        every = zip(ids, named, drawn.probability.tolist(), drawn.drawn, strict=True)
+        queries = [{"query": q, "stratum": s, "probability": p} for q, s, p, is_drawn in every if is_drawn]
+        return {"queries": queries, "widths": widths, "strata": dict(zip(ids, named, strict=True))}
 
     def most_changed(self, system: str) -> list[dict[str, Any]]:
         """Return the ten queries whose values of the first metric differ most from the baseline.

@@ -1,0 +1,85 @@
+"""How far the grade of one document can move the values of a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.runs import Qrels, Run, document_ids, pairs_of
+from sparserank.metrics import Convention, Metric
+from sparserank.metrics.ordering import RankedLists, in_order, rank_lists
+
+DEPTH = 10  # ranks that count here, if the metric has no cutoff
+MAX_GRADES = 10  # that a document may get; of more, as of probabilities, so many in equal steps of their order
+
+
+def run_lists(run: Run, data: RankingDataset, convention: Convention) -> RankedLists:
+    """The documents of `data` as a run ranks them. Its own ranks order its equal scores, except where a convention
+    orders them as a tool does.
+
+    Raises
+        DataError   the run has no score for any of the documents
+    """
+    scores, retrieved = run.of(data)
+    if convention.ties == "pessimistic":
+        scores = in_order(scores, np.array([run.ranks.get(pair, 0.0) for pair in pairs_of(data)]))
+    ids = document_ids(data)
+    return rank_lists(
+        scores, data.relevance, data.query_ptr, convention, ids, retrieved=retrieved, returned=data.returned
+    )
+
+
+class Moves(NamedTuple):
+    """How far the grade of each of k documents can move m differences from the baseline on its query.
+
+    documents   k of (query, document)
+    queries     (k,) numbers of their queries, in the order of `Qrels.documents`
+    ranks       (n_systems, k), 0 where a system does not show the document
+    sizes       (m, k) the largest absolute changes
+    """
+
+    documents: list[tuple[str, str]]
+    queries: np.ndarray
+    ranks: np.ndarray
+    sizes: np.ndarray
+
+
+def moves(runs: Mapping[str, Run], baseline: str, judgments: Qrels, metric: Metric) -> Moves:
+    """The moves of all documents that a system shows, within the cutoff of the metric: by the metric with 0 and each
+    grade that occurs, while all ranks and all other grades stay as they are. Differences are those of the other
+    systems, in their order; of one system, its value.
+    """
+    data = judgments.documents([*runs.values()])
+    lists = {name: run_lists(run, data, metric.convention) for name, run in runs.items()}
+    ranks = np.zeros((len(lists), data.n_docs), dtype=int)
+    for ranks_of_run, one in zip(ranks, lists.values(), strict=True):
+        ranks_of_run[one.order] = np.where(metric.counted(one), one.rank, 0)
+    ranks[ranks > (metric.cutoff or DEPTH)] = 0
+    rows = np.flatnonzero(ranks.any(axis=0))
+    queries = np.searchsorted(data.query_ptr, rows, side="right") - 1
+
+    def values(relevance: np.ndarray) -> np.ndarray:
+        """(m, n_queries)"""
+        of = {n: metric.compute(replace(one, relevance=relevance[one.order], known={})) for n, one in lists.items()}
+        base = of.pop(baseline)
+        return np.array([value - base for value in of.values()] or [base])
+
+    # One document of each query at a time gets another grade.
+    grades = np.unique([0.0, *judgments.values()])
+    grades = grades[np.linspace(0, len(grades) - 1, min(len(grades), MAX_GRADES)).astype(int)]
+    turn = np.arange(len(rows)) - np.searchsorted(queries, queries)
+    before = values(data.relevance)
+    sizes = np.zeros((len(before), len(rows)))
+    for k in range(turn.max(initial=-1) + 1):
+        now = turn == k
+        for grade in grades:
+            relevance = data.relevance.copy()
+            relevance[rows[now]] = grade
+            change = (values(relevance) - before)[:, queries[now]]
+            sizes[:, now] = np.fmax(sizes[:, now], np.abs(change))
+    names = pairs_of(data)
+    return Moves([names[row] for row in rows], queries, ranks[:, rows], sizes)
