@@ -43,13 +43,12 @@ class Pool:
 
     def estimates(self, judged: np.ndarray, strata: np.ndarray | None = None) -> Estimates:
         """From the values of people for some of these queries, and those of the judge for all."""
-        from sparserank.evaluation.judges import judged_means, without_favour
+        from sparserank.evaluation.judges import judged_means
 
-        own, rest = without_favour(self.judge[None, judged], self.judge[None, ~judged])
         of = None if strata is None else np.unique(strata, return_inverse=True)[1]
-        return judged_means(
-            self.human[None, judged], own, rest, None if of is None else (of[judged], of[~judged])
-        ).decided
+        numbers = None if of is None else (of[judged], of[~judged])
+        values = (self.human[None, judged], self.judge[None, judged], self.judge[None, ~judged])
+        return judged_means(*values, numbers, np.ones((1, 1), dtype=bool)).decided
 
 
 @dataclass(frozen=True)

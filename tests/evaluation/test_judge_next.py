@@ -334,7 +334,6 @@ def test_refused(cli_here: Cli) -> None:
     assert not Path("s.txt").exists()
     told = cli_here(*JUDGED, "--judge-next", "3", "--strata-out", "a.run")
     assert_refused(told, 1, "a.run: already exists and is another kind of file")
-    assert_refused(cli_here(*JUDGED, "--judge", "people.qrels", "--judge-next", "3"), 1, "people.qrels: has the grades")
     Path("second.qrels").write_text(Path("model.qrels").read_text())
     told = cli_here(*JUDGED, "--judge", "second.qrels", "--judge-next", "3")
     assert_refused(told, 1, "queries are drawn for one judge; got model.qrels, second.qrels.")
