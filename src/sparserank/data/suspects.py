@@ -147,7 +147,7 @@ def _sample(data: RankingDataset) -> RankingDataset | None:
 
 def _warn_of_repeats(sample: RankingDataset) -> None:
     """Issue a DataWarning if a query has a document several times: each of its rows counts, and takes a rank."""
-    if sample.docid is not None:
+    if sample.docid is not None and sample.qid is not None:
         pair, n = Counter(zip(sample.qid, sample.docid, strict=True)).most_common(1)[0]
         if n > 1 and pair[1]:
             sentence = "query {} has document {} in {} rows; drop rows that are repeated.".format(*map(brief, pair), n)
