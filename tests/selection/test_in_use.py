@@ -62,7 +62,7 @@ def test_a_change_has_the_figures_of_the_values_per_query(data, model, protocol)
     about = ("estimated loss", "mean of the chosen model", "expected on new queries", "size on resampled queries")
     assert all(figures[claim.key] == claim.figure for claim in without.claims if claim.key in about)
     (over_today,) = result.leads.values()
-    lead = f" ({over_today:+.1%} against today's ranker; these "
+    lead = f"; {over_today:+.1%} against today's ranker; these "
     assert sum(lead in sentence for sentence in result.sentences) == 1
     assert "model in use" in result.sentence
     assert protocol == "holdout" or "model in use" in {r["system"] for r in result.test.rows()}

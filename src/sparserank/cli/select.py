@@ -22,13 +22,11 @@ value of each feature, in about 30 CPU seconds per 10,000 rows of 50 features. R
 
 [bold]Examples[/bold]
 
-  sparserank select log.parquet --label-column grade --qid-column query --out run
+  sparserank select log.parquet --label-column grade --qid-column q --out run
 
   sparserank select train.txt --valid vali.txt --test test.txt --out run
 
-  sparserank select train.txt --k 10 --out run
-
-  sparserank select train.txt --current bm25 --engine elasticsearch --out run
+  sparserank select train.txt --current bm25 --engine sql --k 10 --out run
 
   sparserank select train.txt --for-model lightgbm --out run
 

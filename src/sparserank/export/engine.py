@@ -138,8 +138,11 @@ class Engine:
         if self.defined and known is not None:
             lacking = [term.name for term in of.terms if term.derived is None and term.name not in known]
             if lacking:
-                of_all = f"{len(lacking)} of {len(of.terms)} selected features: {listed(lacking)}"
-                raise ParameterError("features", f"has no definition of {of_all}; define each of them.")
+                raise ParameterError(
+                    "features",
+                    f"has no definition of {len(lacking)} of {len(of.terms)} selected features: {listed(lacking)}; "
+                    "define each of them.",
+                )
         for term in of.terms if self.takes_zero else ():
             text = json.dumps((options.features or {}).get(term.name), default=str)
             fills = [] if term.missing is None or '"modifier' in text or '"factor' in text else MISSING.findall(text)

@@ -405,9 +405,9 @@ def _of_means(result: ChoiceResult) -> Iterator[Claim]:
     if choice.is_corrected:
         expected = f"{choice.corrected_chosen:.4f}"
         low, high = choice.corrected_interval(result.plan.confidence)
-        interval = f"{as_percent(result.plan.confidence)}: {low:.4f} to {high:.4f}"
         leads = ", ".join(f"{percent(lead)} against {name}" for name, lead in result.leads.items())
-        why = "; ".join(filter(None, [interval, leads, f"these {queries(n)} also chose the model"]))
+        why = f"{as_percent(result.plan.confidence)}: {low:.4f} to {high:.4f}; "
+        why += "; ".join(filter(None, [leads, f"these {queries(n)} also chose the model"]))
         yield Claim(EXPECTED, expected, why, BELOW, f"Expected on new queries: {expected} ({why}).")
     if result.change is not None or c is not result.dense:
         valid = f"{as_percent(result.plan.confidence)} interval, valid for all sizes at once"
