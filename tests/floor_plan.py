@@ -42,7 +42,7 @@ NODES = {
     "rankers": 14_526,
     "crossval": 37_381,
     "evaluation": 18_391,
-    "export": 17_889,
+    "export": 17_882,
     "model": 14_637,
     "paths": 19_014,
     "solvers": 11_921,
