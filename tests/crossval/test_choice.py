@@ -192,7 +192,7 @@ def test_one_query_gives_no_bound() -> None:
     assert few == "1 query is too few to bound the loss of a model; at least 10 are needed."
     assert rule.endswith("against the best of 2 models: 0.0%.")
     assert choice.other is None
-    assert not choice.is_corrected
+    assert np.isnan(choice.corrected_chosen)
     same = [Candidate("l1", k, 0.0, k, k, float(k), np.ones(20)) for k in (1, 2)]
     assert "cannot tell any models apart" in " ".join(sentences(choose(same), "map", 5))
     shifted = [Candidate("l1", k, 0.0, k, k, float(k), np.full(50, 0.5 * k)) for k in (1, 2)]

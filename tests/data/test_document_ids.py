@@ -149,6 +149,21 @@ def test_a_store_and_the_runs_of_a_model_hold_the_ids(cli_here: Cli, tmp_path: P
     assert cli("evaluate", "t.parquet", *columns, *ids, "--system", "with.run", "--system", "m.json").code == 0
 
 
+def test_a_table_of_scores_has_the_queries(cli_here: Cli, tmp_path: Path) -> None:
+    """All were query 0, where nobody had named their column."""
+    sr.SparseRanker().fit(FRAME[NAMES], FRAME["grade"], qid=FRAME["query"]).to_model().save("m.json")
+    FRAME.to_parquet(tmp_path / "t.parquet")
+    call = ("predict", "m.json", "t.parquet", "--docid-column", "item", "--out", "scores.csv")
+    assert_refused(cli_here(*call), 1, "has no column 'qid'")
+    assert not Path("scores.csv").exists()
+    named = ("--label-column", "grade", "--qid-column", "query")
+    assert cli_here(*call, "--qid-column", "query").code == 0
+    assert pd.read_csv("scores.csv")["qid"].tolist() == FRAME["query"].tolist()
+    ids = ("--docid-column", "item")
+    assert cli_here("evaluate", "t.parquet", *named, *ids, "--system", "scores.csv", "--system", "m.json").code == 0
+    assert cli_here(*call[:3], "--out", "lines.txt").code == 0  # scores alone need no queries
+
+
 def test_a_run_without_ids_is_warned_of(cli_here: Cli, tmp_path: Path) -> None:
     sr.SparseRanker().fit(FRAME[NAMES], FRAME["grade"], qid=FRAME["query"]).to_model().save("m.json")
 

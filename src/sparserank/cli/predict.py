@@ -77,7 +77,8 @@ def run(
         require_no_reading(**options, missing=missing)
         _fuse(loaded, data, run or out)
         return
-    grouped = run is not None or qrels is not None or loaded.per_query or "qid" in options
+    with_queries = run is not None or qrels is not None or of_out == COLUMNS
+    grouped = with_queries or loaded.per_query or "qid" in options
     fixed = {"grouped": grouped, "labelled": qrels is not None}
     documents = documents_for([loaded], [model], data, {"unjudged": "zero", **options}, missing=missing, **fixed)
     scores = loaded.score_dataset(documents)

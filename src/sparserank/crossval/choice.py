@@ -296,14 +296,10 @@ class Choice:
         fewer = [c for c in self.sparse if c.on_steps and self._length(c) < self._length(self.chosen)]
         return self.smallest([c for c in fewer if self._allowed[self._row[c]]])
 
-    @property
-    def is_corrected(self) -> bool:
-        """True if there are resamples for a correction; a single query has none."""
-        return len(self.resamples.out) > 0
-
     @cached_property
     def corrected_chosen(self) -> float:
-        """The mean of the chosen candidate, corrected for the optimistic bias of the choice."""
+        """The mean of the chosen candidate, corrected for the optimistic bias of the choice; NaN for a single
+        query, which cannot be resampled."""
         return self.resamples.corrected(self._take(self.means), self._picks)
 
     def corrected_interval(self, confidence: float) -> tuple[float, float]:

@@ -156,10 +156,6 @@ def left_out(current: Any, names: Sequence[str], keep: Any, drop: Any, penalties
     return current
 
 
-def left_out_note(score: str) -> str:
-    return f"{brief(score)}, today's score, is left out of the features; name it in keep to use it in every model."
-
-
 @dataclass(frozen=True)
 class Change:
     """Effect of replacing the model in use by the chosen model, on the queries on which candidates are evaluated.

@@ -67,10 +67,9 @@ class Resamples:
     def corrected(self, rows: np.ndarray, picks: np.ndarray) -> float:
         """The mean of tied candidates, corrected for the optimistic bias of being picked; picks: rows that the same
         rule takes from each resample. The bias is not negative, so an estimate below 0 counts as 0 (docs/claims.md): a
-        corrected mean is never above the mean itself."""
-        mean = float(self._mean[rows].mean())
+        corrected mean is never above the mean itself. Without draws, it is NaN."""
         if len(picks) == 0:
-            return mean
+            return float("nan")
         picked = (self.out * picks).sum(axis=1) / picks.sum(axis=1)
         bias = float((self.out[:, rows].mean(axis=1) - picked).mean())
-        return mean - max(bias, 0.0)
+        return float(self._mean[rows].mean()) - max(bias, 0.0)

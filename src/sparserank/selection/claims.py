@@ -402,7 +402,7 @@ def _of_means(result: ChoiceResult) -> Iterator[Claim]:
     mean = f"{result.metric} is {figure(c.mean)} with {counted(c.n_features, result.noun)}"
     mean += f" and {figure(reference.mean)} with {reference.name} ({change(c.mean, reference.mean)})"
     yield Claim(QUALITY, figure(c.mean), f"{result.metric}, {c.label}", said=f"On {queries(n)}, {mean}.")
-    if choice.is_corrected:
+    if math.isfinite(choice.corrected_chosen):
         expected = f"{choice.corrected_chosen:.4f}"
         low, high = choice.corrected_interval(result.plan.confidence)
         leads = ", ".join(f"{percent(lead)} against {name}" for name, lead in result.leads.items())

@@ -215,7 +215,7 @@ class ChoiceResult(Result):
         return {
             r.name: (expected - r.mean) / (abs(r.mean) or 1.0)
             for r in compared
-            if r.difference and self.choice.is_corrected
+            if r.difference and math.isfinite(expected)
         }
 
     @cached_property
@@ -281,7 +281,7 @@ class ChoiceResult(Result):
             "margin_kind": choice.margin_kind,
             "margin": {"relative": self.plan.rule.largest_loss, "absolute": choice.margin},
             "corrected": {
-                "chosen": choice.corrected_chosen if choice.is_corrected else None,
+                "chosen": choice.corrected_chosen,
                 "low": low,
                 "high": high,
                 "leads": self.leads,

@@ -10,7 +10,7 @@ from typing import Any, Unpack, cast, overload
 
 import numpy as np
 
-from sparserank.crossval.current_model import in_use, left_out, left_out_note, made_for
+from sparserank.crossval.current_model import in_use, left_out, made_for
 from sparserank.crossval.tree_rivals import AUTO, NO, columns_in, tree_rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import read_sources, read_weighted_sources
@@ -295,6 +295,9 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     score = left_out(current, names, keep, drop, plan.penalties)
     rules_of_features = values_of(FeatureOptions.__annotations__, chosen)
     drop = _with(drop, () if score is None else (score,))
+    kept = (
+        f"{brief(score)}, today's score, is left out of the features; {option('keep', score)} puts it into every model."
+    )
     plan = plan.for_features(names, train.derived, **{**rules_of_features, "keep": keep, "drop": drop})
     if boosts:
         plan = without_lowering(plan, len(names))
@@ -341,7 +344,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         used=used,
         excused=excused,
         suspects=suspects,
-        notes=[*map(Caution, gone), *of_weights, *([] if score is None else [left_out_note(score)]), *trees.notes],
+        notes=[*map(Caution, gone), *of_weights, *([] if score is None else [kept]), *trees.notes],
         request=request,
         responses=responses,
     )
