@@ -72,12 +72,12 @@ def test_the_sentence_gives_the_limit_that_these_queries_bear(n: int) -> None:
     said = found.sentence("new", "now", "ndcg@10")
     assert bears == pytest.approx(t.ppf(0.95) * error)
     equal, passing = 100 * t.sf(0.01 / error), 100 * t.sf((0.01 - bears) / error)
-    assert f"With these {n} queries, this limit has {equal:.0f} in 100 false alarms" in said
+    assert f"In general, with these {n} queries, this limit has {equal:.0f} in 100 false alarms" in said
     assert "and 50 in 100 real losses of 1.0% pass" in said
     assert f"; a limit of {100 * bears:.1f}% has 5 in 100 false alarms, and {passing:.0f} in 100 real losses" in said
     enough = found.needed
     assert math.ceil(n * (bears / 0.01) ** 2) == enough
-    assert said.endswith(f"With {enough:,} queries, this limit would have 5.")
+    assert said.endswith(f"It would have 5 false alarms with {enough:,} queries.")
     shown = found.sentence("new", "now", "ndcg@10", shown=True)
     assert "a gate for what is shown has" in shown
     assert shown.endswith("and 95 in 100 real losses of 1.0% pass.")

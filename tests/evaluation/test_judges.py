@@ -308,7 +308,7 @@ def test_the_gate_decides_by_the_judge_as_far_as_people_confirm_it(cli_here: Cli
     assert together == pytest.approx(20 * (float(bears[1]) / 5.0) ** 2, rel=0.05)
     assert together < people
     # Without a judge, the same number of queries is said.
-    assert f"With {people} queries, this limit would have 5." in found[0]
+    assert f"It would have 5 false alarms with {people} queries." in found[0]
     (decided,) = [line for line in found[3].splitlines() if "estimated loss" in line]
     assert decided.split(": ")[1:3] == ["by the grades of model.qrels alone, not by people", "b.run against a.run"]
     runs = {name: sr.read_run(name) for name in ("a.run", "b.run")}

@@ -369,4 +369,4 @@ def test_counts_of_queries_that_nobody_has_are_said_in_words() -> None:
     assert needed(choice, 0.0) == "more than a million"
     assert many(999_999) == "999,999"
     gate = Gate(loss=0.0, error=0.01, limit=1e-6, unit=1.0, n_queries=50, freedom=49)
-    assert "With more than a million queries, this limit would have 5." in gate.sentence("new", "now", "ndcg@10")
+    assert "It would have 5 false alarms with more than a million queries." in gate.sentence("new", "now", "ndcg@10")

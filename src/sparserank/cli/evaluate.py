@@ -236,7 +236,6 @@ GATED = ("limit", "above_limit", "shown")
 
 def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = ()) -> None:
     """Print the rows of a comparison; programs also get the verdicts of its gate."""
-    from sparserank.evaluation.statistics import as_percent
     from sparserank.options.selection import DEFAULT_CONFIDENCE
 
     judged = {(v["system"], v["metric"]): {name: v[name] for name in GATED} for v in verdicts}
@@ -246,7 +245,7 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
         return  # `show_judges` has the estimates of people beside those with a judge, with the weights of strata
     signs = {name: 1 if metric.higher_is_better else -1 for name, metric in compared.metrics.items()}
     counts = f"{len(compared.query_ids):,} queries, {compared.n_docs:,} documents"
-    head = f"{counts}; {as_percent(DEFAULT_CONFIDENCE)} intervals"
+    head = f"{counts}; 95% intervals"
     everything = answer().format not in (TEXT, MARKDOWN) or answer().verbose
     shown = rows if everything else rows[:MAX_ROWS]
     columns: list[str] = []
@@ -314,11 +313,15 @@ def show_judges(compared: Comparison) -> None:
                         f"{d['query']} (people {shown(d['human'], 3)}, judge {shown(d['judge'], 3)})"
                         for d in r["differs"]
                     ]
-                    apart = f"{what}: they differ most on {listed(differs)}."
+                    apart = f"{what}: people and the judge differ most on {listed(differs)}."
                     sentences += [r["sentence"], apart] if differs else [r["sentence"]]
             counts = f"{own[0]['n_human']:,} queries of people, {own[0]['n_judge']:,} of the judge"
-            title = f"{fact['judge']}: {definition.title}, {counts}; worth in human queries"
-            table(title, ["", "people alone", "with the judge", "worth"], cells)
+            title = f"{fact['judge']}: {definition.title}, {counts}; 95% intervals"
+            table(title, ["", "people alone", "with the judge", "worth in human queries"], cells)
+            if any(r["worth"] for r in own[: len(compared.values)]):
+                say(
+                    "Each row believes the judge as far as people confirm it there, so a difference is not that of rows."
+                )
         for said in [*sentences, *fact["notes"]]:
             say(said)
             if answer().format != TEXT:
@@ -327,7 +330,8 @@ def show_judges(compared: Comparison) -> None:
         by_judge = [f"{grade:g}" for grade in fact["by_judge"]]
         by_people = zip(fact["by_people"], fact["documents"], strict=True)
         counted = [[f"{grade:g}", *(f"{n:,}" for n in row)] for grade, row in by_people]
-        title = f"documents by grade of people (rows) and of the judge; weighted kappa {figure(fact['kappa'], 2)}"
+        kappa = f"weighted kappa {figure(fact['kappa'], 2)} (1: equal, 0: by chance)"
+        title = f"documents by grade of people (rows) and of the judge; {kappa}"
         table(title, ["", *by_judge], counted)
 
 
@@ -350,13 +354,14 @@ def show_next(found: dict[str, Any]) -> None:
         title = "documents that people did not judge, by how far a grade can move a mean difference"
         table(title, ["query", "document", "ranks", "at most", "difference"], cells)
     else:
-        say("People judged every document that can move a difference.")
+        say("Documents: people judged all that can move a difference in their queries.")
     if "queries" in found:
         drawn = [[q["query"], q["stratum"], f"{q['probability']:.3f}"] for q in found["queries"]]
-        title = "queries for people to judge, drawn at random within strata; --strata-out writes these, for --strata"
-        table(title, ["query", "stratum", "probability"], drawn)
+        title = "further queries for people to judge, drawn at random within strata of how far the systems can differ"
+        table(title, ["query", "stratum", "share judged"], drawn)
         for width in found["widths"]:
-            say(f"{_what(width)}: then expect +-{figure(width['expected'])}, now +-{figure(width['now'])}.")
+            now, expected = figure(width["now"]), figure(width["expected"])
+            say(f"Interval of {_what(width)}: +-{now} now, about +-{expected} once they are judged.")
 
 
 def _what(row: dict[str, Any]) -> str:

@@ -99,13 +99,19 @@ class Gate:
         word = "shown" if self.fails(shown=True) else "likely, not shown" if self.fails() else "not above the limit"
         if not self.fails() and self.loss + self.half > self.limit:
             word += ", but these queries cannot tell"
-        bounds = f"one-sided 95% bounds {share(self.loss - self.half)} and {share(self.loss + self.half)}"
-        loss = f"estimated loss of {metric} {share(self.loss)} ({bounds}), limit {share(self.limit)}: {word}"
+        bounds = self.loss, self.loss - self.half, self.loss + self.half
+        kind = "loss"
+        if self.loss < 0:
+            bounds = -self.loss, -self.loss - self.half, -self.loss + self.half
+            kind = "gain"
+        change, low, high = map(share, bounds)
+        loss = f"estimated {kind} of {metric} {change} (one-sided 95% bounds {low} and {high}), "
+        loss += f"{'limit' if kind == 'loss' else 'limit of a loss'} {share(self.limit)}: {word}"
         verdict = "Fail" if self.fails(shown) else "Pass"
         text = f"{verdict}: {name} against {baseline}: {loss}. "
         if not self.error:
             return f"{text}All {self.n_queries:,} queries differ alike, so they say nothing about false alarms."
-        text += f"With these {self.n_queries:,} queries, "
+        text += f"In general, with these {self.n_queries:,} queries, "
         if shown:
             return f"{text}a gate for what is shown has {rates(self.limit + self.half)}."
         text += f"this limit has {rates(self.limit)}; a limit of {share(self.half)} has {rates(self.half)}."
@@ -113,7 +119,7 @@ class Gate:
         if not 0 < self.limit < people.half:
             return text
         fewer = f" of people, or {many(self.needed)} {self.graded}" if self.needed < people.needed else ""
-        return f"{text} With {many(people.needed)} queries{fewer}, this limit would have 5."
+        return f"{text} It would have 5 false alarms with {many(people.needed)} queries{fewer}."
 
 
 def gate(

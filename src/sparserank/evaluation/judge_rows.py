@@ -122,6 +122,9 @@ class JudgedMetric:
                 why = f"{few}, too few to show how wrong it is elsewhere; {why}"
             text = f"worth nothing here, for {subject}: {why}"
         text = f"{self.name} is {text}"
+        if against is not None and n >= LEAST_QUERIES:
+            is_shown = row["estimate_low"] > 0 or row["estimate_high"] < 0
+            text += f" A difference is {'shown' if is_shown else 'not shown: the interval contains 0'}."
         low = row["bias_low"]
         high = row["bias_high"]
         if against is None or not (low > 0 or high < 0):
