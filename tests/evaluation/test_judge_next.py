@@ -230,7 +230,10 @@ JUDGED = (*CALL, "--judge", "model.qrels")
 def test_documents_that_people_did_not_judge(cli_here: Cli) -> None:
     write_files()
     every = Path("people.qrels").read_text()
-    assert "People judged every document that can move a difference." in cli_here(*PLAIN, "--judge-next", "5").done.out
+    assert (
+        "Documents: people judged all that can move a difference in their queries."
+        in cli_here(*PLAIN, "--judge-next", "5").done.out
+    )
     some = [line for line in every.splitlines(keepends=True) if line.split()[2] not in ("d3", "d7")]
     Path("people.qrels").write_text("".join(some))
     found = json.loads(cli_here(*PLAIN, "--judge-next", "5", "--format", "json").done.out)
@@ -279,7 +282,10 @@ def test_queries_are_drawn_then_judged_then_weighted(cli_here: Cli) -> None:
     text = cli_here(*call).done.out
     assert all(f"\n{row['query']} " in text for row in queries)
     (width,) = found["judge_next"]["widths"]
-    assert f"b.run - a.run: then expect +-{width['expected']:.4f}, now +-{width['now']:.4f}." in text
+    assert (
+        f"Interval of b.run - a.run: +-{width['now']:.4f} now, about +-{width['expected']:.4f} once they are judged."
+        in text
+    )
     now = found["judge_rows"][2]
     assert width["now"] == pytest.approx((now["estimate_high"] - now["estimate_low"]) / 2)
     # The same draw in Python; another one by another seed.
@@ -319,7 +325,7 @@ def test_few_queries_of_people_have_no_width(cli_here: Cli) -> None:
         call = (*JUDGED, "--judge-grades", "2=1", "--judge-next", "25")
         found = json.loads(cli_here(*call, "--format", "json").done.out)["judge_next"]
         assert (len(found["queries"]), len(found["widths"])) == (25, n_widths)
-        assert ("then expect" in cli_here(*call).done.out) == bool(n_widths)
+        assert ("once they are judged" in cli_here(*call).done.out) == bool(n_widths)
 
 
 def test_refused(cli_here: Cli) -> None:

@@ -32,6 +32,8 @@ FEW = " --n-alphas 5 --folds 2 --half-samples 4 --transform none --penalty mcp"
 L1 = " --n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1"
 TABLE = "t.parquet --label-column grade --qid-column query --ignore-columns words,other" + FEW
 RESPONSES = "r.jsonl --qrels judged.json --engine elasticsearch-query --query search.json" + FEW
+JUDGED = RESPONSES.replace("judged.json", "few-judged.json --judge judged.json")
+GRADED = TABLE.replace("t.parquet", "judged.parquet") + " --judge-column other"
 FUSED = "a.run b.run --qrels judged.qrels --folds 2 --half-samples 0 --penalty l1"
 FOR_MODEL = FILES + " --for-model lightgbm --folds 2 --threads 1"
 
@@ -70,6 +72,9 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "categories": (TABLE, TABLE + " --categories pairs"),
     "prefer": (FILES + FEW, FILES + FEW + " --prefer earlier.json"),
     "qrels": (RESPONSES, RESPONSES.replace("judged", "other-judged")),
+    "judge": (JUDGED, JUDGED.replace("--judge judged", "--judge other-judged")),
+    "judge_column": (GRADED, GRADED.replace("--judge-column other", "--judge-column words")),
+    "judge_grades": (GRADED, GRADED + " --judge-grades 1=2"),
     "query": (RESPONSES, RESPONSES.replace(" search.json", " other-search.json")),
     "allow_overlap": ("train.txt --valid valid.txt" + FEW, "train.txt --valid train.txt --allow-overlap" + FEW),
 }
@@ -134,6 +139,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
             named.assign(grade=y, query=qid, pairs=qid // 2, other=np.minimum(y, 1), words="a").to_parquet(
                 folder / "t.parquet"
             )
+            people = named.assign(grade=np.where(qid < 12, y, np.nan), query=qid, pairs=qid // 2)
+            people.assign(other=np.minimum(y, 1), words=y[::-1]).to_parquet(folder / "judged.parquet")
             ids = dict.fromkeys(qid.tolist())
             weighted = [*ids, *(100 + i for i in ids)]
             (folder / "query-weight.txt").write_text("".join(f"{q} {1 + q % 3}\n" for q in weighted))
@@ -149,6 +156,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         grades = {q: {d: min(g, 2 - at) for d, g in of.items()} for q, of in judged.items()}
         (folder / f"{name}judged.json").write_text(json.dumps(grades))
         if at == 0:
+            (folder / "few-judged.json").write_text(json.dumps({q: grades[q] for q in list(grades)[:12]}))
             write(folder / "r.jsonl", [response(q, of, request) for q, of in documents.items()])
     earlier = sr.SparseRanker(penalty="mcp", k=2).fit_dataset(sr.read(folder / "train.txt"))
     earlier.to_model().save(folder / "earlier.json")

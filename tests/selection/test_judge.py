@@ -182,7 +182,7 @@ def test_people_who_graded_a_selection_are_noticed() -> None:
     runs, people, judge = graded()
     judge = {q: (dict.fromkeys(of, 0.0) | {"d00": 1.0} if q not in people else of) for q, of in judge.items()}
     found = sr.fuse(runs, people, judge=judge, **FAST)
-    assert any("people graded a selection" in note for note in found.selection.notes)
+    assert any("If people graded a selection" in note for note in found.selection.notes)
 
 
 def test_the_commands_take_a_judge(tmp_path: Path, cli: Cli) -> None:

@@ -319,9 +319,7 @@ def show_judges(compared: Comparison) -> None:
             title = f"{fact['judge']}: {definition.title}, {counts}; 95% intervals"
             table(title, ["", "people alone", "with the judge", "worth in human queries"], cells)
             if any(r["worth"] for r in own[: len(compared.values)]):
-                say(
-                    "Each row believes the judge as far as people confirm it there, so a difference is not that of rows."
-                )
+                say("Each row trusts the judge as far as people confirm it there; so a difference is not that of rows.")
         for said in [*sentences, *fact["notes"]]:
             say(said)
             if answer().format != TEXT:

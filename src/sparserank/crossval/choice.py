@@ -463,7 +463,8 @@ def choose(
         )
     # The usable candidates are the first rows of all arrays; the rows after them are compared, but never chosen.
     everyone = (*usable, *(c for c in others if np.isfinite(c.mean)))
-    bounds = loss_bounds(np.array([c.values for c in everyone]), confidence, seed=seed)
+    values, shown = (np.array(of) for of in zip(*((c.values, c.shown) for c in everyone), strict=True))
+    bounds = loss_bounds(values, confidence, seed=seed, shown=shown)
     allowed, sizes = _allowed(usable, len(everyone), rule), rule.sizes(everyone)
     # The means of the bounds are over the queries on which every candidate has a value. Without such a query, the mean
     # of a candidate is over the queries on which it has a value itself.

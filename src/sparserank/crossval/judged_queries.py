@@ -11,7 +11,7 @@ from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.query_ids import rows_of_queries
 from sparserank.evaluation.judge_rows import LEVEL
-from sparserank.evaluation.judges import LARGEST_LAMBDA, LEAST_APART, p_of_selection
+from sparserank.evaluation.judges import LARGEST_LAMBDA, LEAST_APART, LEAST_QUERIES, p_of_selection
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +73,11 @@ class JudgedQueries:
         # By the judge's own grades, people's queries should not differ from the rest.
         p_value = float(p_of_selection(mean[None, n:][:, both], mean[None, rest])[0])
         n_apart = int((both & (values[:, self.people] != values[:, n:]).any(axis=0)).sum())
-        alone = JudgeWorth(self.name, n_people, n_people + n_rest, n_people, p_value < LEVEL, n_apart)
+        enough = n_people >= LEAST_QUERIES
+        alone = JudgeWorth(self.name, n_people, n_people + n_rest, n_people, enough and p_value < LEVEL, n_apart)
         shares = np.zeros(len(both))
         people_alone = WithJudge(self.people, rest, shares, rest[:0], 0.0, alone)
-        if n_apart < LEAST_APART or n_rest == 0:
+        if not enough or n_apart < LEAST_APART or n_rest < 2:
             return people_alone
         # What all candidates share does not matter for the choice between them.
         apart = values - mean

@@ -17,6 +17,9 @@ OF_STEPS, OF_SIZES, OF_CONCAVE, OF_REFITS, OF_RIDGE, DISTILLED = 5.0, 3.0, 1.5, 
 FINAL = -1  # fold number of the final path, which is fitted to all training queries
 
 
+PEOPLE_ALONE = ", people alone"  # the end of labels of tasks that learn from no judge
+
+
 @dataclass(frozen=True)
 class PathTask:
     """A maker that is tried under a transform of the features, with a label; or one of its paths, which omits `fold`.

@@ -76,6 +76,7 @@ def loss_bounds(
     seed: int = 0,
     draw_error: float | None = None,
     n_draws: int = MIN_ROUNDS * ROUND,
+    shown: np.ndarray | None = None,
 ) -> LossBounds:
     """Compare candidates with the best of them.
 
@@ -87,6 +88,8 @@ def loss_bounds(
                      larger), is at most this; by default 0.35%, and 0.7% above a confidence of 0.95. Drawing also stops
                      after MAX_ROUNDS rounds
         n_draws      smallest number of draws
+        shown        (m, n_queries) the metric alone, if a judge has corrected the values; it is counted on how many
+                     queries candidates differ
     Returns
         LossBounds: with probability about `confidence`, every candidate's true mean loss is at most its bound; bounds
         are infinite for fewer than MIN_QUERIES queries. They may be too small where candidates differ on few queries:
@@ -103,9 +106,11 @@ def loss_bounds(
     """
     check_confidence(confidence)
     # Only queries on which every candidate has a value are compared.
-    V = values[:, np.isfinite(values).all(axis=0)].astype(np.float64)
+    compared = np.isfinite(values).all(axis=0)
+    V = values[:, compared].astype(np.float64)
+    alone = V if shown is None else shown[:, compared]
     m, n = V.shape
-    n_zero = int((V == 0).all(axis=0).sum())
+    n_zero = int((alone == 0).all(axis=0).sum())
     if n < MIN_QUERIES:
         means = V.mean(axis=1) if n else np.full(m, np.nan)
         unknown = np.full(m, np.inf)
@@ -119,7 +124,7 @@ def loss_bounds(
         covariance = (C @ C.T) / (n * (n - 1.0))
         error = _errors(covariance)
         bounds = _drawn(covariance, error, means, n, confidence, seed, draw_error, -(-n_draws // ROUND))
-    return replace(bounds, n_zero=n_zero, n_rare=_n_rare(V, means, bounds.upper))
+    return replace(bounds, n_zero=n_zero, n_rare=_n_rare(alone, means, bounds.upper))
 
 
 def _upper(means: np.ndarray, reach: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sparserank.crossval.choice import FEATURE, LEAD, LEAD_ALONE, MIN_NEW, Candidate, Choice, Rule, reference_name
 from sparserank.crossval.current_model import LABEL
 from sparserank.crossval.judged_queries import JudgeWorth
+from sparserank.crossval.tasks import PEOPLE_ALONE
 from sparserank.crossval.tree_rivals import WITHOUT
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.judges import LEAST_APART
@@ -83,7 +84,7 @@ def claims(result: ChoiceResult, of_pairs: str = "") -> list[Claim]:
         Claim("options", rank=FIRST, said="" if result.origin is None else result.origin.start),
         _keep(choice, n_all, noun, _judged(result), costed=result.plan.costs is not None),
         Claim("suspicion", rank=FIRST, said=result.suspicion or ""),
-        *([] if result.judge is None else [_judge(result.judge)]),
+        *([] if result.judge is None else [_judge(result.judge, choice.chosen.penalty.endswith(PEOPLE_ALONE))]),
         *([] if result.test is None else [_tested(result, result.test)]),
         *_of_means(result),
         *claims_of_choice(choice, repr(metric), n_all, noun, gain),
@@ -142,11 +143,19 @@ def _judged(result: ChoiceResult) -> str:
     return f"{queries(result.n_queries)}{which}{graded}, {how}{today}"
 
 
-def _judge(judge: JudgeWorth) -> Claim:
-    """What a judge is worth that graded other queries."""
+def _of_judge(result: ChoiceResult) -> str:
+    """What is said after the number of queries if means contain what a judge says of its others."""
+    judge = result.judge
+    return " and those of the judge" if judge is not None and judge.worth > judge.n_human else ""
+
+
+def _judge(judge: JudgeWorth, of_people: bool) -> Claim:
+    """What a judge is worth that graded other queries; of_people: whether the chosen model learned from people
+    alone."""
     n = judge.n_human
     name = visible(judge.name)
     others = f"{name} graded {judge.n_all - n:,} other queries, from which models learned too"
+    others += ", but not the chosen one" if of_people else ""
     if judge.worth == n:
         nothing = "worth nothing for the choice"
         if judge.n_apart < LEAST_APART:
@@ -401,7 +410,9 @@ def _of_means(result: ChoiceResult) -> Iterator[Claim]:
     n = result.n_queries
     mean = f"{result.metric} is {figure(c.mean)} with {counted(c.n_features, result.noun)}"
     mean += f" and {figure(reference.mean)} with {reference.name} ({change(c.mean, reference.mean)})"
-    yield Claim(QUALITY, figure(c.mean), f"{result.metric}, {c.label}", said=f"On {queries(n)}, {mean}.")
+    yield Claim(
+        QUALITY, figure(c.mean), f"{result.metric}, {c.label}", said=f"On {queries(n)}{_of_judge(result)}, {mean}."
+    )
     if math.isfinite(choice.corrected_chosen):
         expected = f"{choice.corrected_chosen:.4f}"
         low, high = choice.corrected_interval(result.plan.confidence)

@@ -213,8 +213,8 @@ def side_of(source: Source, k: int | None = None) -> Side:
         if halves and halves["half_samples"] >= MIN_HALF_SAMPLES and len(side.model.columns) == size:
             shares = {str(f["feature"]): float(f["selection_frequency"]) for f in halves["features"]}
             side = replace(side, shares=shares)
-        # After a cross-validation, all training queries have out-of-fold values.
-        if result["protocol"] == "cv" and has_arrow() and table.exists():
+        # After a cross-validation, all training queries have out-of-fold values, except those of a judge.
+        if result["protocol"] == "cv" and result.get("judge") is None and has_arrow() and table.exists():
             ids = pq.read_table(pa.BufferReader(read_regular(table, MAX_BYTES)), columns=["query"])["query"].unique()
             side = replace(side, trained=frozenset(map(str, ids.to_pylist())))
     return side

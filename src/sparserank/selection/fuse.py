@@ -263,6 +263,8 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         judge = None
         others = Qrels()
         if chosen["judge"] is not None:
+            if chosen["unjudged"] == "skip":
+                raise ParameterError("judge", f"cannot be combined with {option('unjudged', 'skip')}.")
             judge = grades_of_judge(train, chosen["judge"], chosen["judge_grades"], tested)
             others = judge.others
         elif chosen["judge_grades"] is not None:
@@ -271,7 +273,12 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         both = read_judged_runs(runs, {**train, **others, **test}, chosen["depth"], cutoff, asked)
         if not others and not tested:
             return both, None, None
-        learned += sorted(both.answered & {q for q, _ in others})
+        answered = sorted(both.answered & {q for q, _ in others})
+        if judge is not None and not answered:
+            raise DataError(
+                f"{judge.name}: no retriever returned a document for its other queries; add them to the runs."
+            )
+        learned += answered
         return both.only(learned), both.only(tested) if tested else None, judge
     columns = option("rank_columns" if of_ranks else "score_columns", True)
     for name, value in (("qrels", qrels), ("test_qrels", tests), ("judge", chosen["judge"])):

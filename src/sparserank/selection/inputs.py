@@ -228,7 +228,9 @@ def with_judge_column(
     table = data.table
     if table is None or column not in kept:
         raise ParameterError("judge_column", "needs a table in memory (Parquet, CSV or a data frame).")
-    labels = table[:, kept.index(label)].astype(np.float64)
+    # The labels that people gave, as the reader counts them (an unjudged -1 may count as 0).
+    is_label = np.isfinite(table[:, kept.index(label)].astype(np.float64))
+    labels = np.where(is_label, data.relevance, np.nan)
     grades = table[:, kept.index(column)].astype(np.float64)
     by_people = np.logical_or.reduceat(np.isfinite(labels), data.query_ptr[:-1])
     of_people = np.repeat(by_people, data.sizes)
@@ -239,7 +241,12 @@ def with_judge_column(
     if lacking.any():
         query = brief(str(data.query_ids[int(np.argmax(lacking))]))
         raise DataError(f"query {query} has a document with neither a label nor a grade in {brief(column)}; add one.")
-    documents = [("", str(i)) for i in range(data.n_docs)]
+    if not (is_label & np.isfinite(grades)).any():
+        raise DataError(
+            f"column {brief(column)} has no grade for a document that people graded, so that nothing shows how wrong "
+            "it is; add its grades of these documents."
+        )
+    documents = [(str(q), f"row {i}") for i, q in enumerate(np.repeat(data.query_ids, data.sizes).tolist())]
     people, own = (
         Qrels({d: g for d, g in zip(documents, given.tolist(), strict=True) if g == g}) for given in (labels, grades)
     )
@@ -249,7 +256,7 @@ def with_judge_column(
     others = [i for i, name in enumerate(kept) if name not in (label, column)]
     data = replace(
         data,
-        relevance=np.where(of_people, np.nan_to_num(labels), grades),
+        relevance=np.where(of_people, data.relevance, grades),
         table=table[:, others],
         kept_columns={kept[i]: data.kept_columns[kept[i]] for i in others},
     )

@@ -497,6 +497,10 @@ def _folds(data: RankingDataset, plan: SelectionPlan, people: np.ndarray | None)
             "one query cannot be split into training and validation; give more, or fit a single model with "
             "'sparserank fit'."
         )
+    if people is not None and len(people) < 2:
+        raise DataError(
+            "people graded one query, on which no choice can be evaluated; add their grades of at least one more."
+        )
     fold = query_folds(data.n_queries, min(plan.cv, data.n_queries), plan.random_state)
     if people is not None:
         fold[people] = query_folds(len(people), min(plan.cv, len(people)), plan.random_state)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms, logs_differ
-from sparserank.crossval.tasks import PathTask
+from sparserank.crossval.tasks import PEOPLE_ALONE, PathTask
 from sparserank.crossval.teachers import TeachingTrees
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
@@ -101,7 +101,7 @@ def of_people(tasks: Sequence[PathTask]) -> list[PathTask]:
     """The tasks of weights once more, learned only from the queries that people graded."""
     weights = [t for t in first_look(tasks) if isinstance(t.maker, PenaltyPath) and t.maker.selects]
     return [
-        replace(t, label=f"{t.label}, people alone", transform=replace(t.transform, of_people=True)) for t in weights
+        replace(t, label=f"{t.label}{PEOPLE_ALONE}", transform=replace(t.transform, of_people=True)) for t in weights
     ]
 
 

@@ -118,8 +118,9 @@ def note_of_judge(judge: JudgeWorth | None) -> list[str]:
         return []
     return [
         Caution(
-            f"by the grades of {judge.name}, the queries of people differ from its others: people graded a selection, "
-            "and all figures are those of such queries. Draw the queries of people at random."
+            f"by the grades of {judge.name}, the queries of people differ from its others beyond noise (as 5 in "
+            "100 random draws do). If people graded a selection, all figures are those of such queries; draw them at "
+            "random."
         )
     ]
 

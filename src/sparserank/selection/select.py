@@ -392,7 +392,7 @@ def _remarked(
     metric = job.plan.metric
     support = selection.model.support.tolist()
     excused = [*ready.excused, *ready.suspects]
-    alone = nearly_best_alone(job.evaluated, selection.best.values, metric, support, excused)
+    alone = nearly_best_alone(job.evaluated, selection.best.shown, metric, support, excused)
     for sentence in alone.values():
         warnings.warn(sentence, DataWarning, stacklevel=4)
     if job.engine is None or not job.engine.boosts:

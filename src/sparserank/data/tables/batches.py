@@ -146,7 +146,7 @@ class InputTable:
         if roles.label is not None:
             self._into(label, records.column(roles.label), roles.label, at)
             if roles.label in roles.kept_columns:  # there is a judge
-                label[is_missing(label)] = 0.0
+                label[np.isnan(label)] = 0.0
             self._refuse(~np.isfinite(label), at, roles.label, label, "a finite number as the label")
         if roles.weight is not None:
             weight = np.empty(n)

@@ -85,7 +85,7 @@ def roles_of(
         "label": _named(table, "label", reading.label, [LABEL], reading.labelled),
         "query id": _named(table, "qid", reading.qid, [QID], reading.grouped and table.queries is None),
         "weight": _named(table, "doc_weight", weight, (), False),
-        "judge": _named(table, "judge_column", reading.judge_column if wanted is None else None, (), False),
+        "judge": _named(table, "judge_column", None if others else reading.judge_column, (), False),
     }
     left_out = {*columns.values(), *reading.ignore_columns}
     if not reading.labelled:  # the values of labels may then be anything
