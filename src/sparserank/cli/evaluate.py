@@ -316,8 +316,8 @@ def show_judges(compared: Comparison) -> None:
                     apart = f"{what}: people and the judge differ most on {listed(differs)}."
                     sentences += [r["sentence"], apart] if differs else [r["sentence"]]
             counts = f"{own[0]['n_human']:,} queries of people, {own[0]['n_judge']:,} of the judge"
-            title = f"{fact['judge']}: {definition.title}, {counts}; 95% intervals"
-            table(title, ["", "people alone", "with the judge", "worth in human queries"], cells)
+            title = f"{fact['judge']}: {definition.title}, {counts}; 95% intervals, worth in human queries"
+            table(title, ["", "people alone", "with the judge", "worth"], cells)
             if any(r["worth"] for r in own[: len(compared.values)]):
                 say("Each row trusts the judge as far as people confirm it there; so a difference is not that of rows.")
         for said in [*sentences, *fact["notes"]]:
@@ -355,8 +355,8 @@ def show_next(found: dict[str, Any]) -> None:
         say("Documents: people judged all that can move a difference in their queries.")
     if "queries" in found:
         drawn = [[q["query"], q["stratum"], f"{q['probability']:.3f}"] for q in found["queries"]]
-        title = "further queries for people to judge, drawn at random within strata of how far the systems can differ"
-        table(title, ["query", "stratum", "share judged"], drawn)
+        title = "queries for people to judge next, drawn at random within strata; share: of a stratum, judged then"
+        table(title, ["query", "stratum", "share"], drawn)
         for width in found["widths"]:
             now, expected = figure(width["now"]), figure(width["expected"])
             say(f"Interval of {_what(width)}: +-{now} now, about +-{expected} once they are judged.")
