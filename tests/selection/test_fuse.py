@@ -475,7 +475,9 @@ def test_the_first_line_says_where_the_queries_cannot_tell() -> None:
     assert against.difference > 0.02 * against.mean
     assert against.low < 0 < against.high
     said = "these 12 queries cannot tell it from RRF of all"
-    assert str(result).splitlines()[0].startswith(f"Keep {len(result.retrievers)} of 4 retrievers; {said}: ")
+    first = str(result).splitlines()[0]
+    assert first.startswith(f"Keep {len(result.retrievers)} of 4 retrievers: ")
+    assert first.endswith(f"; {said}.")
     assert said in result.headline
     assert result.to_json()["fusion"]["doubt"] == said
     many = sr.fuse(*made(n_queries=120), **QUICK)

@@ -120,8 +120,8 @@ class FusionResult(ModelResult):
         first, *rest = claims(self.by_retriever, f"; 'if switched off': each pair alone{alone}")
         weights = [f"{shortened(r, MAX_RETRIEVER)} {shown_weight(w, 2)}" for r, w in self.weights.items()]
         named = f": {', '.join(weights[:MAX_NAMED])}{', ...' if len(weights) > MAX_NAMED else ''}"
-        figure = f"{first.figure}{f'; {self.doubt}' if self.doubt else ''}"
-        figure += "" if self.selection.chosen is self.selection.choice.named else named
+        figure = first.figure + ("" if self.selection.chosen is self.selection.choice.named else named)
+        figure += f"; {self.doubt}" if self.doubt else ""
         cut = f"lists cut at rank {self.facts.depth}, norm {self.formula.norm}"
         graded = "" if self.selection.judge is None else " that people graded"
         judged = f"{queries(self.selection.n_queries)}{graded}, each scored by weights not learned from it; {cut}"
