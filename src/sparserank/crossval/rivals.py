@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from sparserank.crossval.choice import Candidate, Choice
+from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import row_sums
 from sparserank.evaluation import mean_of, per_query_values
@@ -84,13 +85,13 @@ class Rivals:
 
 def formulas_as_rivals(
     judged: RankingDataset,
-    again: RankingDataset | None,
+    judge: JudgedQueries | None,
     test: RankingDataset | None,
     metric: Metric,
     columns: Mapping[str, Sequence[int]],
 ) -> list[Rival]:
-    """Sums of columns as rivals; columns: {name: the columns that its formula adds}; again: queries with the grades of
-    a judge, whose values are the last.
+    """Sums of columns as rivals; columns: {name: the columns that its formula adds}; judge: the queries that people
+    graded, whose values by the grades of a judge are the last.
 
     Scores are computed on demand: those of dozens of formulas on millions of documents would take more memory than the
     documents.
@@ -102,7 +103,7 @@ def formulas_as_rivals(
         return row_sums(data.X, added)
 
     rivals = []
-    evaluated = [judged, *([] if again is None else [again])]
+    evaluated = [judged, *([] if judge is None else [judge.again])]
     for name, added in columns.items():
         values = [per_query_values(row_sums(data.X, added), data, [metric])[0] for data in evaluated]
         rivals.append(Rival(name, len(added), np.concatenate(values), partial(scores, added)))

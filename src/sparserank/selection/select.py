@@ -335,9 +335,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
     return ReadySelection(
         job=job,
-        identity=plan.identity(
-            train, valid, None if weight is None else weight.tolist(), judged, None if judge is None else judge.again
-        ),
+        identity=plan.identity(train, valid, None if weight is None else weight.tolist(), judged, judge),
         used=used,
         excused=excused,
         suspects=suspects,
