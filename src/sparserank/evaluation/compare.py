@@ -35,7 +35,7 @@ from sparserank.evaluation.judge_rows import Judge, copies, on_scale
 from sparserank.evaluation.moves import run_lists
 from sparserank.files import StrPath
 from sparserank.metrics import Convention, Metric, parse_metrics
-from sparserank.metrics.ordering import RankedLists, rank_lists
+from sparserank.metrics.ordering import rank_lists
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import with_columns_of
 from sparserank.number_checks import as_floats
@@ -374,15 +374,11 @@ def mean_of(values: np.ndarray) -> float:
 
 def per_query_values(scores: np.ndarray, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
     """(n_queries,) values for each metric; lists are ranked once per convention."""
-    ranked: dict[Convention, RankedLists] = {}
-    out = []
-    for metric in metrics:
-        if metric.convention not in ranked:
-            ranked[metric.convention] = rank_lists(
-                scores, data.relevance, data.query_ptr, metric.convention, data.docid, returned=data.returned
-            )
-        out.append(metric.compute(ranked[metric.convention]))
-    return out
+    lists = {
+        convention: rank_lists(scores, data.relevance, data.query_ptr, convention, data.docid, returned=data.returned)
+        for convention in {m.convention for m in metrics}
+    }
+    return [m.compute(lists[m.convention]) for m in metrics]
 
 
 def _runs_of(systems: Iterable[Any]) -> list[Run]:
@@ -444,7 +440,7 @@ def values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> l
                 f"{whole!r} depends on the length of whole lists, but some documents are not in the run. Use another "
                 "metric or convention, such as trec."
             )
-        lists = {m.convention: run_lists(system, data, m.convention) for m in metrics}
+        lists = {convention: run_lists(system, data, convention) for convention in {m.convention for m in metrics}}
         return [m.compute(lists[m.convention]) for m in metrics]
     scores = _scores_of(system, data)
     _warn_of_equal_scores(scores, data, metrics)

@@ -47,7 +47,7 @@ class Judge:
     name: str
     query_ids: np.ndarray
     values: Values
-    grades: Grades
+    grades: Qrels
     lacking: Mapping[str, str]
 
 
@@ -68,8 +68,8 @@ class JudgedMetric:
     human: np.ndarray
     judge: np.ndarray
     rest: np.ndarray
-    queries: list[str]
-    strata: tuple[np.ndarray, np.ndarray] | None
+    queries: np.ndarray
+    strata: Sequence[np.ndarray] | None
 
     @cached_property
     def means(self) -> JudgedMeans:
@@ -83,7 +83,7 @@ class JudgedMetric:
         if means.n_human < LEAST_QUERIES:
             confidence = math.nan  # all intervals are NaN
         n_judge = int(np.isfinite(self.judge[0]).sum()) + self.rest.shape[1]
-        rows = []
+        rows: list[dict[str, Any]] = []
         for i, (system, against) in enumerate(self.pairs):
             row: dict[str, Any] = {
                 "judge": self.name,
@@ -134,8 +134,8 @@ class JudgedMetric:
         """Notes on queries that the judge lacks, and a warning if, by its own grades, the queries of people differ from
         its others."""
         notes = []
-        lacking = [q for q, value in zip(self.queries, self.judge[0], strict=True) if np.isnan(value)]
-        if lacking:
+        lacking = self.queries[np.isnan(self.judge[0])]
+        if len(lacking):
             which = f"{len(lacking)} of the queries of people, e.g. {brief(lacking[0])}"
             notes.append(f"{self.name} lacks {which}; they count without it.")
         if self.strata is not None or len(self.queries) < LEAST_QUERIES:
@@ -179,21 +179,19 @@ def judged_metric(
     by_people, by_judge = (combined @ np.array([by[s][name] for s in systems]) for by in (values, judge.values))
     graded, judged = (np.isfinite(by).all(axis=0) for by in (by_people, by_judge))
     people = query_ids[graded].astype(str)
-    known = judge.query_ids[judged].astype(str)
-    others = ~np.isin(known, people)
+    ids = judge.query_ids.astype(str)
+    others = judged & ~np.isin(ids, people)
     # The judge's values of the queries of people; those that it lacks are in a last column of NaN.
-    place = {q: i for i, q in enumerate(known)}
-    by_judge = np.pad(by_judge[:, judged], ((0, 0), (0, 1)), constant_values=np.nan)
-    of_people = np.take(by_judge, [place.get(q, -1) for q in people], axis=1)
-    queries = people.tolist()
+    place = {q: i for i, q in enumerate(ids)}
+    padded = np.pad(by_judge, ((0, 0), (0, 1)), constant_values=np.nan)
+    of_people = np.take(padded, [place.get(q, -1) for q in people], axis=1)
     pairs = [*((s, None) for s in systems), *((s, baseline) for s in systems if s != baseline)]
-    numbers = None if strata is None else _numbered(strata, queries, known[others].tolist())
-    human = by_people[:, graded]
-    rest = by_judge[:, :-1][:, others]
-    return JudgedMetric(judge.name, metric, pairs, human, of_people, rest, queries, numbers)
+    numbers = None if strata is None else _numbered(strata, people, ids[others])
+    rest = by_judge[:, others]
+    return JudgedMetric(judge.name, metric, pairs, by_people[:, graded], of_people, rest, people, numbers)
 
 
-def _numbered(strata: Mapping[str, str], people: Sequence[str], others: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _numbered(strata: Mapping[str, str], people: np.ndarray, others: np.ndarray) -> list[np.ndarray]:
     """Numbers of the strata of queries; raises as `judged_metric`."""
     every = [*people, *others]
     lacking = [q for q in every if q not in strata]
@@ -206,7 +204,7 @@ def _numbered(strata: Mapping[str, str], people: Sequence[str], others: Sequence
     if counts[least] < 2:
         name = brief(str(names[least]))
         raise DataError(f"stratum {name} has {counts[least]} queries of people, and needs 2; merge it with another.")
-    return number[: len(people)], number[len(people) :]
+    return np.split(number, [len(people)])
 
 
 def agreement(people: Grades, judge: Grades) -> dict[str, Any]:

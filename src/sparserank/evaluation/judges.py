@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -76,7 +77,7 @@ def judged_means(
     human: np.ndarray,
     judge: np.ndarray,
     rest: np.ndarray,
-    strata: tuple[np.ndarray, np.ndarray] | None = None,
+    strata: Sequence[np.ndarray] | None = None,
     differences: np.ndarray | bool = False,
 ) -> JudgedMeans:
     """Estimate means over the traffic from the values of people and of a judge.
