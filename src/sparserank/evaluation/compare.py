@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from sparserank.data.tables.frames import collected, column_names, is_lazy
 from sparserank.data.trec import read_strata
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.comparison import Comparison
-from sparserank.evaluation.judge_rows import Judge, copies, on_scale
+from sparserank.evaluation.judge_rows import Judge, on_scale
 from sparserank.evaluation.moves import run_lists
 from sparserank.files import StrPath
 from sparserank.metrics import Convention, Metric, parse_metrics
@@ -217,8 +218,9 @@ def compare_systems(
         str(name): _judge_of(str(name), source, judgments, systems, parsed, judge_grades)
         for name, source in (judges or {}).items()
     }
-    for sentence in copies(known):
-        _warn(sentence)
+    for a, b in combinations(known, 2):
+        if known[a].grades == known[b].grades:
+            _warn(f"{a} and {b} have the same grades: they are one judge, which is counted once for each.")
     of_queries = None if strata is None else read_strata(strata)
     runs = {str(name): system for name, system in systems.items() if isinstance(judgments, Qrels)}
     compared = Comparison(
@@ -243,7 +245,7 @@ def _judge_of(
         )
     grades = on_scale(name, source, people, meant)
     # A query that no system answered says nothing about them, unless people graded it.
-    answered = {q for q, _ in people}.union(*({q for q, _ in run} for run in systems.values()))
+    answered = {q for pairs in (people, *systems.values()) for q, _ in pairs}
     graded = Qrels({key: grade for key, grade in grades.items() if key[0] in answered})
     left_out = {q for q, _ in grades} - answered
     if left_out:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,9 +80,9 @@ class Comparison:
     judgments: Any
     lacking: dict[str, str]
     unjudged: dict[str, str]
-    judges: dict[str, Judge] = field(default_factory=dict)
-    strata: Mapping[str, str] | None = None
-    runs: Mapping[str, Run] = field(default_factory=dict)
+    judges: dict[str, Judge]
+    strata: Mapping[str, str] | None
+    runs: Mapping[str, Run]
 
     def __repr__(self) -> str:
         systems = ", ".join(self.values)

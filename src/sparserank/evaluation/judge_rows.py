@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -93,15 +92,18 @@ class JudgedMetric:
                 "n_human": means.n_human,
                 "n_judge": n_judge,
             }
-            for name, by in (("human", means.people), ("estimate", means.decided)):
-                mean = float(by.mean[i])
-                half = float(by.half(confidence)[i])
-                row |= {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
-            bias = mean_interval(self.judge[i] - self.human[i], confidence)
-            row |= dict(zip(("bias", "bias_low", "bias_high"), bias, strict=True))
-            row |= {"lambda": float(means.lam[i] * means.used[i]), "worth": int(means.worth[i]) - means.n_human}
+            intervals = {
+                "human": means.people.interval(i, confidence),
+                "estimate": means.decided.interval(i, confidence),
+                "bias": mean_interval(self.judge[i] - self.human[i], confidence),
+            }
+            for name, (mean, low, high) in intervals.items():
+                row |= {name: mean, f"{name}_low": low, f"{name}_high": high}
+            row["lambda"] = float(means.lam[i] * means.used[i])
+            row["worth"] = int(means.worth[i]) - means.n_human
             row["differs"] = most_apart(self.queries, self.human[i], self.judge[i], ("human", "judge"), MAX_NAMED)
-            rows.append(row | {"sentence": self._sentence(row, int(means.n_apart[i]))})
+            row["sentence"] = self._sentence(row, int(means.n_apart[i]))
+            rows.append(row)
         return rows
 
     def _sentence(self, row: Mapping[str, Any], n_apart: int) -> str:
@@ -255,7 +257,7 @@ def on_scale(name: str, judgments: Any, people: Qrels, meant: str | None) -> Qre
     """
     grades = judgments if isinstance(judgments, Qrels) else judgments_of(judgments, USUAL, name)
     meaning = {} if meant is None else meant_grades(meant)
-    if not any(key in grades for key in people):
+    if people.keys().isdisjoint(grades):
         q, d = map(brief, next(iter(people)))
         remedy = "use the same ids of queries and documents in both."
         raise DataError(f"{name}: has no document that people graded, e.g. {d} of query {q}; {remedy}")
@@ -276,12 +278,3 @@ def on_scale(name: str, judgments: Any, people: Qrels, meant: str | None) -> Qre
             f"{option('judge_grades', pairs)}, or {first}={first} if it is on their scale."
         )
     return Qrels({key: meaning.get(g, g) for key, g in grades.items()})
-
-
-def copies(judges: Mapping[str, Judge]) -> list[str]:
-    """A sentence for each two judges with the same grades."""
-    return [
-        f"{a} and {b} have the same grades: they are one judge, which is counted once for each."
-        for a, b in combinations(judges, 2)
-        if judges[a].grades == judges[b].grades
-    ]

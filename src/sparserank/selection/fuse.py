@@ -268,7 +268,8 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         both = read_judged_runs(runs, {**train, **others, **test}, chosen["depth"], cutoff, asked)
         if not others and not tested:
             return both, None, None
-        learned += sorted(both.answered & {q for q, _ in others})
+        answered = {both.query_ids[q] for run in both.lists for q in run.query.tolist()}
+        learned += sorted(answered & {q for q, _ in others})
         return both.only(learned), both.only(tested) if tested else None, judge
     columns = option("rank_columns" if of_ranks else "score_columns", True)
     for name, value in (("qrels", qrels), ("test_qrels", tests), ("judge", chosen["judge"])):

@@ -228,8 +228,7 @@ def with_judge_column(
     table = data.table
     if table is None or column not in kept:
         raise ParameterError("judge_column", "needs a table in memory (Parquet, CSV or a data frame).")
-    labels = table[:, kept.index(label)].astype(np.float64)
-    grades = table[:, kept.index(column)].astype(np.float64)
+    labels, grades = (table[:, kept.index(name)].astype(np.float64) for name in (label, column))
     by_people = np.logical_or.reduceat(np.isfinite(labels), data.query_ptr[:-1])
     of_people = np.repeat(by_people, data.sizes)
     if by_people.all() or not by_people.any():
