@@ -12,6 +12,7 @@ from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import row_sums
+from sparserank.data.query_ids import rows_of_queries
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.evaluation.rival_intervals import RivalIntervals, rival_intervals
 from sparserank.metrics import Metric
@@ -103,8 +104,19 @@ def formulas_as_rivals(
         return row_sums(data.X, added)
 
     rivals = []
-    evaluated = [judged, *([] if judge is None else [judge.again])]
     for name, added in columns.items():
-        values = [per_query_values(row_sums(data.X, added), data, [metric])[0] for data in evaluated]
-        rivals.append(Rival(name, len(added), np.concatenate(values), partial(scores, added)))
+        values = values_of_scores(scores(added, on_test=False), judged, judge, metric)
+        rivals.append(Rival(name, len(added), values, partial(scores, added)))
     return rivals
+
+
+def values_of_scores(
+    scores: np.ndarray, judged: RankingDataset, judge: JudgedQueries | None, metric: Metric
+) -> np.ndarray:
+    """(n_queries,) values of scores (n_docs,) on the queries on which candidates are evaluated; those of the queries of
+    people by the grades of a judge, if there is one, are the last."""
+    values = per_query_values(scores, judged, [metric])
+    if judge is not None:
+        rows, _ = rows_of_queries(judged.query_ptr, judge.people)
+        values += per_query_values(scores[rows], judge.again, [metric])
+    return np.concatenate(values)

@@ -174,23 +174,21 @@ def judged_metric(
     """
     name = repr(metric)
     systems = [*values]
-    # Each row of the matrix makes one mean or difference from the values of all systems.
-    one = np.eye(len(systems))
     base = systems.index(baseline)
-    combined = np.vstack([one, np.delete(one - one[base], base, axis=0)])
-    by_people, by_judge = (combined @ np.array([by[s][name] for s in systems]) for by in (values, judge.values))
+    of_systems = (np.array([by[s][name] for s in systems]) for by in (values, judge.values))
+    by_people, by_judge = (np.vstack([of, np.delete(of - of[base], base, axis=0)]) for of in of_systems)
     graded, judged = (np.isfinite(by).all(axis=0) for by in (by_people, by_judge))
     people = query_ids[graded].astype(str)
     ids = judge.query_ids.astype(str)
     others = judged & ~np.isin(ids, people)
-    # The judge's values of the queries of people; those that it lacks are in a last column of NaN.
-    place = {q: i for i, q in enumerate(ids)}
-    padded = np.pad(by_judge, ((0, 0), (0, 1)), constant_values=np.nan)
-    of_people = np.take(padded, [place.get(q, -1) for q in people], axis=1)
+    human = by_people[:, graded]
+    of_people = np.full(human.shape, np.nan)
+    _, at, known = np.intersect1d(people, ids, return_indices=True)
+    of_people[:, at] = by_judge[:, known]
     pairs = [*((s, None) for s in systems), *((s, baseline) for s in systems if s != baseline)]
     numbers = None if strata is None else _numbered(strata, people, ids[others])
     rest = by_judge[:, others]
-    return JudgedMetric(judge.name, metric, pairs, by_people[:, graded], of_people, rest, people, numbers)
+    return JudgedMetric(judge.name, metric, pairs, human, of_people, rest, people, numbers)
 
 
 def _numbered(strata: Mapping[str, str], people: np.ndarray, others: np.ndarray) -> list[np.ndarray]:
