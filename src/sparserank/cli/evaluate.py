@@ -293,8 +293,7 @@ def show_judges(compared: Comparison) -> None:
     """Print what the judges are worth. Programs get it beside the rows of the comparison; csv has these rows alone."""
     rows = compared.judge_rows()
     facts = compared.judge_facts()
-    compared_rows = answer().document
-    give({"rows": compared_rows, "judge_rows": rows, "facts": facts}, compared_rows)
+    answer().document = {"rows": answer().rows, "judge_rows": rows, "facts": facts}
     for fact in facts:
         sentences = []
         for metric, definition in compared.metrics.items():
@@ -335,9 +334,9 @@ def show_judges(compared: Comparison) -> None:
 
 def show_next(found: dict[str, Any]) -> None:
     """Print what people should judge next. Programs get it beside what they have already."""
-    document = answer().document
-    named = document if isinstance(document, dict) else {"rows": document}
-    give({**named, "judge_next": found}, named["rows"])
+    current = answer()
+    named = current.document if isinstance(current.document, dict) else {"rows": current.rows}
+    current.document = {**named, "judge_next": found}
     cells = [
         [
             d["query"],

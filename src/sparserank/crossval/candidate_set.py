@@ -62,8 +62,8 @@ class CandidateSet:
         """Candidates that may be chosen, task by task: of makers that select, and named formulas. Formulas of a single
         feature represent their features, so if there are any, no other candidate has only one. Otherwise the formulas
         come first, and win ties."""
-        learned = [c for label, t in self.tasks.items() if t.maker.selects for c in self.of_sizes(label)]
-        named = [c for label in self._named for c in self.of_points(label)]
+        learned = [c for label, t in self.tasks.items() if t.maker.selects for c in self.of_maker(label)]
+        named = [c for label in self._named for c in self.of_maker(label)]
         if all(c.n_features > 1 for c in named):
             return [*named, *learned]
         return [*(c for c in learned if c.n_features > 1), *named]
@@ -72,7 +72,7 @@ class CandidateSet:
     def dense(self) -> list[Candidate]:
         """One candidate for each point of the makers that select no features, without named formulas."""
         others = [label for label, t in self.tasks.items() if not t.maker.selects and label not in self._named]
-        return [c for label in others for c in self.of_points(label)]
+        return [c for label in others for c in self.of_maker(label)]
 
     def formula(self, name: str) -> Candidate | None:
         """The named formula of this name, if there is one."""
@@ -82,10 +82,19 @@ class CandidateSet:
     def _named(self) -> list[str]:
         return [label for label, t in self.tasks.items() if isinstance(t.maker, NamedFormulas)]
 
-    def of_sizes(self, label: str) -> list[Candidate]:
-        """The candidates of a sparse maker: one for each size that its final path and the path of every fold contain,
-        and its refits if they were made."""
-        return [self._candidate(label, k, relax, where) for k, relax, where in self._matched(label)]
+    def of_maker(self, label: str) -> list[Candidate]:
+        """The candidates of a maker: if it selects features, one for each size that its final path and the path of
+        every fold contain, and its refits if they were made; otherwise one for each point."""
+        return [self._candidate(label, *made) for made in self._made(label)]
+
+    def _made(self, label: str) -> Iterator[tuple[float, float, Points]]:
+        """(size, relax, points) of the candidates of a maker."""
+        if self.tasks[label].maker.selects:
+            yield from self._matched(label)
+            return
+        nnz = self.path(label).nnz
+        for i in np.flatnonzero(nnz).tolist():
+            yield int(nnz[i]), 0.0, dict.fromkeys([FINAL, *self._folds], (label, i))
 
     def _matched(self, label: str) -> Iterator[tuple[float, float, Points]]:
         """(size, relax, points) of the candidates of a sparse maker."""
@@ -104,19 +113,6 @@ class CandidateSet:
                 relaxed = {f: self._refit(label, f, i, relax) for f, i in points.items()}
                 if relaxed[FINAL][0] != label:
                     yield k, relax, relaxed
-
-    def of_points(self, label: str) -> list[Candidate]:
-        """The candidates of a maker that selects no features: one for each point."""
-        maker = self.tasks[label].maker
-        names = maker.names if isinstance(maker, NamedFormulas) else ()
-        nnz = self.path(label).nnz
-        return [
-            self._candidate(label, int(nnz[i]), 0.0, self._everywhere(label, i), formula=names[i] if names else "")
-            for i in np.flatnonzero(nnz).tolist()
-        ]
-
-    def _everywhere(self, label: str, index: int) -> Points:
-        return dict.fromkeys([FINAL, *self._folds], (label, index))
 
     # -- the models of a candidate -----------------------------------------------------------------------------------
 
@@ -140,16 +136,8 @@ class CandidateSet:
         if self._judge is None:
             return None
         assert self._fold is not None
-        points = [
-            where
-            for label, t in self.tasks.items()
-            for where in (
-                [where for *_, where in self._matched(label)]
-                if t.maker.selects
-                else [self._everywhere(label, i) for i in np.flatnonzero(self.path(label).nnz).tolist()]
-            )
-        ]
-        values = np.array([self._values(where, 0) for where in points])
+        made = [where for label in self.tasks for *_, where in self._made(label)]
+        values = np.array([self._values(where, 0) for where in made])
         return self._judge.with_judge(values, self._fold, self._seed)
 
     def transform(self, c: Candidate) -> FeatureTransform:
@@ -208,15 +196,10 @@ class CandidateSet:
     def _sizes(self, path: PathResult) -> np.ndarray:
         return self._size_of(path.sparse_coefs, path.width)
 
-    def _candidate(
-        self,
-        label: str,
-        k: float,
-        relax: float,
-        where: Points,
-        formula: str = "",
-    ) -> Candidate:
+    def _candidate(self, label: str, k: float, relax: float, where: Points) -> Candidate:
         label_of_point, index = where[FINAL]
+        maker = self.tasks[label].maker
+        formula = maker.names[index] if isinstance(maker, NamedFormulas) else ""
         used = self.path(label_of_point).support(index)
         cost = self._groups.cost(used)
         on_steps, raw = self.path(label).penalty.on_steps, self._values(where, 0)

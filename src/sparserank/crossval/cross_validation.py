@@ -92,7 +92,7 @@ class CrossValidation:
                 transform=transform,
                 judged=judged,
                 alike=unchanged if plain else None,
-                learned=judge.by_people(data.n_queries) if judge is not None and transform.of_people else None,
+                learned=judge.people if judge is not None and transform.of_people else None,
             )
             unchanged = unchanged or (work if plain else None)
 

@@ -51,7 +51,7 @@ class FoldedPaths(TrainingQueries):
                       f
         query_weight, n_threads, client   as in TrainingQueries
         alike         an object with the same columns, whose copy of `judged` is shared
-        learned       (n_queries,) bool: training queries from which paths learn; None: all
+        learned       numbers of the training queries from which paths learn; None: all
     """
 
     def __init__(
@@ -74,7 +74,8 @@ class FoldedPaths(TrainingQueries):
         self.judged, self.alike = judged, alike
         self.fold, self.metrics = fold, list(metrics)
         self.valid = valid
-        self.learned = np.ones(data.n_queries, dtype=bool) if learned is None else learned
+        self.learned = np.zeros(data.n_queries, dtype=bool)
+        self.learned[slice(None) if learned is None else learned] = True
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name not in DERIVED}

@@ -47,10 +47,6 @@ class JudgedQueries:
         """The training queries, followed by those of people with the grades of the judge."""
         return concatenate([judged, self.again], join_queries=False)
 
-    def by_people(self, n_queries: int) -> np.ndarray:
-        """(n_queries,) bool: the queries that people graded."""
-        return np.isin(np.arange(n_queries), self.people)
-
     def twice(self, of_queries: np.ndarray) -> np.ndarray:
         """(n_queries,) values of the training queries, extended to the queries of `evaluated`."""
         return np.concatenate([of_queries, of_queries[self.people]])

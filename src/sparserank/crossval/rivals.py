@@ -9,8 +9,10 @@ from functools import partial
 import numpy as np
 
 from sparserank.crossval.choice import Candidate, Choice
+from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import row_sums
+from sparserank.data.query_ids import rows_of_queries
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.evaluation.rival_intervals import RivalIntervals, rival_intervals
 from sparserank.metrics import Metric
@@ -84,13 +86,13 @@ class Rivals:
 
 def formulas_as_rivals(
     judged: RankingDataset,
-    again: RankingDataset | None,
+    judge: JudgedQueries | None,
     test: RankingDataset | None,
     metric: Metric,
     columns: Mapping[str, Sequence[int]],
 ) -> list[Rival]:
-    """Sums of columns as rivals; columns: {name: the columns that its formula adds}; again: queries with the grades of
-    a judge, whose values are the last.
+    """Sums of columns as rivals; columns: {name: the columns that its formula adds}; judge: the queries that people
+    graded, whose values by the grades of a judge are the last.
 
     Scores are computed on demand: those of dozens of formulas on millions of documents would take more memory than the
     documents.
@@ -102,8 +104,19 @@ def formulas_as_rivals(
         return row_sums(data.X, added)
 
     rivals = []
-    evaluated = [judged, *([] if again is None else [again])]
     for name, added in columns.items():
-        values = [per_query_values(row_sums(data.X, added), data, [metric])[0] for data in evaluated]
-        rivals.append(Rival(name, len(added), np.concatenate(values), partial(scores, added)))
+        values = values_of_scores(scores(added, on_test=False), judged, judge, metric)
+        rivals.append(Rival(name, len(added), values, partial(scores, added)))
     return rivals
+
+
+def values_of_scores(
+    scores: np.ndarray, judged: RankingDataset, judge: JudgedQueries | None, metric: Metric
+) -> np.ndarray:
+    """(n_queries,) values of scores (n_docs,) on the queries on which candidates are evaluated; those of the queries of
+    people by the grades of a judge, if there is one, are the last."""
+    values = per_query_values(scores, judged, [metric])
+    if judge is not None:
+        rows, _ = rows_of_queries(judged.query_ptr, judge.people)
+        values += per_query_values(scores[rows], judge.again, [metric])
+    return np.concatenate(values)

@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 
 from sparserank.crossval.judged_queries import JudgedQueries
-from sparserank.crossval.rivals import Rival
+from sparserank.crossval.rivals import Rival, values_of_scores
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.teachers import TeachingTrees
 from sparserank.crossval.tree_rivals import LeftOut, TreeRivals
 from sparserank.crossval.trees import TooSlow, TreeData, identity_of_trees, threads_of_trees
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.query_ids import rows_of_queries
 from sparserank.errors import DataError
-from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
 from sparserank.workdir.pieces import Reader, WorkStore, checked
 from sparserank.workdir.work import Progress, Work
@@ -103,8 +101,7 @@ class TreesOnFolds:
         of_fold = finished[rival.name]
         self.by_gain = {f: arrays["by_gain"] for f, arrays in of_fold.items()}
         scores = partial(self._scores, of_fold)
-        values = self._values(scores(False))
-        return [Rival(rival.name, len(rival.columns), values, scores, rival.lacks, rival.for_model)]
+        return [Rival(rival.name, len(rival.columns), self._values(of_fold), scores, rival.lacks, rival.for_model)]
 
     def on_features(self, features: Mapping[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
         """(n_queries,) metric of the trees of the rival on some features of each fold; None if they do not finish
@@ -122,7 +119,7 @@ class TreesOnFolds:
     ) -> dict[str, np.ndarray]:
         """{list: (n_queries,) metric of the trees of the rival on its columns of each fold}, of those that finish."""
         finished = self._scored(lists, store, progress)
-        return {name: self._values(self._scores(of_fold, on_test=False)) for name, of_fold in finished.items()}
+        return {name: self._values(of_fold) for name, of_fold in finished.items()}
 
     # -- training and scoring ----------------------------------------------------------------------------------------
 
@@ -246,14 +243,9 @@ class TreesOnFolds:
         out[place] = scores
         return out
 
-    def _values(self, scores: np.ndarray) -> np.ndarray:
-        """(n_queries,) metric of the judged documents, by scores in the order of their rows; by the grades of a judge
-        again at the end."""
-        parts = [(scores, self.judged)]
-        if self.judge is not None:
-            rows, _ = rows_of_queries(self.judged.query_ptr, self.judge.people)
-            parts.append((scores[rows], self.judge.again))
-        return np.concatenate([per_query_values(of, data, [self.metric])[0] for of, data in parts])
+    def _values(self, of_fold: Mapping[int, Arrays]) -> np.ndarray:
+        """(n_queries,) metric of the documents on which candidates are evaluated."""
+        return values_of_scores(self._scores(of_fold, on_test=False), self.judged, self.judge, self.metric)
 
     def _name(self, f: int, columns: np.ndarray, unseen: Mapping[str, RankingDataset]) -> str:
         rival = self.trees.rival

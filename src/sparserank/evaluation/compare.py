@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -31,11 +32,11 @@ from sparserank.data.tables.frames import collected, column_names, is_lazy
 from sparserank.data.trec import read_strata
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.comparison import Comparison
-from sparserank.evaluation.judge_rows import Judge, copies, on_scale
+from sparserank.evaluation.judge_rows import Judge, on_scale
 from sparserank.evaluation.moves import run_lists
 from sparserank.files import StrPath
 from sparserank.metrics import Convention, Metric, parse_metrics
-from sparserank.metrics.ordering import RankedLists, rank_lists
+from sparserank.metrics.ordering import rank_lists
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import with_columns_of
 from sparserank.number_checks import as_floats
@@ -217,8 +218,9 @@ def compare_systems(
         str(name): _judge_of(str(name), source, judgments, systems, parsed, judge_grades)
         for name, source in (judges or {}).items()
     }
-    for sentence in copies(known):
-        _warn(sentence)
+    for a, b in combinations(known, 2):
+        if known[a].grades == known[b].grades:
+            _warn(f"{a} and {b} have the same grades: they are one judge, which is counted once for each.")
     of_queries = None if strata is None else read_strata(strata)
     runs = {str(name): system for name, system in systems.items() if isinstance(judgments, Qrels)}
     compared = Comparison(
@@ -243,7 +245,7 @@ def _judge_of(
         )
     grades = on_scale(name, source, people, meant)
     # A query that no system answered says nothing about them, unless people graded it.
-    answered = {q for q, _ in people}.union(*({q for q, _ in run} for run in systems.values()))
+    answered = {q for pairs in (people, *systems.values()) for q, _ in pairs}
     graded = Qrels({key: grade for key, grade in grades.items() if key[0] in answered})
     left_out = {q for q, _ in grades} - answered
     if left_out:
@@ -374,15 +376,11 @@ def mean_of(values: np.ndarray) -> float:
 
 def per_query_values(scores: np.ndarray, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
     """(n_queries,) values for each metric; lists are ranked once per convention."""
-    ranked: dict[Convention, RankedLists] = {}
-    out = []
-    for metric in metrics:
-        if metric.convention not in ranked:
-            ranked[metric.convention] = rank_lists(
-                scores, data.relevance, data.query_ptr, metric.convention, data.docid, returned=data.returned
-            )
-        out.append(metric.compute(ranked[metric.convention]))
-    return out
+    lists = {
+        convention: rank_lists(scores, data.relevance, data.query_ptr, convention, data.docid, returned=data.returned)
+        for convention in {m.convention for m in metrics}
+    }
+    return [m.compute(lists[m.convention]) for m in metrics]
 
 
 def _runs_of(systems: Iterable[Any]) -> list[Run]:
@@ -444,7 +442,7 @@ def values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> l
                 f"{whole!r} depends on the length of whole lists, but some documents are not in the run. Use another "
                 "metric or convention, such as trec."
             )
-        lists = {m.convention: run_lists(system, data, m.convention) for m in metrics}
+        lists = {convention: run_lists(system, data, convention) for convention in {m.convention for m in metrics}}
         return [m.compute(lists[m.convention]) for m in metrics]
     scores = _scores_of(system, data)
     _warn_of_equal_scores(scores, data, metrics)

@@ -6,17 +6,17 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sparserank.data.runs import Qrels, Run
+from sparserank.data.runs import Run
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.evaluation.gate import gate, limit_of
 from sparserank.evaluation.judge_next import draw
 from sparserank.evaluation.judge_rows import Judge, JudgedMetric, agreement, judged_metric
-from sparserank.evaluation.judges import LEAST_QUERIES, Estimates
+from sparserank.evaluation.judges import LEAST_QUERIES
 from sparserank.evaluation.moves import moves
 from sparserank.evaluation.statistics import holm, mean_interval, most_apart, paired_comparison
 from sparserank.files import StrPath, atomic_write
@@ -80,9 +80,9 @@ class Comparison:
     judgments: Any
     lacking: dict[str, str]
     unjudged: dict[str, str]
-    judges: dict[str, Judge] = field(default_factory=dict)
-    strata: Mapping[str, str] | None = None
-    runs: Mapping[str, Run] = field(default_factory=dict)
+    judges: dict[str, Judge]
+    strata: Mapping[str, str] | None
+    runs: Mapping[str, Run]
 
     def __repr__(self) -> str:
         systems = ", ".join(self.values)
@@ -241,8 +241,16 @@ class Comparison:
             query, document = moved.documents[k]
             system, against = self._pairs[sizes[:, k].argmax()]
             ranks = {name: int(rank) or None for name, rank in zip(self.runs, moved.ranks[:, k], strict=True)}
-            row = {"query": query, "document": document, "ranks": ranks}
-            rows.append(row | {"system": system, "against": against, "move": float(most[k])})
+            rows.append(
+                {
+                    "query": query,
+                    "document": document,
+                    "ranks": ranks,
+                    "system": system,
+                    "against": against,
+                    "move": float(most[k]),
+                }
+            )
         return rows
 
     def _next_queries(self, judge: Judge, n: int, seed: int) -> dict[str, Any]:
@@ -253,23 +261,26 @@ class Comparison:
         if lacking:
             first = brief(min(lacking))
             raise DataError(f"{judge.name} lacks queries of people, e.g. {first}; a draw needs its grades of these.")
-        moved = moves(self.runs, self.baseline, Qrels(judge.grades), metric)
+        moved = moves(self.runs, self.baseline, judge.grades, metric)
         spread = np.sqrt(np.bincount(moved.queries, (moved.sizes**2).sum(axis=0), minlength=len(ids)))
         strata = None if self.strata is None else [self.strata[q] for q in ids]
         drawn = draw(spread, np.isin(ids, judged.queries), n, seed, strata)
-        widths = []
+        widths: list[dict[str, Any]] = []
         if judged.means.n_human >= LEAST_QUERIES:
-            n_pairs = len(self._pairs)  # the last rows
-            decided = Estimates(*(of_rows[-n_pairs:] for of_rows in judged.means.decided))
-            census = judged.human[-n_pairs:].var(axis=1, ddof=1) / len(ids)
-            halves = decided.half(), drawn.expected(decided, census).half()
-            for (system, against), now, expected in zip(self._pairs, *halves, strict=True):
-                row = {"system": system, "against": against}
-                widths.append(row | {"now": float(now), "expected": float(expected)})
-        named = drawn.strata.tolist()
-        every = zip(ids, named, drawn.probability.tolist(), drawn.drawn, strict=True)
-        queries = [{"query": q, "stratum": s, "probability": p} for q, s, p, is_drawn in every if is_drawn]
-        return {"queries": queries, "widths": widths, "strata": dict(zip(ids, named, strict=True))}
+            decided = judged.means.decided
+            census = judged.human.var(axis=1, ddof=1) / len(ids)
+            halves = decided.half().tolist(), drawn.expected(decided, census).half().tolist()
+            widths = [
+                {"system": system, "against": against, "now": now, "expected": expected}
+                for (system, against), now, expected in zip(judged.pairs, *halves, strict=True)
+            ]
+        strata_of = dict(zip(ids, drawn.strata.tolist(), strict=True))
+        queries = [
+            {"query": ids[i], "stratum": strata_of[ids[i]], "probability": float(drawn.probability[i])}
+            for i in np.flatnonzero(drawn.drawn)
+        ]
+        # The last rows of an estimate are those of the differences.
+        return {"queries": queries, "widths": widths[-len(self._pairs) :], "strata": strata_of}
 
     def most_changed(self, system: str) -> list[dict[str, Any]]:
         """Return the ten queries whose values of the first metric differ most from the baseline.

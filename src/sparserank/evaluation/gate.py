@@ -152,7 +152,7 @@ def gate(
     mean = float(means.people.mean[base])
     unit, (number, is_share) = abs(mean), limit
     absolute = number * unit if is_share else number
-    largest = sign * (mean - metric.limits[0 if metric.higher_is_better else 1])
+    largest = sign * (mean - metric.limits[not metric.higher_is_better])
     if largest <= 0:
         remedy = "so nothing is worse; give another baseline."
         raise DataError(f"{pair[1]} has a mean {metric!r} of {figure(mean)}, {remedy}")

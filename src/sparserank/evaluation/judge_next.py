@@ -3,7 +3,6 @@ section 10)."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -58,19 +57,17 @@ def draw(spread: np.ndarray, judged: np.ndarray, n: int, seed: int, strata: Sequ
     of = np.unique(named, return_inverse=True)[1]
     sizes = np.bincount(of)
     before = np.bincount(of[judged], minlength=len(sizes))
-    least = int(np.maximum(LEAST_IN_STRATUM - before, 0).sum())
+    after = np.maximum(before, LEAST_IN_STRATUM)
+    least = int((after - before).sum())
     left = len(judged) - n_judged
     if not least <= n <= left:
         why = f"each stratum needs {LEAST_IN_STRATUM} queries of people, and they did not judge {left}"
         raise ParameterError("judge_next", f"must be from {max(least, 1)} to {left} queries: {why}; got {n}.")
 
-    # Each query goes where it lowers the variance (10) most, after those that each stratum needs.
+    # Each query goes where it lowers the variance (10) most, after those that each stratum needs; none is drawn twice.
     squares = sizes * np.bincount(of, shrunk**2)
-    after = before.copy()
-    for _ in range(n):
-        lowers = squares / np.maximum(after * (after + 1), 1)
-        lowers[after < LEAST_IN_STRATUM] = np.inf
-        lowers[after >= sizes] = -1.0
+    for _ in range(n - least):
+        lowers = np.where(after < sizes, squares / (after * (after + 1)), -1.0)
         after[lowers.argmax()] += 1
     rng = np.random.default_rng(seed)
     drawn = np.zeros(len(judged), dtype=bool)
@@ -87,10 +84,10 @@ def made(spread: np.ndarray, shrunk: np.ndarray, n_people: int) -> np.ndarray:
     n_people   number of queries that people will have judged
     """
     order = np.argsort(spread, kind="stable")
-    is_high = np.zeros(len(order), dtype=bool)
-    is_high[order] = np.cumsum(shrunk[order]) > shrunk.sum() / 2
-    names = np.where(is_high, "high", np.where(shrunk > 0, "low", "none"))
-    enough = min(Counter(names.tolist()).values()) >= LEAST_IN_STRATUM and n_people >= 2 * PER_STRATUM
+    names = np.where(shrunk > 0, "low", "none")
+    names[order[np.cumsum(shrunk[order]) > shrunk.sum() / 2]] = "high"
+    counts = np.unique(names, return_counts=True)[1]
+    enough = counts.min() >= LEAST_IN_STRATUM and n_people >= 2 * PER_STRATUM
     return names if enough else np.full(len(names), "all")
 
 

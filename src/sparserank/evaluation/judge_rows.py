@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,7 @@ class Judge:
     name: str
     query_ids: np.ndarray
     values: Values
-    grades: Grades
+    grades: Qrels
     lacking: Mapping[str, str]
 
 
@@ -68,8 +67,8 @@ class JudgedMetric:
     human: np.ndarray
     judge: np.ndarray
     rest: np.ndarray
-    queries: list[str]
-    strata: tuple[np.ndarray, np.ndarray] | None
+    queries: np.ndarray
+    strata: Sequence[np.ndarray] | None
 
     @cached_property
     def means(self) -> JudgedMeans:
@@ -83,7 +82,7 @@ class JudgedMetric:
         if means.n_human < LEAST_QUERIES:
             confidence = math.nan  # all intervals are NaN
         n_judge = int(np.isfinite(self.judge[0]).sum()) + self.rest.shape[1]
-        rows = []
+        rows: list[dict[str, Any]] = []
         for i, (system, against) in enumerate(self.pairs):
             row: dict[str, Any] = {
                 "judge": self.name,
@@ -93,15 +92,18 @@ class JudgedMetric:
                 "n_human": means.n_human,
                 "n_judge": n_judge,
             }
-            for name, by in (("human", means.people), ("estimate", means.decided)):
-                mean = float(by.mean[i])
-                half = float(by.half(confidence)[i])
-                row |= {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
-            bias = mean_interval(self.judge[i] - self.human[i], confidence)
-            row |= dict(zip(("bias", "bias_low", "bias_high"), bias, strict=True))
-            row |= {"lambda": float(means.lam[i] * means.used[i]), "worth": int(means.worth[i]) - means.n_human}
+            intervals = {
+                "human": means.people.interval(i, confidence),
+                "estimate": means.decided.interval(i, confidence),
+                "bias": mean_interval(self.judge[i] - self.human[i], confidence),
+            }
+            for name, (mean, low, high) in intervals.items():
+                row |= {name: mean, f"{name}_low": low, f"{name}_high": high}
+            row["lambda"] = float(means.lam[i] * means.used[i])
+            row["worth"] = int(means.worth[i]) - means.n_human
             row["differs"] = most_apart(self.queries, self.human[i], self.judge[i], ("human", "judge"), MAX_NAMED)
-            rows.append(row | {"sentence": self._sentence(row, int(means.n_apart[i]))})
+            row["sentence"] = self._sentence(row, int(means.n_apart[i]))
+            rows.append(row)
         return rows
 
     def _sentence(self, row: Mapping[str, Any], n_apart: int) -> str:
@@ -137,8 +139,8 @@ class JudgedMetric:
         """Notes on queries that the judge lacks, and a warning if, by its own grades, the queries of people differ from
         its others."""
         notes = []
-        lacking = [q for q, value in zip(self.queries, self.judge[0], strict=True) if np.isnan(value)]
-        if lacking:
+        lacking = self.queries[np.isnan(self.judge[0])]
+        if len(lacking):
             which = f"{len(lacking)} of the queries of people, e.g. {brief(lacking[0])}"
             notes.append(f"{self.name} lacks {which}; they count without it.")
         if self.strata is not None or len(self.queries) < LEAST_QUERIES:
@@ -175,28 +177,24 @@ def judged_metric(
     """
     name = repr(metric)
     systems = [*values]
-    # Each row of the matrix makes one mean or difference from the values of all systems.
-    one = np.eye(len(systems))
     base = systems.index(baseline)
-    combined = np.vstack([one, np.delete(one - one[base], base, axis=0)])
-    by_people, by_judge = (combined @ np.array([by[s][name] for s in systems]) for by in (values, judge.values))
+    of_systems = (np.array([by[s][name] for s in systems]) for by in (values, judge.values))
+    by_people, by_judge = (np.vstack([of, np.delete(of - of[base], base, axis=0)]) for of in of_systems)
     graded, judged = (np.isfinite(by).all(axis=0) for by in (by_people, by_judge))
     people = query_ids[graded].astype(str)
-    known = judge.query_ids[judged].astype(str)
-    others = ~np.isin(known, people)
-    # The judge's values of the queries of people; those that it lacks are in a last column of NaN.
-    place = {q: i for i, q in enumerate(known)}
-    by_judge = np.pad(by_judge[:, judged], ((0, 0), (0, 1)), constant_values=np.nan)
-    of_people = np.take(by_judge, [place.get(q, -1) for q in people], axis=1)
-    queries = people.tolist()
-    pairs = [*((s, None) for s in systems), *((s, baseline) for s in systems if s != baseline)]
-    numbers = None if strata is None else _numbered(strata, queries, known[others].tolist())
+    ids = judge.query_ids.astype(str)
+    others = judged & ~np.isin(ids, people)
     human = by_people[:, graded]
-    rest = by_judge[:, :-1][:, others]
-    return JudgedMetric(judge.name, metric, pairs, human, of_people, rest, queries, numbers)
+    of_people = np.full(human.shape, np.nan)
+    _, at, known = np.intersect1d(people, ids, return_indices=True)
+    of_people[:, at] = by_judge[:, known]
+    pairs = [*((s, None) for s in systems), *((s, baseline) for s in systems if s != baseline)]
+    numbers = None if strata is None else _numbered(strata, people, ids[others])
+    rest = by_judge[:, others]
+    return JudgedMetric(judge.name, metric, pairs, human, of_people, rest, people, numbers)
 
 
-def _numbered(strata: Mapping[str, str], people: Sequence[str], others: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _numbered(strata: Mapping[str, str], people: np.ndarray, others: np.ndarray) -> list[np.ndarray]:
     """Numbers of the strata of queries; raises as `judged_metric`."""
     every = [*people, *others]
     lacking = [q for q in every if q not in strata]
@@ -209,7 +207,7 @@ def _numbered(strata: Mapping[str, str], people: Sequence[str], others: Sequence
     if counts[least] < 2:
         name = brief(str(names[least]))
         raise DataError(f"stratum {name} has {counts[least]} queries of people, and needs 2; merge it with another.")
-    return number[: len(people)], number[len(people) :]
+    return np.split(number, [len(people)])
 
 
 def agreement(people: Grades, judge: Grades) -> dict[str, Any]:
@@ -260,7 +258,7 @@ def on_scale(name: str, judgments: Any, people: Qrels, meant: str | None) -> Qre
     """
     grades = judgments if isinstance(judgments, Qrels) else judgments_of(judgments, USUAL, name)
     meaning = {} if meant is None else meant_grades(meant)
-    if not any(key in grades for key in people):
+    if people.keys().isdisjoint(grades):
         q, d = map(brief, next(iter(people)))
         remedy = "use the same ids of queries and documents in both."
         raise DataError(f"{name}: has no document that people graded, e.g. {d} of query {q}; {remedy}")
@@ -281,12 +279,3 @@ def on_scale(name: str, judgments: Any, people: Qrels, meant: str | None) -> Qre
             f"{option('judge_grades', pairs)}, or {first}={first} if it is on their scale."
         )
     return Qrels({key: meaning.get(g, g) for key, g in grades.items()})
-
-
-def copies(judges: Mapping[str, Judge]) -> list[str]:
-    """A sentence for each two judges with the same grades."""
-    return [
-        f"{a} and {b} have the same grades: they are one judge, which is counted once for each."
-        for a, b in combinations(judges, 2)
-        if judges[a].grades == judges[b].grades
-    ]

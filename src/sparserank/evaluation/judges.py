@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,6 +33,12 @@ class Estimates(NamedTuple):
     def half(self, confidence: float = 0.95) -> np.ndarray:
         """(m,) half the lengths of their intervals; NaN without degrees of freedom."""
         return np.asarray(stdtrit(self.freedom, 0.5 + confidence / 2) * self.error)
+
+    def interval(self, i: int, confidence: float) -> tuple[float, float, float]:
+        """One of the means with the ends of its interval."""
+        mean = float(self.mean[i])
+        half = float(self.half(confidence)[i])
+        return mean, mean - half, mean + half
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,7 @@ def judged_means(
     human: np.ndarray,
     judge: np.ndarray,
     rest: np.ndarray,
-    strata: tuple[np.ndarray, np.ndarray] | None = None,
+    strata: Sequence[np.ndarray] | None = None,
     differences: np.ndarray | bool = False,
 ) -> JudgedMeans:
     """Estimate means over the traffic from the values of people and of a judge.

@@ -55,10 +55,8 @@ def moves(runs: Mapping[str, Run], baseline: str, judgments: Qrels, metric: Metr
     """
     data = judgments.documents([*runs.values()])
     lists = {name: run_lists(run, data, metric.convention) for name, run in runs.items()}
-    ranks = np.zeros((len(lists), data.n_docs), dtype=int)
-    for ranks_of_run, one in zip(ranks, lists.values(), strict=True):
-        ranks_of_run[one.order] = np.where(metric.counted(one), one.rank, 0)
-    ranks[ranks > (metric.cutoff or DEPTH)] = 0
+    cutoff = metric.cutoff or DEPTH
+    ranks = np.array([np.where(one.first(cutoff), one.rank[np.argsort(one.order)], 0) for one in lists.values()])
     rows = np.flatnonzero(ranks.any(axis=0))
     queries = np.searchsorted(data.query_ptr, rows, side="right") - 1
 
@@ -74,7 +72,7 @@ def moves(runs: Mapping[str, Run], baseline: str, judgments: Qrels, metric: Metr
     turn = np.arange(len(rows)) - np.searchsorted(queries, queries)
     before = values(data.relevance)
     sizes = np.zeros((len(before), len(rows)))
-    for k in range(turn.max(initial=-1) + 1):
+    for k in np.unique(turn):
         now = turn == k
         for grade in grades:
             relevance = data.relevance.copy()

@@ -48,17 +48,15 @@ def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[float, 
 
 def paired_comparison(a: np.ndarray, b: np.ndarray, confidence: float = 0.95) -> Paired:
     """Paired t test and interval of a - b, over the queries where both have a value."""
-    difference = (a - b)[np.isfinite(a) & np.isfinite(b)]
-    interval = mean_interval(difference, confidence)
+    difference = a - b
+    difference = difference[np.isfinite(difference)]
+    mean, low, high = mean_interval(difference, confidence)
     n = len(difference)
-    if n < 2:
-        return Paired(*interval, float("nan"))
-    mean = interval[0]
-    spread = float(difference.std(ddof=1))
+    spread = float(difference.std(ddof=1)) if n > 1 else float("nan")
     if spread == 0:
-        return Paired(*interval, float(mean == 0))
+        return Paired(mean, low, high, float(mean == 0))
     t = mean / (spread / np.sqrt(n))
-    return Paired(*interval, float(2 * stdtr(n - 1, -abs(t))))
+    return Paired(mean, low, high, float(2 * stdtr(n - 1, -abs(t))))
 
 
 def most_apart(

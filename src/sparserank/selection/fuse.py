@@ -151,9 +151,7 @@ def _finished(ready: ReadyFusion, sources: Mapping[str, Any], chosen: AllFuseOpt
     """Run the selection of a fusion, or finish it in its directory."""
     table = ready.table
     facts = ready.facts
-    judge = ready.job.problem.judge
-    again = None if judge is None else judge.again
-    identity = ready.job.plan.identity(table.learned, None, judged=table.judged, again=again)
+    identity = ready.job.plan.identity(table.learned, None, judged=table.judged, judge=ready.job.problem.judge)
     place = {"kind": "fuse", "results": RESULT_FILES, "restart": chosen["restart"]}
     with work_store_in(chosen["out"], identity, **place) as store:
         if store is not None:
@@ -199,7 +197,6 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
         raise DataError("one judged query cannot be split into training and evaluation; judge at least two.")
     table = table_of(judged, () if grades is None else grades.relevant)
     judge = None if grades is None else grades.queries(table.judged)
-    again = None if judge is None else judge.again
     test = None
     _check(table, judged)
     if tests is not None:
@@ -228,7 +225,7 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
         test=test,
         judged=table.judged,
         judge=judge,
-        formulas=formulas_as_rivals(table.judged, again, test, plan.metric, rivals),
+        formulas=formulas_as_rivals(table.judged, judge, test, plan.metric, rivals),
         named=_named(formulas, defended, judged.names),
         defended=defended,
         transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],
@@ -273,7 +270,8 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         both = read_judged_runs(runs, {**train, **others, **test}, chosen["depth"], cutoff, asked)
         if not others and not tested:
             return both, None, None
-        answered = sorted(both.answered & {q for q, _ in others})
+        returned = {both.query_ids[q] for run in both.lists for q in run.query.tolist()}
+        answered = sorted(returned & {q for q, _ in others})
         if judge is not None and not answered:
             raise DataError(
                 f"{judge.name}: no retriever returned a document for its other queries; add them to the runs."

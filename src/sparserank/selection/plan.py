@@ -13,6 +13,7 @@ from sparserank import __version__
 from sparserank.crossval.choice import FEATURE, TOTAL_COST, Candidate, Choice, Rule, choose
 from sparserank.crossval.feature_groups import MAX, FeatureGroups
 from sparserank.crossval.feature_rules import complete_penalties
+from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.data.categories import Derived
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
@@ -256,11 +257,11 @@ class SelectionPlan:
         valid: RankingDataset | None,
         query_weight: Sequence[float] | None = None,
         judged: RankingDataset | None = None,
-        again: RankingDataset | None = None,
+        judge: JudgedQueries | None = None,
     ) -> dict[str, Any]:
         """Everything that stored pieces of work depend on: a run directory is resumed only under the same identity.
-        judged: documents on which candidates are evaluated, if these are others; again: those of people's queries, with
-        the grades of a judge.
+        judged: documents on which candidates are evaluated, if these are others; judge: the queries that people graded,
+        if a judge graded the others.
 
         Margin, guarantee, confidence, k and budget are left out, because they choose among finished pieces. Relaxed
         models, transforms, the engine, half-samples and `fast` only add or omit pieces, which have their own names.
@@ -281,7 +282,7 @@ class SelectionPlan:
             "renamed": self.renamed(train),
             **({} if self.prefer is None else {"prefer": list(self.prefer.names)}),
             **({} if judged is None else {"judged": data_hash(judged), "conventions": conventions}),
-            **({} if again is None else {"judge": data_hash(again)}),
+            **({} if judge is None else {"judge": data_hash(judge.again)}),
         }
 
 

@@ -225,7 +225,8 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     # The plan, as far as it needs no data.
     of_trees = chosen["for_model"] is not None
     grades = None
-    if chosen["judge"] is not None and chosen["qrels"] is not None:
+    check_judge(sources, chosen)
+    if chosen["judge"] is not None:
         people = judgments_of(chosen["qrels"], asked_in(chosen))
         grades = grades_of_judge(people, chosen["judge"], chosen["judge_grades"], ())
         chosen = {**chosen, "qrels": Qrels({**people, **grades.others})}
@@ -252,7 +253,6 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     if client is not None:
         usable_client(client)
     column = chosen["judge_column"]
-    check_judge(sources, chosen)
     refuse_unusable(chosen["out"], (ListsJob if of_trees else SelectionJob).kind)
     # The data.
     clustered = client is not None and paths.scaling in LINEAR_SCALINGS
@@ -338,9 +338,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
     return ReadySelection(
         job=job,
-        identity=plan.identity(
-            train, valid, None if weight is None else weight.tolist(), judged, None if judge is None else judge.again
-        ),
+        identity=plan.identity(train, valid, None if weight is None else weight.tolist(), judged, judge),
         used=used,
         excused=excused,
         suspects=suspects,

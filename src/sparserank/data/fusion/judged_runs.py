@@ -54,11 +54,6 @@ class JudgedRuns:
         """The retrievers with scores below 0; empty if the input contains ranks instead of scores."""
         return () if self.of_ranks else tuple(run.name for run in self.lists if (run.score < 0).any())
 
-    @property
-    def answered(self) -> set[str]:
-        """The queries for which some retriever returned a document."""
-        return {self.query_ids[q] for run in self.lists for q in run.query.tolist()}
-
     def returned(self, rules: EdgeRules) -> JudgedRuns:
         """The same runs, without the documents that an engine with these rules does not return."""
         return self if rules.zeros else replace(self, lists=tuple(run.without_zeros() for run in self.lists))
