@@ -38,7 +38,7 @@ NODES = {
     "cli": 23_920,
     "report": 18_983,
     "papers": 17_448,
-    "selection": 55_186,
+    "selection": 55_217,
     "rankers": 14_526,
     "crossval": 37_286,
     "evaluation": 18_299,

@@ -66,6 +66,8 @@ def test_fuse_learns_from_all_queries_and_is_judged_on_those_of_people() -> None
     assert (selection.judge.n_human, selection.judge.n_all) == (N_PEOPLE, N_JUDGED)
     assert selection.judge.worth > N_PEOPLE
     assert found.weights != alone.weights
+    assert found.facts.n_lists == alone.facts.n_lists
+    assert found.facts.judged_share == alone.facts.judged_share
     said = " ".join(str(found).split())
     worth = selection.judge.worth
     assert "Judge: the judge graded 40 other queries, from which models learned too" in said

@@ -239,6 +239,8 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
         refused = {n: FUSION_ENGINES[engine].why_not(n, negative) for n in usual if n not in norms} | refused
     notes = [f"the norm {n} was not tried: {why}." for n, why in refused.items() if why is not None]
     notes += notes_of_runs(judged, tests, table)
+    if judge is not None:  # shares of judged documents, and numbers of lists, are those of people
+        judged = judged.only(map(str, table.judged.query_ids[judge.people]))
     return ReadyFusion(job, table, test, facts(judged, plan, costs, chosen), notes)
 
 
