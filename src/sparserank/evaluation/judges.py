@@ -100,7 +100,7 @@ def judged_means(
     """
     n = human.shape[1]
     r = rest.shape[1]
-    of, of_rest = (np.zeros(n, dtype=int), np.zeros(r, dtype=int)) if strata is None else strata
+    of, of_rest = np.split(np.zeros(n + r, dtype=int), [n]) if strata is None else strata
     known = np.isfinite(judge).all(axis=0)
     n_apart = ((np.abs(human - judge) > SAME) & known).sum(axis=1)
     every = np.concatenate([judge, rest], axis=1)

@@ -174,20 +174,23 @@ def check_judge(sources: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
 
 
 class GradesOfJudge(NamedTuple):
-    """The grades of a judge on the scale of people, by (query, document): of other queries than theirs, of theirs."""
+    """The grades of a judge on the scale of people, by (query, document): of other queries than theirs, of theirs. Both
+    are empty if there is no judge."""
 
-    name: str
-    others: Qrels
-    of_people: Qrels
+    name: str = ""
+    others: Qrels = Qrels()
+    of_people: Qrels = Qrels()
 
     @property
     def relevant(self) -> list[tuple[str, str]]:
         """The documents of people's queries that the judge finds relevant."""
         return [key for key, grade in self.of_people.items() if grade > 0]
 
-    def queries(self, judged: RankingDataset) -> JudgedQueries:
-        """The queries of people among those on which candidates are evaluated."""
+    def queries(self, judged: RankingDataset) -> JudgedQueries | None:
+        """The queries of people among those on which candidates are evaluated, if there is a judge."""
         others = {q for q, _ in self.others}
+        if not others:
+            return None
         by_people = np.array([str(q) not in others for q in judged.query_ids.tolist()])
         grades = np.array([self.of_people.get(pair, np.nan) for pair in pairs_of(judged)])
         return JudgedQueries.of(self.name, judged, by_people, grades)
