@@ -77,7 +77,7 @@ class JudgedMetric:
         if means.n_human < LEAST_QUERIES:
             confidence = math.nan  # all intervals are NaN
         n_judge = int(np.isfinite(self.judge[0]).sum()) + self.rest.shape[1]
-        rows: list[dict[str, Any]] = []
+        rows = []
         for i, (system, against) in enumerate(self.pairs):
             row: dict[str, Any] = {
                 "judge": self.name,
@@ -87,18 +87,20 @@ class JudgedMetric:
                 "n_human": means.n_human,
                 "n_judge": n_judge,
             }
-            intervals = {
-                "human": means.people.interval(i, confidence),
-                "estimate": means.decided.interval(i, confidence),
-                "bias": mean_interval(self.judge[i] - self.human[i], confidence),
+            for name, by in (("human", means.people), ("estimate", means.decided)):
+                mean = float(by.mean[i])
+                half = float(by.half(confidence)[i])
+                row |= {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
+            bias, low, high = mean_interval(self.judge[i] - self.human[i], confidence)
+            row |= {
+                "bias": bias,
+                "bias_low": low,
+                "bias_high": high,
+                "lambda": float(means.lam[i] * means.used[i]),
+                "worth": int(means.worth[i]) - means.n_human,
+                "differs": most_apart(self.queries, self.human[i], self.judge[i], ("human", "judge"), MAX_NAMED),
             }
-            for name, (mean, low, high) in intervals.items():
-                row |= {name: mean, f"{name}_low": low, f"{name}_high": high}
-            row["lambda"] = float(means.lam[i] * means.used[i])
-            row["worth"] = int(means.worth[i]) - means.n_human
-            row["differs"] = most_apart(self.queries, self.human[i], self.judge[i], ("human", "judge"), MAX_NAMED)
-            row["sentence"] = self._sentence(row, int(means.n_apart[i]))
-            rows.append(row)
+            rows.append(row | {"sentence": self._sentence(row, int(means.n_apart[i]))})
         return rows
 
     def _sentence(self, row: Mapping[str, Any], n_apart: int) -> str:

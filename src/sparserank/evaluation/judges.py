@@ -34,12 +34,6 @@ class Estimates(NamedTuple):
         """(m,) half the lengths of their intervals; NaN without degrees of freedom."""
         return np.asarray(stdtrit(self.freedom, 0.5 + confidence / 2) * self.error)
 
-    def interval(self, i: int, confidence: float) -> tuple[float, float, float]:
-        """One of the means with the ends of its interval."""
-        mean = float(self.mean[i])
-        half = float(self.half(confidence)[i])
-        return mean, mean - half, mean + half
-
 
 @dataclass(frozen=True)
 class JudgedMeans:
