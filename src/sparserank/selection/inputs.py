@@ -231,7 +231,8 @@ def with_judge_column(
     table = data.table
     if table is None or column not in kept:
         raise ParameterError("judge_column", "needs a table in memory (Parquet, CSV or a data frame).")
-    labels, grades = (table[:, kept.index(name)].astype(np.float64) for name in (label, column))
+    of_grades = [kept.index(label), kept.index(column)]
+    labels, grades = table[:, of_grades].T.astype(np.float64)
     by_people = np.logical_or.reduceat(np.isfinite(labels), data.query_ptr[:-1])
     of_people = np.repeat(by_people, data.sizes)
     if by_people.all() or not by_people.any():
@@ -248,11 +249,10 @@ def with_judge_column(
     scaled = on_scale(column, own, people, meant)
     grades = np.array([scaled.get(d, np.nan) for d in documents])
     # Trees read the columns that are kept, which must not contain grades.
-    others = [i for i, name in enumerate(kept) if name not in (label, column)]
     data = replace(
         data,
         relevance=np.where(of_people, np.nan_to_num(labels), grades),
-        table=table[:, others],
-        kept_columns={kept[i]: data.kept_columns[kept[i]] for i in others},
+        table=np.delete(table, of_grades, axis=1),
+        kept_columns={name: number for name, number in data.kept_columns.items() if name not in (label, column)},
     )
     return data, JudgedQueries.of(column, data, by_people, grades)
