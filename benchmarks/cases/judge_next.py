@@ -135,8 +135,8 @@ def worlds(rng: np.random.Generator, pool: Pool, n: int, n_worlds: int) -> tuple
             "largest": world.estimates(first | np.isin(np.arange(N_ALL), largest)),
             "expected": drawn.expected(world.estimates(first), world.human[None, first].var(axis=1, ddof=1) / N_ALL),
         }
-        for name, found in ways.items():
-            seen[name].append((float(found.mean[0] - truth), float(found.half()[0])))
+        for name, estimate in ways.items():
+            seen[name].append((float(estimate.mean[0] - truth), float(estimate.half()[0])))
     found = {name: Found(*np.array(pairs).T) for name, pairs in seen.items()}
     return found, float(found["expected"].half.mean() / found["strata"].half.mean())
 

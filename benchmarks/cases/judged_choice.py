@@ -72,7 +72,8 @@ def of_select(world: World, way: str) -> Any:
         options["judge_column"] = "judge"
     else:
         train = train[train["label"].notna()].drop(columns="judge")
-    ready = prepare({"train": train, "validation": None, "test": unseen}, asked("select", SELECT, options))
+    chosen: Any = asked("select", SELECT, options)
+    ready = prepare({"train": train, "validation": None, "test": unseen}, chosen)
     return ready.job, ready.job.problem.test
 
 
@@ -97,7 +98,8 @@ def of_fuse(world: World, way: str) -> Any:
     people = {**grades[1], **grades[0]} if way == NAIVE else grades[0]
     options: dict[str, Any] = {"penalties": "l1", "norm": "minmax", "half_samples": 0, "cv": 4}
     options |= {"test_qrels": grades[2]} | ({"judge": grades[1]} if way == JUDGED else {})
-    ready = prepare(runs, people, asked("fuse", FUSE, options))
+    chosen: Any = asked("fuse", FUSE, options)
+    ready = prepare(runs, people, chosen)
     return ready.job, ready.test
 
 

@@ -55,7 +55,7 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
         for i, c in enumerate(_points(final, label)):
             index[label, i] = len(models)
             models.append(replace(c, coef=c.coef / final.scaling.scale, time_s=c.time_s + seconds))
-    sizes = [c for label in candidate_set.tasks for c in candidate_set.of_sizes(label)]
+    sizes = [c for label in candidate_set.tasks for c in candidate_set.of_maker(label)]
     preferred: dict[int, list[str]] = {}
     for m, name in enumerate(fold.metrics):
         by_metric = {replace(c, values=candidate_set.values(c, m)): index[c.penalty, c.index] for c in sizes}

@@ -196,7 +196,13 @@ class CandidateSet:
     def _sizes(self, path: PathResult) -> np.ndarray:
         return self._size_of(path.sparse_coefs, path.width)
 
-    def _candidate(self, label: str, k: float, relax: float, where: Points) -> Candidate:
+    def _candidate(
+        self,
+        label: str,
+        k: float,
+        relax: float,
+        where: Points,
+    ) -> Candidate:
         label_of_point, index = where[FINAL]
         maker = self.tasks[label].maker
         formula = maker.names[index] if isinstance(maker, NamedFormulas) else ""

@@ -467,10 +467,10 @@ def _warn_of_equal_scores(scores: np.ndarray, data: RankingDataset, metrics: Seq
 def _scores_of(system: Any, data: RankingDataset) -> np.ndarray:
     """Scores in the order of `data`."""
     try:
-        if hasattr(system, "predict") and not hasattr(system, "score_dataset"):
-            return np.asarray(system.predict(data.X), dtype=np.float64)
         if hasattr(system, "score_dataset"):  # a model, which may scale within queries
             system = system.score_dataset(data)
+        elif hasattr(system, "predict"):
+            return np.asarray(system.predict(data.X), dtype=np.float64)
         scores = as_floats(system)
     except (TypeError, ValueError, OverflowError) as error:
         if isinstance(error, DataError):

@@ -59,7 +59,7 @@ class Comparison:
         {system: sentence} for runs of which no document is judged.
     judges : dict of str to Judge
         {name: values and grades} of the judges.
-    strata : dict of str to str, optional
+    strata : dict of str to str, or None
         {query: stratum}.
     runs : dict of str to Run
         {system: its run}, for systems that are runs.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,6 @@ from sparserank.evaluation.judges import (
     p_of_selection,
 )
 from sparserank.evaluation.statistics import holm, mean_interval, most_apart
-from sparserank.lazy import cached_property
 from sparserank.metrics import Metric
 from sparserank.options import option
 from sparserank.text import brief, figure
@@ -58,7 +57,8 @@ class JudgedMetric:
     human, judge   (m, n) of the queries of people; NaN where the judge has none
     rest           (m, r) of the other queries of the judge
     queries        (n,) those of people
-    strata         numbers of the strata of both, or None
+    has_strata     whether their estimates are weighted by strata
+    means          the estimates of the pairs
     """
 
     name: str
@@ -68,13 +68,8 @@ class JudgedMetric:
     judge: np.ndarray
     rest: np.ndarray
     queries: np.ndarray
-    strata: Sequence[np.ndarray] | None
-
-    @cached_property
-    def means(self) -> JudgedMeans:
-        """The estimates of the pairs."""
-        differences = np.array([against is not None for _, against in self.pairs])[:, None]
-        return judged_means(self.human, self.judge, self.rest, self.strata, differences)
+    has_strata: bool
+    means: JudgedMeans
 
     def rows(self, confidence: float) -> list[dict[str, Any]]:
         """One row for each system and difference."""
@@ -82,7 +77,7 @@ class JudgedMetric:
         if means.n_human < LEAST_QUERIES:
             confidence = math.nan  # all intervals are NaN
         n_judge = int(np.isfinite(self.judge[0]).sum()) + self.rest.shape[1]
-        rows: list[dict[str, Any]] = []
+        rows = []
         for i, (system, against) in enumerate(self.pairs):
             row: dict[str, Any] = {
                 "judge": self.name,
@@ -92,18 +87,20 @@ class JudgedMetric:
                 "n_human": means.n_human,
                 "n_judge": n_judge,
             }
-            intervals = {
-                "human": means.people.interval(i, confidence),
-                "estimate": means.decided.interval(i, confidence),
-                "bias": mean_interval(self.judge[i] - self.human[i], confidence),
+            for name, by in (("human", means.people), ("estimate", means.decided)):
+                mean = float(by.mean[i])
+                half = float(by.half(confidence)[i])
+                row |= {name: mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
+            bias, low, high = mean_interval(self.judge[i] - self.human[i], confidence)
+            row |= {
+                "bias": bias,
+                "bias_low": low,
+                "bias_high": high,
+                "lambda": float(means.lam[i] * means.used[i]),
+                "worth": int(means.worth[i]) - means.n_human,
+                "differs": most_apart(self.queries, self.human[i], self.judge[i], ("human", "judge"), MAX_NAMED),
             }
-            for name, (mean, low, high) in intervals.items():
-                row |= {name: mean, f"{name}_low": low, f"{name}_high": high}
-            row["lambda"] = float(means.lam[i] * means.used[i])
-            row["worth"] = int(means.worth[i]) - means.n_human
-            row["differs"] = most_apart(self.queries, self.human[i], self.judge[i], ("human", "judge"), MAX_NAMED)
-            row["sentence"] = self._sentence(row, int(means.n_apart[i]))
-            rows.append(row)
+            rows.append(row | {"sentence": self._sentence(row, int(means.n_apart[i]))})
         return rows
 
     def _sentence(self, row: Mapping[str, Any], n_apart: int) -> str:
@@ -143,7 +140,7 @@ class JudgedMetric:
         if len(lacking):
             which = f"{len(lacking)} of the queries of people, e.g. {brief(lacking[0])}"
             notes.append(f"{self.name} lacks {which}; they count without it.")
-        if self.strata is not None or len(self.queries) < LEAST_QUERIES:
+        if self.has_strata or len(self.queries) < LEAST_QUERIES:
             return notes
         p_values = holm(p_of_selection(self.judge, self.rest))
         first = int(np.argmin(p_values))
@@ -191,7 +188,9 @@ def judged_metric(
     pairs = [*((s, None) for s in systems), *((s, baseline) for s in systems if s != baseline)]
     numbers = None if strata is None else _numbered(strata, people, ids[others])
     rest = by_judge[:, others]
-    return JudgedMetric(judge.name, metric, pairs, human, of_people, rest, people, numbers)
+    are_differences = np.arange(len(pairs))[:, None] >= len(systems)
+    means = judged_means(human, of_people, rest, numbers, are_differences)
+    return JudgedMetric(judge.name, metric, pairs, human, of_people, rest, people, strata is not None, means)
 
 
 def _numbered(strata: Mapping[str, str], people: np.ndarray, others: np.ndarray) -> list[np.ndarray]:
@@ -266,14 +265,13 @@ def on_scale(name: str, judgments: Any, people: Qrels, meant: str | None) -> Qre
     most = max(people.values())
     outside = {g for g in grades.values() if not least <= g <= most}.difference(meaning)
     if outside:
-        shown = sorted(outside)[:MAX_GRADES]
-        first = f"{shown[0]:.15g}"
-        pairs = ",".join(f"{g:.15g}={most if g > most else least:g}" for g in shown)
+        first = f"{min(outside):.15g}"
         if len(outside) > MAX_GRADES:
             raise DataError(
                 f"{name}: has {len(outside):,} other grades than those of people ({least:g} to {most:g}), e.g. "
                 f"{first}; give grades on their scale, not scores."
             )
+        pairs = ",".join(f"{g:.15g}={most if g > most else least:g}" for g in sorted(outside))
         raise DataError(
             f"{name}: has the grade {first}, but those of people are {least:g} to {most:g}; say what it means, such as "
             f"{option('judge_grades', pairs)}, or {first}={first} if it is on their scale."

@@ -34,12 +34,6 @@ class Estimates(NamedTuple):
         """(m,) half the lengths of their intervals; NaN without degrees of freedom."""
         return np.asarray(stdtrit(self.freedom, 0.5 + confidence / 2) * self.error)
 
-    def interval(self, i: int, confidence: float) -> tuple[float, float, float]:
-        """One of the means with the ends of its interval."""
-        mean = float(self.mean[i])
-        half = float(self.half(confidence)[i])
-        return mean, mean - half, mean + half
-
 
 @dataclass(frozen=True)
 class JudgedMeans:
@@ -100,7 +94,7 @@ def judged_means(
     """
     n = human.shape[1]
     r = rest.shape[1]
-    of, of_rest = (np.zeros(n, dtype=int), np.zeros(r, dtype=int)) if strata is None else strata
+    of, of_rest = np.split(np.zeros(n + r, dtype=int), [n]) if strata is None else strata
     known = np.isfinite(judge).all(axis=0)
     n_apart = ((np.abs(human - judge) > SAME) & known).sum(axis=1)
     every = np.concatenate([judge, rest], axis=1)

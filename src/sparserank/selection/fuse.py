@@ -195,8 +195,8 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
 
     if len(judged.query_ids) < 2:
         raise DataError("one judged query cannot be split into training and evaluation; judge at least two.")
-    table = table_of(judged, () if grades is None else grades.relevant)
-    judge = None if grades is None else grades.queries(table.judged)
+    table = table_of(judged, grades.relevant)
+    judge = grades.queries(table.judged)
     test = None
     _check(table, judged)
     if tests is not None:
@@ -244,42 +244,43 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
     return ReadyFusion(job, table, test, facts(judged, plan, costs, chosen), notes)
 
 
-def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, JudgedRuns | None, GradesOfJudge | None]:
-    """The runs on the judged queries, and on those of test_qrels; the grades of a judge, or None."""
+def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, JudgedRuns | None, GradesOfJudge]:
+    """The runs on the judged queries, and on those of test_qrels; the grades of a judge."""
     of_ranks = chosen["rank_columns"]
     of_scores = chosen["score_columns"]
     tests = chosen["test_qrels"]
+    grades = GradesOfJudge()
     if of_ranks and of_scores:
         raise ParameterError("rank_columns", f"cannot be combined with {option('score_columns', True)}.")
     if not of_ranks and not of_scores:
         if qrels is None:
-            raise ParameterError("qrels", "is required: the judgments of the queries.")
+            why = "of the queries"
+            if chosen["judge"] is not None:
+                why = "of people: without them, nobody can know how wrong the judge is"
+            raise ParameterError("qrels", f"is required: the judgments {why}.")
         asked = asked_in(chosen)
         train = judgments_of(qrels, asked, "qrels")
         test = Qrels() if tests is None else judgments_of(tests, asked, "test_qrels")
         learned, tested = (list(dict.fromkeys(q for q, _ in judgments)) for judgments in (train, test))
         check_queries({"qrels": learned, "test_qrels": tested}, may_be_allowed=False)
-        judge = None
-        others = Qrels()
         if chosen["judge"] is not None:
             if chosen["unjudged"] == "skip":
                 raise ParameterError("judge", f"cannot be combined with {option('unjudged', 'skip')}.")
-            judge = grades_of_judge(train, chosen["judge"], chosen["judge_grades"], tested)
-            others = judge.others
+            grades = grades_of_judge(train, chosen["judge"], chosen["judge_grades"], tested)
         elif chosen["judge_grades"] is not None:
             raise ParameterError("judge_grades", f"needs {option('judge')}.")
         cutoff = parse_metric(chosen["metric"]).cutoff
-        both = read_judged_runs(runs, {**train, **others, **test}, chosen["depth"], cutoff, asked)
-        if not others and not tested:
-            return both, None, None
+        both = read_judged_runs(runs, {**train, **grades.others, **test}, chosen["depth"], cutoff, asked)
+        if not grades.others and not tested:
+            return both, None, grades
         returned = {both.query_ids[q] for run in both.lists for q in run.query.tolist()}
-        answered = sorted(returned & {q for q, _ in others})
-        if judge is not None and not answered:
+        answered = sorted(returned & {q for q, _ in grades.others})
+        if grades.others and not answered:
             raise DataError(
-                f"{judge.name}: no retriever returned a document for its other queries; add them to the runs."
+                f"{grades.name}: no retriever returned a document for its other queries; add them to the runs."
             )
         learned += answered
-        return both.only(learned), both.only(tested) if tested else None, judge
+        return both.only(learned), both.only(tested) if tested else None, grades
     columns = option("rank_columns" if of_ranks else "score_columns", True)
     for name, value in (("qrels", qrels), ("test_qrels", tests), ("judge", chosen["judge"])):
         if value is not None:
@@ -287,7 +288,7 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
     of_table = values_of(("label", "qid", "docid", "n_threads"), chosen)
     (data,) = read_sources({"train": runs}, of_table, missing=KEEP, derived={}, flags=False).values()
     assert data is not None
-    return judged_columns(data, chosen["depth"], ranks=of_ranks), None, None
+    return judged_columns(data, chosen["depth"], ranks=of_ranks), None, grades
 
 
 def _check(table: FusionTable, judged: JudgedRuns, name: str = "") -> None:

@@ -174,20 +174,23 @@ def check_judge(sources: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
 
 
 class GradesOfJudge(NamedTuple):
-    """The grades of a judge on the scale of people, by (query, document): of other queries than theirs, of theirs."""
+    """The grades of a judge on the scale of people, by (query, document): of other queries than theirs, of theirs. Both
+    are empty if there is no judge."""
 
-    name: str
-    others: Qrels
-    of_people: Qrels
+    name: str = ""
+    others: Qrels = Qrels()
+    of_people: Qrels = Qrels()
 
     @property
     def relevant(self) -> list[tuple[str, str]]:
         """The documents of people's queries that the judge finds relevant."""
         return [key for key, grade in self.of_people.items() if grade > 0]
 
-    def queries(self, judged: RankingDataset) -> JudgedQueries:
-        """The queries of people among those on which candidates are evaluated."""
+    def queries(self, judged: RankingDataset) -> JudgedQueries | None:
+        """The queries of people among those on which candidates are evaluated, if there is a judge."""
         others = {q for q, _ in self.others}
+        if not others:
+            return None
         by_people = np.array([str(q) not in others for q in judged.query_ids.tolist()])
         grades = np.array([self.of_people.get(pair, np.nan) for pair in pairs_of(judged)])
         return JudgedQueries.of(self.name, judged, by_people, grades)
@@ -228,10 +231,10 @@ def with_judge_column(
     table = data.table
     if table is None or column not in kept:
         raise ParameterError("judge_column", "needs a table in memory (Parquet, CSV or a data frame).")
+    of_grades = [kept.index(label), kept.index(column)]
+    read, grades = table[:, of_grades].T.astype(np.float64)
     # The labels that people gave, as the reader counts them (an unjudged -1 may count as 0).
-    is_label = np.isfinite(table[:, kept.index(label)].astype(np.float64))
-    labels = np.where(is_label, data.relevance, np.nan)
-    grades = table[:, kept.index(column)].astype(np.float64)
+    labels = np.where(np.isfinite(read), data.relevance, np.nan)
     by_people = np.logical_or.reduceat(np.isfinite(labels), data.query_ptr[:-1])
     of_people = np.repeat(by_people, data.sizes)
     if by_people.all() or not by_people.any():
@@ -241,7 +244,7 @@ def with_judge_column(
     if lacking.any():
         query = brief(str(data.query_ids[int(np.argmax(lacking))]))
         raise DataError(f"query {query} has a document with neither a label nor a grade in {brief(column)}; add one.")
-    if not (is_label & np.isfinite(grades)).any():
+    if not np.isfinite(labels + grades).any():
         raise DataError(
             f"column {brief(column)} has no grade for a document that people graded, so that nothing shows how wrong "
             "it is; add its grades of these documents."
@@ -253,11 +256,10 @@ def with_judge_column(
     scaled = on_scale(column, own, people, meant)
     grades = np.array([scaled.get(d, np.nan) for d in documents])
     # Trees read the columns that are kept, which must not contain grades.
-    others = [i for i, name in enumerate(kept) if name not in (label, column)]
     data = replace(
         data,
         relevance=np.where(of_people, data.relevance, grades),
-        table=table[:, others],
-        kept_columns={kept[i]: data.kept_columns[kept[i]] for i in others},
+        table=np.delete(table, of_grades, axis=1),
+        kept_columns={name: number for name, number in data.kept_columns.items() if name not in (label, column)},
     )
     return data, JudgedQueries.of(column, data, by_people, grades)

@@ -48,6 +48,7 @@ from sparserank.selection.diff import side_of
 from sparserank.selection.for_engine import warn_of_engine
 from sparserank.selection.inputs import (
     NO_DOC_WEIGHT,
+    GradesOfJudge,
     check_judge,
     check_overlap,
     grades_of_judge,
@@ -224,7 +225,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     """Check the options, read the data, and resolve the rules that name features."""
     # The plan, as far as it needs no data.
     of_trees = chosen["for_model"] is not None
-    grades = None
+    grades = GradesOfJudge()
     check_judge(sources, chosen)
     if chosen["judge"] is not None:
         people = judgments_of(chosen["qrels"], asked_in(chosen))
@@ -314,10 +315,9 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     judged = None
     if responses is not None:
         facts |= {OF_CLAUSES: True} if boosts else {}
-        if grades is not None:
-            responses.also = grades.relevant
+        responses.also = grades.relevant
         train, valid, test, judged = responses.applied(train, valid, test, plan, weight)
-        judge = None if grades is None else grades.queries(judged or train)
+        judge = grades.queries(judged or train)
     problem = SelectionProblem(
         train,
         valid,
