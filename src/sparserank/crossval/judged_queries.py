@@ -85,8 +85,8 @@ class JudgedQueries:
             shares[both & of_fold] = _lambda(human[:, others], judge[:, others]) * n_rest / (n_both + n_rest)
         # The error of the judge's mean over the rest is that of one partner for each query of people, scaled.
         partners = np.resize(np.random.default_rng([seed, 3]).permutation(rest), len(both))
-        share = float(shares[counts].mean())
-        judged = WithJudge(self.people, rest, shares, partners, share * np.sqrt(n_people / n_rest), alone)
+        scale = float(shares[counts].mean()) * np.sqrt(n_people / n_rest)
+        judged = replace(people_alone, partners=partners, scale=scale)
         # As many queries of people alone would have the same variance.
         before = human[:, counts].var(axis=1).sum()
         after = judged.of(apart)[:, counts].var(axis=1).sum()

@@ -125,8 +125,7 @@ class Job:
             self.data = concatenate([self.data, valid], join_queries=False)
         self.judged = problem.judged or (valid if holdout and valid is not None else self.data)
         check_relevant(plan.metrics, self.judged.relevance)
-        people = None if problem.judge is None else problem.judge.people
-        self.fold = np.full(self.data.n_queries, -1) if holdout else _folds(self.data, plan, people)
+        self.fold = np.full(self.data.n_queries, -1) if holdout else _folds(self.data, plan, problem.judge)
         self.feature_groups = plan.feature_groups or groups_of_one(self.data.names, plan.costs)
 
     @property
@@ -484,7 +483,7 @@ class SelectionJob(Job):
         return restriction
 
 
-def _folds(data: RankingDataset, plan: SelectionPlan, people: np.ndarray | None) -> np.ndarray:
+def _folds(data: RankingDataset, plan: SelectionPlan, judge: JudgedQueries | None) -> np.ndarray:
     """(n_queries,) fold numbers; each fold has its part of the queries that people graded, and of the others.
 
     Raises
@@ -502,6 +501,7 @@ def _folds(data: RankingDataset, plan: SelectionPlan, people: np.ndarray | None)
             "people graded one query, on which no choice can be evaluated; add their grades of at least one more."
         )
     fold = query_folds(data.n_queries, min(plan.cv, data.n_queries), plan.random_state)
-    if people is not None:
-        fold[people] = query_folds(len(people), min(plan.cv, len(people)), plan.random_state)
+    if judge is not None:
+        n_people = len(judge.people)
+        fold[judge.people] = query_folds(n_people, min(plan.cv, n_people), plan.random_state)
     return fold
