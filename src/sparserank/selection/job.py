@@ -484,7 +484,7 @@ class SelectionJob(Job):
 
 
 def _folds(data: RankingDataset, plan: SelectionPlan, judge: JudgedQueries | None) -> np.ndarray:
-    """(n_queries,) fold numbers; each fold has its part of the queries that people graded, and of the others.
+    """(n_queries,) fold numbers; each fold has its part of the queries that people graded.
 
     Raises
         DataError   there are fewer than two queries
@@ -496,7 +496,7 @@ def _folds(data: RankingDataset, plan: SelectionPlan, judge: JudgedQueries | Non
             "one query cannot be split into training and validation; give more, or fit a single model with "
             "'sparserank fit'."
         )
-    if people is not None and len(people) < 2:
+    if judge is not None and len(judge.people) < 2:
         raise DataError(
             "people graded one query, on which no choice can be evaluated; add their grades of at least one more."
         )
