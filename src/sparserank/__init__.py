@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__version__ = "0.4.0.dev0"
+__version__ = "0.4.0"
 
 _HOME = {
     "RankingDataset": "sparserank.data.dataset",
