@@ -21,6 +21,7 @@ SHOWN = (
     "depth",
     "norm",
     "test_qrels",
+    "judge",
 )  # shown by --help
 HELP = """Find which retrievers are worth running, and the weights with which to fuse them.
 
@@ -35,6 +36,8 @@ it by enough, and names fewer retrievers that may be as good.
   sparserank fuse runs/*.run --qrels train.qrels --engine elasticsearch --out run
 
   sparserank fuse runs/*.run --qrels train.qrels --costs ms.txt --budget 80 --out run
+
+  sparserank fuse runs/*.run --qrels people.qrels --judge model.qrels --out run
 
   sparserank fuse ranks.txt --rank-columns --out run
 
