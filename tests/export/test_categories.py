@@ -1,7 +1,6 @@
 """Exports of models with categories and flags of missing values: equal scores on wild rows."""
 
 import json
-import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from tests.export.test_export import RUNTIMES
 from tests.oracles import categories as oracle
 from tests.oracles.exported import evaluated
 from tests.support.command_line import Cli
+from tests.support.exported_scores import sqlite
 from tests.support.models import rebuilt, unscaled
 
 LEVELS = ["acme", "", 'o\'neil "q"', "💡 lamp", "x" * 10_000, "7", "back\\slash", "a b"]
@@ -110,7 +110,7 @@ def test_python_and_sql_read_the_columns(kind: str):
     )
     ran("python", RUNTIMES["python"], "categories")
     query = model.export("sql")["score.sql"]
-    base = sqlite3.connect(":memory:")
+    base = sqlite()
     ROWS.assign(n=range(len(ROWS))).replace({np.inf: None, -np.inf: None}).to_sql("d", base)
     for name, function in {"ln": np.log, "sign": np.sign}.items():
         base.create_function(name, 1, lambda x, f=function: None if x is None else float(f(x)))

@@ -305,7 +305,7 @@ def test_errors_and_warnings_travel_and_cost_no_other_piece(processes: bool, cap
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [("unreadable", ""), (threading.Lock(), ""), ("unpicklable", "pickle")],
+    [("unreadable", ""), (threading.Lock(), ""), ("unpicklable", "local object")],
     ids=["unreadable", "lock", "unpicklable"],
 )
 def test_what_cannot_travel_is_an_error_and_no_hang(given: object, words: str) -> None:
