@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.options import asked
 from sparserank.options.fusion import FUSE
 from sparserank.options.selection import SELECT
@@ -140,3 +140,12 @@ def test_the_sentence_on_these_queries_is_their_mean() -> None:
     result = sr.select(table(), judge_column="model", rival="none", **FAST)
     (said,) = [s for s in result.sentences if s.startswith("On 20 queries,")] or [""]
     assert not said or f"{result.chosen.shown.mean():.4f}" in said
+
+
+def test_queries_of_the_judge_that_nobody_answered_are_named() -> None:
+    runs, people, judge = graded()
+    lacking = {name: {q: of for q, of in run.items() if q != "q59"} for name, run in runs.items()}
+    with pytest.warns(DataWarning, match="the judge: left out, because no retriever .* for them: 1 of its queries"):
+        found = sr.fuse(lacking, people, judge=judge, **FAST)
+    assert found.selection.judge is not None
+    assert found.selection.judge.n_all == 59

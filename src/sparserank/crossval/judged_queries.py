@@ -130,7 +130,7 @@ class JudgeWorth:
 
 @dataclass(frozen=True, eq=False)
 class WithJudge:
-    """Values of the queries of people, less what the judge says of them, plus what it says of the rest, (5).
+    """Values of the queries of people, less what the judge says of them, plus what it says of the rest, (12).
 
     people, rest   numbers of the queries of people, and of the other queries of the judge
     shares         (n_people,) lambda c of each

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack, cast
@@ -18,7 +19,7 @@ from sparserank.data.missing import KEEP
 from sparserank.data.read import read_sources
 from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.data.runs import Qrels
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.execution import return_freed_memory
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.metrics import Metric, parse_metric
@@ -274,11 +275,16 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         if not grades.others and not tested:
             return both, None, grades
         returned = {both.query_ids[q] for run in both.lists for q in run.query.tolist()}
-        answered = sorted(returned & {q for q, _ in grades.others})
+        others = {q for q, _ in grades.others}
+        answered = sorted(returned & others)
         if grades.others and not answered:
             raise DataError(
                 f"{grades.name}: no retriever returned a document for its other queries; add them to the runs."
             )
+        if len(answered) < len(others):
+            why = "left out, because no retriever returned a document for them"
+            sentence = f"{grades.name}: {why}: {len(others) - len(answered):,} of its queries."
+            warnings.warn(sentence, DataWarning, stacklevel=4)
         learned += answered
         return both.only(learned), both.only(tested) if tested else None, grades
     columns = option("rank_columns" if of_ranks else "score_columns", True)
