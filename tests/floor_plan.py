@@ -38,7 +38,7 @@ NODES = {
     "cli": 23_921,
     "report": 18_983,
     "papers": 17_448,
-    "selection": 55_256,
+    "selection": 55_252,
     "rankers": 14_526,
     "crossval": 37_280,
     "evaluation": 18_191,

@@ -156,14 +156,15 @@ def _judge(judge: JudgeWorth, of_people: bool) -> Claim:
     name = visible(judge.name)
     others = f"{name} graded {judge.n_all - n:,} other queries, from which models learned too"
     others += ", but not the chosen one" if of_people else ""
+    worth = f"worth {queries(judge.worth - n, 'more human ')} (n = {n} -> {judge.worth})"
+    said = f"For the choice, it is {worth}."
     if judge.worth == n:
-        nothing = "worth nothing for the choice"
+        worth = "worth nothing for the choice"
         if judge.n_apart < LEAST_APART:
             apart = f"differs from people on {judge.n_apart} of their queries"
-            nothing = f"{nothing}: it {apart}, too few to show how wrong it is elsewhere"
-        return Claim("judge", nothing, others, FIRST, f"Judge: {others}. It is {nothing}.")
-    more = f"worth {queries(judge.worth - n, 'more human ')} (n = {n} -> {judge.worth})"
-    return Claim("judge", more, others, FIRST, f"Judge: {others}. For the choice, it is {more}.")
+            worth = f"{worth}: it {apart}, too few to show how wrong it is elsewhere"
+        said = f"It is {worth}."
+    return Claim("judge", worth, others, FIRST, f"Judge: {others}. {said}")
 
 
 def answers(choice: Choice) -> str:
