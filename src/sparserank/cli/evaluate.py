@@ -318,9 +318,7 @@ def show_judges(compared: Comparison) -> None:
             title = f"{fact['judge']}: {definition.title}, {counts}; 95% intervals, worth in human queries"
             table(title, ["", "people alone", "with the judge", "worth"], cells)
             if any(r["worth"] for r in own[: len(compared.values)]):
-                say(
-                    "Each row uses the judge as far as people confirm it; so differences are not those of the rows above."
-                )
+                say("Each row uses the judge as far as people confirm it; so differences are not those of rows above.")
         for said in [*sentences, *fact["notes"]]:
             say(said)
             if answer().format != TEXT:
