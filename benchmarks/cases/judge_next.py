@@ -35,11 +35,13 @@ EQUAL = "equal spreads, "
 
 @dataclass(frozen=True)
 class Pool:
-    """(POOL,) differences by people and by a judge, and the spread that is expected of each."""
+    """(POOL,) differences by people and by a judge, the spread that is expected of each, and the judge's room for
+    favour; None: nowhere."""
 
     human: np.ndarray
     judge: np.ndarray
     spread: np.ndarray
+    room: np.ndarray | None = None
 
     def estimates(self, judged: np.ndarray, strata: np.ndarray | None = None) -> Estimates:
         """From the values of people for some of these queries, and those of the judge for all."""
@@ -48,7 +50,8 @@ class Pool:
         of = None if strata is None else np.unique(strata, return_inverse=True)[1]
         numbers = None if of is None else (of[judged], of[~judged])
         values = (self.human[None, judged], self.judge[None, judged], self.judge[None, ~judged])
-        return judged_means(*values, numbers, np.ones((1, 1), dtype=bool)).decided
+        room = None if self.room is None else np.concatenate([self.room[judged], self.room[~judged]])[None]
+        return judged_means(*values, numbers, room).decided
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,8 @@ def list_pools(rng: np.random.Generator, different: float, size: int = POOL) -> 
     }
     graded["random grades"] = judges._grades(rng.normal(size=a.shape))
     for name, grades in graded.items():
-        yield name, Pool(human, judges._ndcg(b, grades) - judges._ndcg(a, grades), spreads(a, b, grades))
+        judge = judges._ndcg(b, grades) - judges._ndcg(a, grades)
+        yield name, Pool(human, judge, spreads(a, b, grades), judges._room(judges._ndcg, a, b, grades))
 
 
 def spreads(a: np.ndarray, b: np.ndarray, grades: np.ndarray) -> np.ndarray:
@@ -125,7 +129,8 @@ def worlds(rng: np.random.Generator, pool: Pool, n: int, n_worlds: int) -> tuple
     first = np.arange(N_ALL) < n
     for seed in range(n_worlds):
         chosen = rng.integers(0, len(pool.human), size=N_ALL)
-        world = Pool(pool.human[chosen], pool.judge[chosen], pool.spread[chosen])
+        room = None if pool.room is None else pool.room[chosen]
+        world = Pool(pool.human[chosen], pool.judge[chosen], pool.spread[chosen], room)
         drawn = draw(world.spread, first, MORE, seed)
         largest = np.argsort(np.where(first, np.inf, -np.abs(world.judge)), kind="stable")[:MORE]
         ways = {

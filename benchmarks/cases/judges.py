@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,13 +46,13 @@ USELESS = ("constant", "random grades", "r = 0")
 @dataclass(frozen=True)
 class Pool:
     """(POOL,) values of each query: by people, by each judge; what the head queries have more of, and a value of the
-    judges of which the warning can see it; whether the values are differences of two systems."""
+    judges of which the warning can see it; for differences of two rankings, the judges' room for favour."""
 
     human: np.ndarray
     judges: dict[str, np.ndarray]
     traffic: np.ndarray
     levels: dict[str, np.ndarray]
-    differences: bool = True
+    rooms: dict[str, np.ndarray] = field(default_factory=dict)
 
     def correlation(self, name: str) -> float:
         g = self.judges[name]
@@ -104,7 +104,8 @@ def graded_pool(rng: np.random.Generator, different: float, size: int = POOL) ->
     people = _grades(relevance)
     judges = {name: _ndcg(b, y) - _ndcg(a, y) for name, y in graded.items()}
     levels = {name: _ndcg(a, y) for name, y in graded.items()}
-    return Pool(_ndcg(b, people) - _ndcg(a, people), judges, level[:, 0] + 0.7 * rng.normal(size=size), levels)
+    rooms = {name: _room(_ndcg, a, b, y) for name, y in graded.items()}
+    return Pool(_ndcg(b, people) - _ndcg(a, people), judges, level[:, 0] + 0.7 * rng.normal(size=size), levels, rooms)
 
 
 def copied_pool(rng: np.random.Generator, size: int = POOL) -> Pool:
@@ -116,14 +117,15 @@ def copied_pool(rng: np.random.Generator, size: int = POOL) -> Pool:
     shares = {"copied but 1% of documents": (0.01, DOCUMENTS), "copied but 5% of queries": (0.05, 1)}
     graded = {name: np.where(rng.random((size, k)) < s, noisy, people) for name, (s, k) in shares.items()}
     judges = {name: _ndcg(b, y) - _ndcg(a, y) for name, y in graded.items()}
-    return Pool(_ndcg(b, people) - _ndcg(a, people), judges, relevance.mean(axis=1), judges)
+    rooms = {name: _room(_ndcg, a, b, y) for name, y in graded.items()}
+    return Pool(_ndcg(b, people) - _ndcg(a, people), judges, relevance.mean(axis=1), judges, rooms)
 
 
 def precision_pool(rng: np.random.Generator, mean: float, size: int = POOL) -> Pool:
     """Precision at 1 of one system."""
     human = (rng.random(size) < mean).astype(float)
     judges = {f"right in {100 * p:g}%": np.where(rng.random(size) < p, human, 1 - human) for p in RIGHT}
-    return Pool(human, judges, rng.normal(size=size), judges, differences=False)
+    return Pool(human, judges, rng.normal(size=size), judges)
 
 
 def reciprocal_pool(rng: np.random.Generator, different: float, size: int = POOL) -> Pool:
@@ -133,12 +135,13 @@ def reciprocal_pool(rng: np.random.Generator, different: float, size: int = POOL
     b = np.where(rng.random((size, 1)) < different, level + 0.45 * rng.normal(size=level.shape), a)
     people = level > 1.0
 
-    def values(relevant: np.ndarray) -> np.ndarray:
-        first_a, first_b = (np.where(relevant, _ranks(s) + 1.0, np.inf).min(axis=1) for s in (a, b))
-        return np.asarray(1 / first_b - 1 / first_a)
+    def first(scores: np.ndarray, relevant: np.ndarray) -> np.ndarray:
+        return np.asarray(1 / np.where(relevant, _ranks(scores) + 1.0, np.inf).min(axis=1))
 
-    judges = {f"right in {100 * p:g}%": values(people ^ (rng.random(a.shape) >= p)) for p in RIGHT}
-    return Pool(values(people), judges, rng.normal(size=size), judges)
+    graded = {f"right in {100 * p:g}%": people ^ (rng.random(a.shape) >= p) for p in RIGHT}
+    judges = {name: first(b, y) - first(a, y) for name, y in graded.items()}
+    rooms = {name: _room(first, a, b, y) for name, y in graded.items()}
+    return Pool(first(b, people) - first(a, people), judges, rng.normal(size=size), judges, rooms)
 
 
 def _grades(relevance: np.ndarray) -> np.ndarray:
@@ -147,6 +150,19 @@ def _grades(relevance: np.ndarray) -> np.ndarray:
 
 def _ranks(scores: np.ndarray) -> np.ndarray:
     return np.argsort(np.argsort(-scores, axis=1), axis=1)
+
+
+def _room(
+    value: Callable[[np.ndarray, np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray, grades: np.ndarray
+) -> np.ndarray:
+    """The room for favour: the absolute difference of two rankings if the grades followed the one, plus that if they
+    followed the other."""
+    best_first = -np.sort(-grades.astype(int), axis=1)
+    room = np.zeros(len(grades))
+    for scores in (a, b):
+        following = np.take_along_axis(best_first, _ranks(scores), axis=1).astype(grades.dtype)
+        room += np.abs(value(b, following) - value(a, following))
+    return room
 
 
 def _ndcg(scores: np.ndarray, grades: np.ndarray) -> np.ndarray:
@@ -175,7 +191,8 @@ def worlds(
         human = pool.human[drawn[:, :n]]
         for name, values in pool.judges.items():
             judge, rest, s = values[drawn[:, :n]], values[drawn[:, n:]], seen[name]
-            found = judged_means(human, judge, rest, differences=pool.differences)
+            room = pool.rooms[name][drawn] if name in pool.rooms else None
+            found = judged_means(human, judge, rest, room=room)
             mixed = np.concatenate([human, rest], axis=1)
             mixed_half = stdtrit(n_all - 1, 0.975) * mixed.std(axis=1, ddof=1) / n_all**0.5
             level = pool.levels[name]

@@ -15,7 +15,7 @@ from sparserank.data.runs import Qrels, Run
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation.judge_next import LARGEST_RATIO, Draw, cautious, draw
 from sparserank.evaluation.judges import Estimates
-from sparserank.evaluation.moves import moves
+from sparserank.evaluation.moves import moves, rooms
 from sparserank.metrics import parse_metric
 from tests.evaluation.test_judges import CALL, write_files
 from tests.oracles import judge_next as oracle
@@ -63,6 +63,21 @@ def test_moves_are_those_of_new_evaluations(metric: str, n_runs: int) -> None:
     if n_runs == 2:
         assert any(expected.values())
         assert not any(size for (q, _), size in expected.items() if q in ("q0", "q1"))  # alike: nothing can differ
+
+
+@pytest.mark.parametrize("metric", ["ndcg@4", "ndcg@20", "p@3", "map"])
+def test_the_room_for_favour_is_that_of_new_evaluations(metric: str) -> None:
+    grades, now, new = lists(3, n_docs=14, alike=2)
+    other = {key: -score for key, score in new.items()}
+    runs = {"new": Run(new), "now": Run(now), "other": Run(other)}
+    name, _, cutoff = metric.partition("@")
+    data = Qrels(grades).documents([*runs.values()])
+    found = rooms(runs, "now", data, parse_metric(metric, "trec"))
+    for room, run in zip(found, (new, other), strict=True):
+        expected = oracle.room_for_favour(grades, [now, run], name, int(cutoff or 10))
+        assert dict(zip(data.query_ids.tolist(), room.tolist(), strict=True)) == pytest.approx(expected, abs=1e-12)
+    assert (found[0] == 0).sum() == 2  # alike
+    assert rooms({"now": Run(now)}, "now", data, parse_metric(metric, "trec")).shape == (0, data.n_queries)
 
 
 def test_the_largest_of_several_differences_counts() -> None:

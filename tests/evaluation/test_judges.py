@@ -82,16 +82,21 @@ def test_the_mean_over_all_samples_is_the_truth() -> None:
     assert abs(np.mean(found["of all"]) - truth) > 1e-3
 
 
-def test_the_favour_is_subtracted_where_systems_differ() -> None:
+def test_the_favour_is_subtracted_in_proportion_to_its_room() -> None:
     rng = np.random.default_rng(4)
-    judge = {f"q{i}": float(g) for i, g in enumerate(np.where(rng.random(30) < 0.5, rng.normal(0.4, 1, 30), 0.0))}
-    values = np.array([[*judge.values()]])
-    found = without_favour(values)[0]
-    assert found == pytest.approx([*oracle.without_favour(judge).values()], abs=1e-15)
+    room = np.where(rng.random(30) < 0.5, rng.random(30), 0.0)
+    values = room * (0.4 + rng.normal(0, 1, 30))
+    judge, rooms = ({f"q{i}": float(x) for i, x in enumerate(of)} for of in (values, room))
+    found = without_favour(values[None], room[None])[0]
+    assert found == pytest.approx([*oracle.without_favour(judge, rooms).values()], abs=1e-15)
     assert (found == 0).sum() == (values == 0).sum() > 5
-    lacking = without_favour(np.concatenate([[[np.nan]], values[:, 1:]], axis=1))
+    assert found @ room == pytest.approx(0.0, abs=1e-12)
+    assert without_favour(values[None] + 0.3 * room, room[None])[0] == pytest.approx(found, abs=1e-12)
+    assert (without_favour(values[None], np.zeros((1, 30))) == values).all()
+    # A query that the judge lacks says nothing of its favour.
+    lacking = without_favour(np.array([[np.nan, *values[1:]]]), room[None])
     assert np.isnan(lacking[0, 0])
-    assert np.nansum(lacking) == pytest.approx(0.0, abs=1e-12)
+    assert lacking[0, 1:] == pytest.approx(without_favour(values[None, 1:], room[None, 1:])[0], abs=1e-15)
 
 
 def test_a_judge_that_knows_nothing_is_worth_nothing() -> None:
@@ -118,8 +123,8 @@ def test_a_perfect_judge_is_worth_all_of_its_queries() -> None:
     assert 150 < found.worth[0] <= 200
 
 
-@pytest.mark.parametrize("differences", [False, True])
-def test_a_judge_whose_errors_are_hardly_known_is_worth_nothing(differences: bool) -> None:
+@pytest.mark.parametrize("can_favour", [False, True])
+def test_a_judge_whose_errors_are_hardly_known_is_worth_nothing(can_favour: bool) -> None:
     """It is right on all of the queries but one or two: with one, it could be wrong on a tenth of the others. Errors
     are counted before the favour is subtracted, which moves each value."""
     people, judge, _ = problem(6, 30, 90)
@@ -128,8 +133,10 @@ def test_a_judge_whose_errors_are_hardly_known_is_worth_nothing(differences: boo
     for n_apart in (1, 2):
         wrong = right | {q: human[q] - 1.0 for q in [*human][:n_apart]}
         own, others = ([[by[q] for q in qs]] for by, qs in ((human, human), (wrong, [*wrong][30:])))
-        found = judged_means(np.array(own), np.array([[wrong[q] for q in human]]), np.array(others), None, differences)
-        by_oracle = oracle.decided(human, wrong, differences=differences)
+        room = dict(zip(wrong, np.abs(np.random.default_rng(7).normal(size=120)), strict=True)) if can_favour else None
+        rooms = None if room is None else np.array([[*room.values()]])
+        found = judged_means(np.array(own), np.array([[wrong[q] for q in human]]), np.array(others), None, rooms)
+        by_oracle = oracle.decided(human, wrong, room=room)
         assert found.n_apart[0] == n_apart
         assert found.used[0] == (by_oracle.lam > 0) == (n_apart == 2)
         assert (found.decided.mean[0], found.decided.half()[0]) == pytest.approx(by_oracle[:2], rel=1e-10)

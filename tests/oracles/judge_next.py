@@ -61,6 +61,23 @@ def largest_moves(
     return found
 
 
+def room_for_favour(grades: Grades, runs: Sequence[Grades], metric: str, cutoff: int) -> dict[str, float]:
+    """{query: the absolute difference of two runs if its grades followed the one, plus that if they followed the
+    other}; documents that a run does not rank come last, by descending id, and have the lowest of the grades."""
+    value = METRICS[metric]
+    found = dict.fromkeys((q for q, _ in grades), 0.0)
+    for query in found:
+        documents = {d for pairs in (grades, *runs) for q, d in pairs if q == query}
+        labels = sorted((grades.get((query, d), 0.0) for d in documents), reverse=True)
+        for run in runs:
+            first = shown(run, query, len(documents))
+            ranking = [*first, *sorted(documents.difference(first), reverse=True)]
+            following = {(query, d): label for d, label in zip(ranking, labels, strict=True)}
+            a, b = (value(following, one, query, cutoff) for one in runs)
+            found[query] += abs(b - a)
+    return found
+
+
 def smallest_variance(sizes: Sequence[int], before: Sequence[int], spread: Sequence[float], n: int) -> float:
     """Of the mean over strata with these spreads, without that of a census, over all ways to judge n more queries, of
     which each stratum has two."""

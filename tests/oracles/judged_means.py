@@ -76,13 +76,13 @@ def decided(
     judge: Values,
     strata: Mapping[str, str] | None = None,
     confidence: float = 0.95,
-    differences: bool = False,
+    room: Values | None = None,
 ) -> Estimate:
     """That of people, where the judge is not worth a whole query, or differs from people on too few; else that with the
-    judge. differences: the values are differences of two systems, for which (8) applies."""
+    judge. room: for differences of two systems, how far a judge could favour one, for (8)."""
     apart = [q for q in human if q in judge and abs(human[q] - judge[q]) > 1e-12]
-    if differences:
-        judge = without_favour(judge)
+    if room is not None:
+        judge = without_favour(judge, room)
     alone = human_only(human, judge, strata, confidence)
     if len(apart) < LEAST_APART:
         return alone
@@ -143,11 +143,11 @@ def _estimate(
     return Estimate(estimate, quantile * math.sqrt(total + between), mean(shares))
 
 
-def without_favour(judge: Values) -> dict[str, float]:
-    """(8): differences of two systems, less the mean of those that are not 0."""
-    others = [g for g in judge.values() if g != 0]
-    favour = mean(others) if others else 0.0
-    return {q: g - favour if g != 0 else g for q, g in judge.items()}
+def without_favour(judge: Values, room: Values) -> dict[str, float]:
+    """(8): differences of two systems, less their projection on the room for favour."""
+    square = sum(room[q] ** 2 for q in judge)
+    favour = sum(judge[q] * room[q] for q in judge) / square if square > 0 else 0.0
+    return {q: g - favour * room[q] for q, g in judge.items()}
 
 
 def naive_mixture(human: Values, judge: Values, confidence: float = 0.95) -> Estimate:

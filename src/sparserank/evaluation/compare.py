@@ -33,7 +33,7 @@ from sparserank.data.trec import read_strata
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.comparison import Comparison
 from sparserank.evaluation.judge_rows import Judge, on_scale
-from sparserank.evaluation.moves import run_lists
+from sparserank.evaluation.moves import rooms, run_lists
 from sparserank.files import StrPath
 from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ordering import rank_lists
@@ -215,7 +215,7 @@ def compare_systems(
         if value is not None and not judges:
             raise ParameterError(option_name, "needs the grades of a judge.")
     known = {
-        str(name): _judge_of(str(name), source, judgments, systems, parsed, judge_grades)
+        str(name): _judge_of(str(name), source, judgments, systems, chosen, parsed, judge_grades)
         for name, source in (judges or {}).items()
     }
     for a, b in combinations(known, 2):
@@ -235,6 +235,7 @@ def _judge_of(
     source: Any,
     people: Any,
     systems: Mapping[str, Any],
+    baseline: str,
     metrics: Sequence[Metric],
     meant: str | None,
 ) -> Judge:
@@ -252,7 +253,9 @@ def _judge_of(
         _warn(f"{name}: left out, because no system has documents for them: {len(left_out):,} of its queries.")
     data = graded.documents([*systems.values()])
     lacking = _lacking(systems, data.query_ids, f"queries of {name}")
-    return Judge(name, data.query_ids, _values(systems, data, metrics), graded, lacking)
+    values = _values(systems, data, metrics)
+    room = {repr(metric): rooms(systems, baseline, data, metric) for metric in metrics}
+    return Judge(name, data.query_ids, values, room, graded, lacking)
 
 
 def _values(

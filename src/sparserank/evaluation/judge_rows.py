@@ -38,6 +38,7 @@ class Judge:
 
     query_ids   (N,) the queries that it graded
     values      {system: {metric: (N,)}} by its grades
+    rooms       {metric: (m, N)} its room to favour each other system, or the baseline
     grades      its grades, on the scale of people
     lacking     {system: sentence} for runs that have no documents for some of its queries
     """
@@ -45,6 +46,7 @@ class Judge:
     name: str
     query_ids: np.ndarray
     values: Values
+    rooms: Mapping[str, np.ndarray]
     grades: Qrels
     lacking: Mapping[str, str]
 
@@ -182,14 +184,20 @@ def judged_metric(
     ids = judge.query_ids.astype(str)
     others = judged & ~np.isin(ids, people)
     human = by_people[:, graded]
-    of_people = np.full(human.shape, np.nan)
     _, at, known = np.intersect1d(people, ids, return_indices=True)
-    of_people[:, at] = by_judge[:, known]
+
+    def arranged(of_judge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m, n) of the queries of people, NaN where it lacks them, and (m, r) of its others."""
+        of_people = np.full(human.shape, np.nan)
+        of_people[:, at] = of_judge[:, known]
+        return of_people, of_judge[:, others]
+
     pairs = [*((s, None) for s in systems), *((s, baseline) for s in systems if s != baseline)]
     numbers = None if strata is None else _numbered(strata, people, ids[others])
-    rest = by_judge[:, others]
-    are_differences = np.arange(len(pairs))[:, None] >= len(systems)
-    means = judged_means(human, of_people, rest, numbers, are_differences)
+    of_people, rest = arranged(by_judge)
+    # Means of one system leave no room for favour.
+    room = np.vstack([np.zeros((len(systems), len(ids))), judge.rooms[name]])
+    means = judged_means(human, of_people, rest, numbers, np.hstack(arranged(room)))
     return JudgedMetric(judge.name, metric, pairs, human, of_people, rest, people, strata is not None, means)
 
 

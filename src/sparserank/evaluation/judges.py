@@ -78,7 +78,7 @@ def judged_means(
     judge: np.ndarray,
     rest: np.ndarray,
     strata: Sequence[np.ndarray] | None = None,
-    differences: np.ndarray | bool = False,
+    room: np.ndarray | None = None,
 ) -> JudgedMeans:
     """Estimate means over the traffic from the values of people and of a judge.
 
@@ -88,7 +88,8 @@ def judged_means(
                       it did not judge
         rest          (m, r) its values of other queries
         strata        ((n,), (r,)) numbers from 0 of the strata of both; each has a query of people. None: one stratum
-        differences   (m, 1) whether the values are differences of two systems, for which (8) applies
+        room          (m, n + r) how far the judge could favour one of two systems, on the queries of `human` and `rest`;
+                      0 in rows that are not differences. None: nowhere
     Source
         docs/theory.md, section 10; equations (5) to (8).
     """
@@ -98,7 +99,8 @@ def judged_means(
     known = np.isfinite(judge).all(axis=0)
     n_apart = ((np.abs(human - judge) > SAME) & known).sum(axis=1)
     every = np.concatenate([judge, rest], axis=1)
-    every = np.where(differences, without_favour(every), every)
+    if room is not None:
+        every = without_favour(every, room)
     g = np.where(known, every[:, :n], 0.0)
     rest = every[:, n:]
     # Members of each stratum: queries of people, those that the judge knows too, and its other queries.
@@ -155,16 +157,17 @@ def _means(values: np.ndarray, members: np.ndarray) -> np.ndarray:
     return np.asarray(values @ members / np.maximum(members.sum(axis=0), 1))
 
 
-def without_favour(judge: np.ndarray) -> np.ndarray:
-    """(m, N) differences of two systems by a judge, each row less its mean over the queries where it is not 0, (8).
+def without_favour(judge: np.ndarray, room: np.ndarray) -> np.ndarray:
+    """(m, N) differences of two systems by a judge, each row less its projection on the room for favour, (8).
 
-    The mean is how much the judge favours one of the systems. It can do so only where their rankings differ; elsewhere,
-    the difference is 0. With the favour left in, a judge looks most useful when the estimate is too large, and
-    intervals miss too often.
+    A judge that favours one of the systems does so in proportion to this room, which depends only on the rankings and
+    on its own grades. With the favour left in, a judge looks most useful when the estimate is too large, and intervals
+    miss too often.
     """
-    differs = np.isfinite(judge) & (judge != 0)
-    mean = judge.sum(axis=1, keepdims=True, where=differs) / np.maximum(differs.sum(axis=1, keepdims=True), 1)
-    return np.where(differs, judge - mean, judge)
+    known = np.isfinite(judge)
+    product = np.sum(judge * room, axis=1, keepdims=True, where=known)
+    square = np.sum(room**2, axis=1, keepdims=True, where=known)
+    return np.asarray(judge - product / np.maximum(square, TINY) * room)
 
 
 def p_of_selection(judge: np.ndarray, rest: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How far the grade of one document can move the values of a metric."""
+"""How far other grades move the values of a metric: that of one document, or grades that follow one of the rankings."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def moves(runs: Mapping[str, Run], baseline: str, judgments: Qrels, metric: Metr
 
     def values(relevance: np.ndarray) -> np.ndarray:
         """(m, n_queries)"""
-        of = {n: metric.compute(replace(one, relevance=relevance[one.order], known={})) for n, one in lists.items()}
+        of = {name: _values(one, relevance, metric) for name, one in lists.items()}
         base = of.pop(baseline)
         return np.array([value - base for value in of.values()] or [base])
 
@@ -81,3 +81,29 @@ def moves(runs: Mapping[str, Run], baseline: str, judgments: Qrels, metric: Metr
             sizes[:, now] = np.fmax(sizes[:, now], np.abs(change))
     names = pairs_of(data)
     return Moves([names[row] for row in rows], queries, ranks[:, rows], sizes)
+
+
+def rooms(runs: Mapping[str, Run], baseline: str, data: RankingDataset, metric: Metric) -> np.ndarray:
+    """(m, n_queries) room of a judge for favour, for each difference of another system from the baseline: its absolute
+    value if the grades of each query, in the same numbers, followed the ranking of the one system, plus that if they
+    followed the ranking of the other (docs/theory.md, section 10, (8))."""
+    lists = {str(name): run_lists(run, data, metric.convention) for name, run in runs.items()}
+    base = lists.pop(baseline)
+    query = np.repeat(np.arange(data.n_queries), data.sizes)
+    best_first = data.relevance[np.lexsort((-data.relevance, query))]
+
+    def in_order_of(one: RankedLists) -> np.ndarray:
+        relevance = np.empty_like(best_first)
+        relevance[one.order] = best_first
+        return relevance
+
+    def room(one: RankedLists) -> np.ndarray:
+        followed = [in_order_of(ranking) for ranking in (one, base)]
+        return np.sum([np.abs(_values(one, by, metric) - _values(base, by, metric)) for by in followed], axis=0)
+
+    return np.array([room(one) for one in lists.values()]).reshape(-1, data.n_queries)
+
+
+def _values(one: RankedLists, relevance: np.ndarray, metric: Metric) -> np.ndarray:
+    """(n_queries,) of the metric, if the documents had this relevance (n_docs,), in the order of the rows."""
+    return metric.compute(replace(one, relevance=relevance[one.order], known={}))
