@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
@@ -12,13 +12,15 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from sparserank.errors import DataError, ParameterError
-from sparserank.evaluation.judge_rows import JudgedMetric
-from sparserank.evaluation.judges import Estimates, judged_means
+from sparserank.evaluation.judge_rows import JudgedMetric, times_as_many
+from sparserank.evaluation.judges import judged_means
+from sparserank.evaluation.statistics import queries_needed
 from sparserank.files import StrPath, atomic_write
 from sparserank.metrics import Metric
 from sparserank.text import brief, figure, many, visible
 
 CONFIDENCE = 0.95  # of the bounds; the share of equally good systems that should pass
+TWO_SIDED = 0.9  # of intervals with the same ends
 JUNIT = "<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"sparserank evaluate\""  # how our reports begin
 ROUNDING = 1e-12  # relative; differences of means are not known more exactly
 
@@ -49,7 +51,7 @@ class Gate:
     limit         the largest acceptable loss, in units of the metric
     unit          absolute mean of the baseline on these queries; with strata, weighted as the loss is
     freedom       degrees of freedom of the error
-    people        the same by people alone; None if that is this
+    of_people     `half` by people alone; None if that is this
     graded        how many queries the judge must grade if people grade `needed`, as the end of a sentence; "" without
                   a judge
     """
@@ -60,7 +62,7 @@ class Gate:
     unit: float
     n_queries: int
     freedom: float
-    people: Gate | None = None
+    of_people: float | None = None
     graded: str = ""
 
     @property
@@ -80,7 +82,7 @@ class Gate:
     @property
     def needed(self) -> float:
         """Number of queries with which 5 in 100 equally good systems would exceed the limit, which is above 0."""
-        return math.ceil(self.n_queries * (self.half / self.limit) ** 2)
+        return queries_needed(self.n_queries, self.half, self.limit)
 
     def sentence(self, name: str, baseline: str, metric: str, shown: bool = False) -> str:
         """A sentence with the loss, its bounds, the decision, and the errors to expect with as many queries; shown: as
@@ -115,11 +117,12 @@ class Gate:
         if shown:
             return f"{text}a gate for what is shown has {rates(self.limit + self.half)}."
         text += f"this limit has {rates(self.limit)}; a limit of {share(self.half)} has {rates(self.half)}."
-        people = self.people or self
-        if not 0 < self.limit < people.half:
+        of_people = self.half if self.of_people is None else self.of_people
+        if not 0 < self.limit < of_people:
             return text
-        fewer = f" of people, or {many(self.needed)} {self.graded}" if self.needed < people.needed else ""
-        return f"{text} It would have 5 false alarms with {many(people.needed)} queries{fewer}."
+        people = queries_needed(self.n_queries, of_people, self.limit)
+        fewer = f" of people, or {many(self.needed)} {self.graded}" if self.needed < people else ""
+        return f"{text} It would have 5 false alarms with {many(people)} queries{fewer}."
 
 
 def gate(
@@ -162,12 +165,10 @@ def gate(
             "fail_if_worse", f"must be below {figure(largest)}, because no loss of {metric!r} is larger; got {got}."
         )
 
-    def of(by: Estimates) -> Gate:
-        mean, error, freedom = (float(column[difference]) for column in by)
-        return Gate(-sign * mean, error, absolute, unit, n, freedom)
-
-    graded = f"if {judged.name} grades {means.n_all / n:.1f} times as many" if judged is not None else ""
-    return replace(of(means.decided), people=of(means.people), graded=graded)
+    of_people = float(means.people.half(TWO_SIDED)[difference])
+    mean, error, freedom = (float(column[difference]) for column in means.decided)
+    graded = "" if judged is None else times_as_many(judged.name, n, means.n_all)
+    return Gate(-sign * mean, error, absolute, unit, n, freedom, of_people, graded)
 
 
 def write_junit(rows: Sequence[Mapping[str, Any]], path: StrPath) -> None:

@@ -275,7 +275,7 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         if not grades.others and not tested:
             return both, None, grades
         returned = {both.query_ids[q] for run in both.lists for q in run.query.tolist()}
-        others = {q for q, _ in grades.others}
+        others = grades.others.queries
         answered = sorted(returned & others)
         if grades.others and not answered:
             raise DataError(
