@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import combinations
@@ -253,7 +253,10 @@ def _on_judged(systems: Systems, data: Any, metrics: Any, convention: Any, colum
         systems = {name: _on_frame(system, data, name) for name, system in systems.items()}
     unjudged = {}
     if of_judgments:
-        judged = data.documents(_runs_of(systems.values()))
+        if not all(isinstance(s, Run) for s in systems.values()):
+            why = "judgments alone contain no features"
+            raise DataError(f"{why}. Use them to evaluate runs, or evaluate models on judged documents.")
+        judged = data.documents([*systems.values()])
         unjudged = _only_unjudged(systems, data)
     else:
         judged = _judged(data, columns, [*systems.values()])
@@ -363,16 +366,6 @@ def per_query_values(system: Run | np.ndarray, data: RankingDataset, metrics: Se
     """(n_queries,) values for each metric, of a run or of scores; lists are ranked once per convention."""
     lists = {convention: lists_of(system, data, convention) for convention in {m.convention for m in metrics}}
     return [m.compute(lists[m.convention]) for m in metrics]
-
-
-def _runs_of(systems: Iterable[Any]) -> list[Run]:
-    """The runs; with judgments alone, all systems must be runs."""
-    systems = list(systems)
-    if not all(isinstance(s, Run) for s in systems):
-        raise DataError(
-            "judgments alone contain no features. Use them to evaluate runs, or evaluate models on judged documents."
-        )
-    return systems
 
 
 def _on_frame(system: Any, frame: Any, name: str) -> Any:

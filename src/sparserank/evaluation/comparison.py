@@ -95,6 +95,11 @@ class Comparison:
         """The systems that are compared with the baseline."""
         return [system for system in self.values if system != self.baseline]
 
+    @property
+    def pairs(self) -> list[tuple[str, str | None]]:
+        """(system, None) for each mean, then (system, baseline) for each difference."""
+        return [*((system, None) for system in self.values), *((system, self.baseline) for system in self.others)]
+
     def rows(self, confidence: float = DEFAULT_CONFIDENCE) -> Rows:
         """Return one row per metric and system: mean, interval, difference from the baseline with interval, p,
         Holm-corrected p."""
@@ -223,11 +228,6 @@ class Comparison:
             found |= self._next_queries(name, n, random_state)
         return found
 
-    @property
-    def _pairs(self) -> list[tuple[str, str | None]]:
-        """The differences from the baseline; of one system, its value."""
-        return [(system, self.baseline) for system in self.others] or [(self.baseline, None)]
-
     def _next_documents(self, n: int) -> Rows:
         moved = moves(self.runs, self.baseline, self.judgments, next(iter(self.metrics.values())))
         sizes = (moved.sizes / len(self.query_ids)).round(DIGITS_OF_MOVES)
@@ -236,7 +236,7 @@ class Comparison:
         rows = []
         for k in np.argsort(-most, kind="stable")[: min(n, np.count_nonzero(most))]:
             query, document = moved.documents[k]
-            system, against = self._pairs[sizes[:, k].argmax()]
+            system, against = self.pairs[sizes[:, k].argmax() - len(sizes)]
             ranks = {name: int(rank) or None for name, rank in zip(self.runs, moved.ranks[:, k], strict=True)}
             of_document = {"query": query, "document": document, "ranks": ranks}
             rows.append({**of_document, "system": system, "against": against, "move": float(most[k])})
@@ -260,7 +260,7 @@ class Comparison:
         halves = means.half().tolist(), drawn.expected(means, census).half().tolist()
         widths = [
             {"system": system, "against": against, "now": now, "expected": expected}
-            for (system, against), now, expected in zip(judged.pairs, *halves, strict=True)
+            for (system, against), now, expected in zip(self.pairs, *halves, strict=True)
             if judged.means.n_human >= LEAST_QUERIES
         ]
         strata_of = dict(zip(ids, drawn.strata.tolist(), strict=True))
@@ -269,7 +269,7 @@ class Comparison:
             for i in np.flatnonzero(drawn.drawn)
         ]
         # The last rows of an estimate are those of the differences.
-        return {"queries": queries, "widths": widths[-len(self._pairs) :], "strata": strata_of}
+        return {"queries": queries, "widths": widths[-len(moved.sizes) :], "strata": strata_of}
 
     def most_changed(self, system: str) -> Rows:
         """Return the ten queries whose values of the first metric differ most from the baseline.
@@ -372,7 +372,7 @@ class Comparison:
         if judge_only and not self.judges:
             raise ParameterError("judge_only", "needs the grades of a judge.")
         judge = next(iter(self.judges), "")
-        values = self.judges[judge].values if judge_only else self.values
+        values = (self.judges[judge] if judge_only else self).values
         judged = None if judge_only else self._judged.get((judge, name))
         whose = f"by the grades of {judge} alone, not by people: " if judge_only else ""
         base = values[self.baseline][name]

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from sparserank.data.text_lines import number_in
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation.judge_rows import JudgedMetric, times_as_many
 from sparserank.evaluation.judges import judged_means
@@ -32,13 +33,9 @@ def limit_of(limit: str | float) -> tuple[float, bool]:
         ParameterError   it is neither
     """
     text = str(limit)
-    number = text.removesuffix("%")
     is_share = text.endswith("%")
-    try:
-        value = float(number) / (100.0 if is_share else 1.0)
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value >= 0):
+    value = number_in(text.removesuffix("%")) / (100.0 if is_share else 1.0)
+    if not 0.0 <= value < math.inf:
         raise ParameterError("fail_if_worse", f"must be a share such as 1%, or a number >= 0; got {brief(limit)}.")
     return value, is_share
 
@@ -101,16 +98,12 @@ class Gate:
         word = "shown" if self.fails(shown=True) else "likely, not shown" if self.fails() else "not above the limit"
         if not self.fails() and self.loss + self.half > self.limit:
             word += ", but these queries cannot tell"
-        bounds = self.loss, self.loss - self.half, self.loss + self.half
-        kind = "loss"
-        if self.loss < 0:
-            bounds = -self.loss, -self.loss - self.half, -self.loss + self.half
-            kind = "gain"
-        change, low, high = map(share, bounds)
-        loss = f"estimated {kind} of {metric} {change} (one-sided 95% bounds {low} and {high}), "
-        loss += f"{'limit' if kind == 'loss' else 'limit of a loss'} {share(self.limit)}: {word}"
-        verdict = "Fail" if self.fails(shown) else "Pass"
-        text = f"{verdict}: {name} against {baseline}: {loss}. "
+        kind = "gain" if self.loss < 0 else "loss"
+        size = abs(self.loss)
+        change, low, high = map(share, (size, size - self.half, size + self.half))
+        limit = f"{'limit' if kind == 'loss' else 'limit of a loss'} {share(self.limit)}"
+        text = f"{'Fail' if self.fails(shown) else 'Pass'}: {name} against {baseline}: estimated {kind} of {metric} "
+        text += f"{change} (one-sided 95% bounds {low} and {high}), {limit}: {word}. "
         if not self.error:
             return f"{text}All {self.n_queries:,} queries differ alike, so they say nothing about false alarms."
         text += f"In general, with these {self.n_queries:,} queries, "
@@ -150,7 +143,7 @@ def gate(
         difference, base = 0, 1
     else:
         means = judged.means
-        difference, base = (judged.pairs.index(row) for row in (pair, (pair[1], None)))
+        difference, base = (judged.people.pairs.index(row) for row in (pair, (pair[1], None)))
     sign = 1 if metric.higher_is_better else -1
     mean = float(means.people.mean[base])
     unit, (number, is_share) = abs(mean), limit

@@ -46,22 +46,20 @@ FAVOURS = " It favours {} by {:.3f} ({:.3f} to {:.3f})."
 class JudgedMetric:
     """Values of one metric by people and by a judge: of each system, then differences of the others from the baseline.
 
-    pairs          [(system, None)], then [(system, baseline)]
+    people         the comparison by the grades of people; m: number of its pairs
     human, judge   (m, n) of the queries of people; NaN where the judge has none
     rest           (m, r) of the other queries of the judge
     queries        (n,) those of people
-    has_strata     whether their estimates are weighted by strata
     means          the estimates of the pairs
     """
 
     name: str
     metric: Metric
-    pairs: list[tuple[str, str | None]]
+    people: Comparison
     human: np.ndarray
     judge: np.ndarray
     rest: np.ndarray
     queries: np.ndarray
-    has_strata: bool
     means: JudgedMeans
 
     def rows(self, confidence: float) -> Rows:
@@ -71,7 +69,7 @@ class JudgedMetric:
             confidence = math.nan  # all intervals are NaN
         n_judge = int(np.isfinite(self.judge[0]).sum()) + self.rest.shape[1]
         rows = []
-        for i, (system, against) in enumerate(self.pairs):
+        for i, (system, against) in enumerate(self.people.pairs):
             row: Row = {
                 "judge": self.name,
                 "metric": repr(self.metric),
@@ -138,14 +136,15 @@ class JudgedMetric:
         if len(lacking):
             which = f"{len(lacking)} of the queries of people, e.g. {brief(lacking[0])}"
             notes.append(f"{self.name} lacks {which}; they count without it.")
-        if self.has_strata or len(self.queries) < LEAST_QUERIES:
+        if self.people.strata is not None or len(self.queries) < LEAST_QUERIES:
             return notes
         p_values = holm(p_of_selection(self.judge, self.rest))
         first = int(np.argmin(p_values))
         if p_values[first] < LEVEL:
+            of_what = _subject(*self.people.pairs[first])
             of_people, others = (figure(float(np.nanmean(values[first])), 3) for values in (self.judge, self.rest))
             notes.append(
-                f"warning: by the grades of {self.name}, the mean {self.metric!r} of {_subject(*self.pairs[first])} is "
+                f"warning: by the grades of {self.name}, the mean {self.metric!r} of {of_what} is "
                 f"{of_people} for the queries of people and {others} for its others (p = {p_values[first]:.2g}), so "
                 "people graded a selection: all means here are those of such queries. Draw them at random, or name "
                 f"{option('strata')}."
@@ -170,8 +169,7 @@ def judged_metric(people: Comparison, judge: str, metric: str) -> JudgedMetric:
     """
     by_both = people, people.judges[judge]
     systems = [*people.values]
-    baseline = people.baseline
-    base = systems.index(baseline)
+    base = systems.index(people.baseline)
     of_systems = (np.array([by.values[s][metric] for s in systems]) for by in by_both)
     by_people, by_judge = (np.vstack([of, np.delete(of - of[base], base, axis=0)]) for of in of_systems)
     graded, judged = (np.isfinite(by).all(axis=0) for by in (by_people, by_judge))
@@ -182,15 +180,12 @@ def judged_metric(people: Comparison, judge: str, metric: str) -> JudgedMetric:
     of_people = np.full(human.shape, np.nan)
     _, at, known = np.intersect1d(queries, ids, return_indices=True)
     of_people[:, at] = by_judge[:, known]
-    pairs = [*((s, None) for s in systems), *((s, baseline) for s in people.others)]
     strata = people.strata
     numbers = None if strata is None else _numbered(strata, queries, ids[others])
     rest = by_judge[:, others]
-    are_differences = np.arange(len(pairs))[:, None] >= len(systems)
+    are_differences = np.arange(len(human))[:, None] >= len(systems)
     means = judged_means(human, of_people, rest, numbers, are_differences)
-    return JudgedMetric(
-        judge, people.metrics[metric], pairs, human, of_people, rest, queries, strata is not None, means
-    )
+    return JudgedMetric(judge, people.metrics[metric], people, human, of_people, rest, queries, means)
 
 
 def _numbered(strata: Mapping[str, str], people: np.ndarray, others: np.ndarray) -> list[np.ndarray]:
@@ -239,7 +234,7 @@ def meant_grades(text: str) -> dict[float, float]:
         meant = {float(of_judge): float(of_people) for of_judge, of_people in pairs}
     except ValueError:
         meant = {}
-    if len(meant) < len(pairs) or not all(map(math.isfinite, [*meant, *meant.values()])):
+    if len(meant) < len(pairs) or not np.isfinite([*meant, *meant.values()]).all():
         raise ParameterError("judge_grades", f"must be pairs such as 2=1,3=1, each grade once; got {brief(text)}.")
     return meant
 

@@ -13,7 +13,9 @@ from sparserank.evaluation.statistics import check_confidence
 from sparserank.execution import one_blas_thread
 from sparserank.lazy import cached_property
 
-DRAW_ERROR = 0.0035  # standard error of a bound from its draws, relative to the bound
+# Draws go on until the standard error of each bound, relative to it (or to the resolution, if that is larger), is at
+# most this, or until MAX_ROUNDS.
+DRAW_ERROR = 0.0035
 DRAW_ERROR_BEYOND = 0.007  # the same for a confidence above 0.95
 MIN_ROUNDS = 8  # independent randomisations of the draws, at least; their spread estimates the error
 MAX_ROUNDS = 128
@@ -74,7 +76,6 @@ def loss_bounds(
     confidence: float = 0.95,
     *,
     seed: int = 0,
-    draw_error: float | None = None,
     shown: np.ndarray | None = None,
 ) -> LossBounds:
     """Compare candidates with the best of them.
@@ -83,9 +84,6 @@ def loss_bounds(
         values       (m, n_queries) metric of each candidate on the same queries, NaN where the metric has no value
         confidence   > 0.5 and <= 0.99
         seed         of the draws
-        draw_error   draw until the standard error of every bound, relative to it (or to the resolution, if that is
-                     larger), is at most this; by default 0.35%, and 0.7% above a confidence of 0.95. Drawing also stops
-                     after MAX_ROUNDS rounds
         shown        (m, n_queries) the metric alone, if a judge has corrected the values; it is counted on how many
                      queries candidates differ
     Returns
@@ -113,8 +111,7 @@ def loss_bounds(
         means = V.mean(axis=1) if n else np.full(m, np.nan)
         unknown = np.full(m, np.inf)
         return LossBounds(means, unknown, np.full((m, m), np.inf), unknown, n, n_zero, confidence, np.zeros(m))
-    if draw_error is None:
-        draw_error = DRAW_ERROR if confidence <= 0.95 else DRAW_ERROR_BEYOND
+    precise = DRAW_ERROR if confidence <= 0.95 else DRAW_ERROR_BEYOND
     # Covariance of the means from the paired values, and standard errors of all differences.
     means = V.mean(axis=1)
     C = V - means[:, None]
@@ -137,7 +134,7 @@ def loss_bounds(
             n_rare = _n_rare(alone, means, upper)
             bounds = LossBounds(means, upper, error, quantile, n, n_zero, confidence, noise, n_rare)
             # Stop when that error is small enough relative to the bounds, or after MAX_ROUNDS.
-            if len(uppers) >= MAX_ROUNDS or (noise <= draw_error * np.maximum(upper, bounds.resolution)).all():
+            if len(uppers) >= MAX_ROUNDS or (noise <= precise * np.maximum(upper, bounds.resolution)).all():
                 return bounds
 
 
