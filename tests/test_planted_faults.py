@@ -85,7 +85,7 @@ def test_the_bound_of_two_models_is_that_of_students_t() -> None:
     values = np.random.default_rng(0).random((2, 12))
     d = values[0] - values[1]
     error = d.std(ddof=1) / np.sqrt(12)
-    bounds = loss_bounds(values, 0.95, draw_error=0.002)
+    bounds = loss_bounds(values, 0.95)
     assert bounds.quantile == pytest.approx(np.full(2, st.t.ppf(0.95, 11)), rel=0.02)  # the normal's is 9% below
     assert bounds.error[0, 1] == pytest.approx(error)
 

@@ -71,13 +71,13 @@ def test_the_room_for_favour_is_that_of_new_evaluations(metric: str) -> None:
     other = {key: -score for key, score in new.items()}
     runs = {"new": Run(new), "now": Run(now), "other": Run(other)}
     name, _, cutoff = metric.partition("@")
-    data = Qrels(grades).documents([*runs.values()])
-    found = rooms(runs, "now", data, parse_metric(metric, "trec"))
+    ids = Qrels(grades).documents([*runs.values()]).query_ids.tolist()
+    found = rooms(runs, "now", Qrels(grades), parse_metric(metric, "trec"))
     for room, run in zip(found, (new, other), strict=True):
         expected = oracle.room_for_favour(grades, [now, run], name, int(cutoff or 10))
-        assert dict(zip(data.query_ids.tolist(), room.tolist(), strict=True)) == pytest.approx(expected, abs=1e-12)
+        assert dict(zip(ids, room.tolist(), strict=True)) == pytest.approx(expected, abs=1e-12)
     assert (found[0] == 0).sum() == 2  # alike
-    assert rooms({"now": Run(now)}, "now", data, parse_metric(metric, "trec")).shape == (0, data.n_queries)
+    assert rooms({"now": Run(now)}, "now", Qrels(grades), parse_metric(metric, "trec")).shape == (0, len(ids))
 
 
 def test_the_largest_of_several_differences_counts() -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sparserank.data.run_reader import Asked
     from sparserank.data.runs import Run
     from sparserank.evaluation import Comparison
+    from sparserank.evaluation.statistics import Row, Rows
 
 HELP = """Evaluate one or several systems on judged documents, with intervals, paired tests and Holm correction.
 
@@ -62,13 +63,16 @@ def run(
     judges: list[Path] | None = None,
     judge_grades: str | None = None,
     strata: Path | None = None,
+    judge_next: int | None = None,
+    random_state: int = 0,
+    strata_out: Path | None = None,
     judge_only: bool = False,
     junit: Path | None = None,
     out: Path | None = None,
     baseline: Path | None = None,
     **options: Any,
 ) -> None:
-    """Options are those of `Reading`; judge_next, random_state and strata_out."""
+    """Options are those of `Reading`."""
     from sparserank.crossval.tree_rivals import columns_in, scores_of_saved
     from sparserank.data.missing import KEEP
     from sparserank.data.run_reader import USUAL, Asked, judgments_of, read_run
@@ -79,9 +83,6 @@ def run(
     from sparserank.files import atomic_write
     from sparserank.metrics import parse_convention, parse_metric
 
-    judge_next = options.pop("judge_next", None)
-    strata_out = options.pop("strata_out", None)
-    seed = options.pop("random_state", 0)
     for target, begins in ((out, EVALUATION), (junit, JUNIT), (strata_out, STRATA_HEAD)):
         if target is not None:
             refuse_other(target, begins)
@@ -135,10 +136,10 @@ def run(
         compared = evaluated.against(baseline)
     if out is not None:
         evaluated.save(out)
-    verdicts: list[dict[str, Any]] = []
+    verdicts: Rows = []
     if fail_if_worse is not None:
         verdicts = compared.gate(fail_if_worse, fail_if_shown=fail_if_shown, judge_only=judge_only)
-    to_judge = {} if judge_next is None else compared.judge_next(judge_next, random_state=seed)
+    to_judge = {} if judge_next is None else compared.judge_next(judge_next, random_state=random_state)
     if strata_out is not None:
         with atomic_write(strata_out) as file:
             file.writelines([STRATA_HEAD, *(f"{q} {stratum}\n" for q, stratum in to_judge["strata"].items())])
@@ -152,9 +153,7 @@ def run(
     for name in compared.others if answer().format == MARKDOWN or answer().verbose else ():
         show_queries(f"{name}: queries whose {metrics[0]!r} changed most", compared.most_changed(name))
     for verdict in verdicts:
-        say(verdict["sentence"])
-        if answer().format != TEXT:
-            note(verdict["sentence"])
+        _tell(verdict["sentence"])
     answer().code = FAILED_CHECK if any(verdict["fails"] for verdict in verdicts) else 0
     if junit is not None:
         write_junit(verdicts, junit)
@@ -234,11 +233,11 @@ MAX_ROWS = 18  # shown without --verbose
 GATED = ("limit", "above_limit", "shown")
 
 
-def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = ()) -> None:
+def show_comparison(compared: Comparison, verdicts: Rows | None = None) -> None:
     """Print the rows of a comparison; programs also get the verdicts of its gate."""
     from sparserank.options.selection import DEFAULT_CONFIDENCE
 
-    judged = {(v["system"], v["metric"]): {name: v[name] for name in GATED} for v in verdicts}
+    judged = {(v["system"], v["metric"]): {name: v[name] for name in GATED} for v in verdicts or ()}
     rows = [row | judged.get((row["system"], row["metric"]), {}) for row in compared.rows()]
     give(rows)
     if compared.judges:
@@ -246,7 +245,7 @@ def show_comparison(compared: Comparison, verdicts: Sequence[dict[str, Any]] = (
     signs = {name: 1 if metric.higher_is_better else -1 for name, metric in compared.metrics.items()}
     counts = f"{len(compared.query_ids):,} queries, {compared.n_docs:,} documents"
     head = f"{counts}; 95% intervals"
-    everything = answer().format not in (TEXT, MARKDOWN) or answer().verbose
+    everything = answer().verbose
     shown = rows if everything else rows[:MAX_ROWS]
     columns: list[str] = []
     if everything:
@@ -294,35 +293,27 @@ def show_judges(compared: Comparison) -> None:
     rows = compared.judge_rows()
     facts = compared.judge_facts()
     answer().document = {"rows": answer().rows, "judge_rows": rows, "facts": facts}
+    first = next(iter(compared.metrics))
     for fact in facts:
-        sentences = []
+        own = [r for r in rows if r["judge"] == fact["judge"]]
         for metric, definition in compared.metrics.items():
-            own = [r for r in rows if (r["judge"], r["metric"]) == (fact["judge"], metric)]
-            cells = []
-            for r in own:
-                shown = signed if r["against"] else figure
-                what = _what(r)
-                estimates = [
-                    f"{shown(r[name])} {interval(r[f'{name}_low'], r[f'{name}_high'], shown)}".replace("[-, -]", "-")
-                    for name in ("human", "estimate")
-                ]
-                cells.append([what, *estimates, f"+{r['worth']:,}" if r["worth"] else "nothing"])
-                if metric == next(iter(compared.metrics)) and (r["against"] or not compared.others):
-                    differs = [
-                        f"{d['query']} (people {shown(d['human'], 3)}, judge {shown(d['judge'], 3)})"
-                        for d in r["differs"]
-                    ]
-                    apart = f"{what}: people and the judge differ most on {listed(differs)}."
-                    sentences += [r["sentence"], apart] if differs else [r["sentence"]]
-            counts = f"{own[0]['n_human']:,} queries of people, {own[0]['n_judge']:,} of the judge"
+            of_metric = [r for r in own if r["metric"] == metric]
+            counts = "{n_human:,} queries of people, {n_judge:,} of the judge".format_map(of_metric[0])
             title = f"{fact['judge']}: {definition.title}, {counts}; 95% intervals, worth in human queries"
-            table(title, ["", "people alone", "with the judge", "worth"], cells)
-            if any(r["worth"] for r in own[: len(compared.values)]):
+            table(title, ["", "people alone", "with the judge", "worth"], [_judged(r) for r in of_metric])
+            if any(r["worth"] for r in of_metric if not r["against"]):
                 say("Each row uses the judge as far as people confirm it; so differences are not those of rows above.")
-        for said in [*sentences, *fact["notes"]]:
-            say(said)
-            if answer().format != TEXT:
-                note(said)
+        for r in own:
+            if r["metric"] == first and (r["against"] or not compared.others):
+                _tell(r["sentence"])
+                shown = signed if r["against"] else figure
+                differs = [
+                    f"{d['query']} (people {shown(d['human'], 3)}, judge {shown(d['judge'], 3)})" for d in r["differs"]
+                ]
+                if differs:
+                    _tell(f"{_what(r)}: people and the judge differ most on {listed(differs)}.")
+        for said in fact["notes"]:
+            _tell(said)
         gap()
         by_judge = [f"{grade:g}" for grade in fact["by_judge"]]
         by_people = zip(fact["by_people"], fact["documents"], strict=True)
@@ -332,7 +323,24 @@ def show_judges(compared: Comparison) -> None:
         table(title, ["", *by_judge], counted)
 
 
-def show_next(found: dict[str, Any]) -> None:
+def _judged(row: Row) -> list[str]:
+    """The cells of a row of `Comparison.judge_rows`."""
+    shown = signed if row["against"] else figure
+    estimates = [
+        f"{shown(row[name])} {interval(row[f'{name}_low'], row[f'{name}_high'], shown)}".replace("[-, -]", "-")
+        for name in ("human", "estimate")
+    ]
+    return [_what(row), *estimates, f"+{row['worth']:,}" if row["worth"] else "nothing"]
+
+
+def _tell(sentence: str) -> None:
+    """Print a sentence of the result; programs get it in their document, and people who call them here."""
+    say(sentence)
+    if answer().format != TEXT:
+        note(sentence)
+
+
+def show_next(found: Row) -> None:
     """Print what people should judge next. Programs get it beside what they have already."""
     current = answer()
     named = current.document if isinstance(current.document, dict) else {"rows": current.rows}
@@ -361,12 +369,12 @@ def show_next(found: dict[str, Any]) -> None:
             say(f"Interval of {_what(width)}: +-{now} now, about +-{expected} once they are judged.")
 
 
-def _what(row: dict[str, Any]) -> str:
+def _what(row: Row) -> str:
     """The system of a row, or its difference from another."""
     return f"{row['system']} - {row['against']}" if row["against"] else row["system"]
 
 
-def show_queries(title: str, rows: Sequence[dict[str, Any]]) -> None:
+def show_queries(title: str, rows: Sequence[Row]) -> None:
     """Print the queries that changed most."""
     cells = [[r["query"], *(f"{r[name]:.4f}" for name in ("old", "new")), f"{r['difference']:+.4f}"] for r in rows]
     if rows:

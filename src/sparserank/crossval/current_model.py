@@ -48,7 +48,8 @@ class InUse:
 
     def values(self, data: RankingDataset, metric: Metric) -> np.ndarray:
         """(n_queries,) values of a metric, as `evaluate` computes them."""
-        return values_of(self.system(data), data, [metric])[0]
+        (values,) = values_of(self.system(data), data, {repr(metric): metric}).values()
+        return values
 
     def system(self, data: RankingDataset) -> Any:
         """The run, or the scores of the data, for `compare_systems`.

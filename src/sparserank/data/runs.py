@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
@@ -22,7 +22,15 @@ ROUNDING = 1e-12  # relative; sums of the same values in another order differ by
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # cannot be encoded
 
 
-class Run(dict[tuple[str, str], float]):
+class Pairs(dict[tuple[str, str], float]):
+    """Numbers of documents, as {(qid, docno): number}."""
+
+    @property
+    def queries(self) -> set[str]:
+        return {q for q, _ in self}
+
+
+class Run(Pairs):
     """The documents that a system retrieved, as {(qid, docno): score}; ranks: those in the source of documents with
     equal scores, in the same form."""
 
@@ -52,7 +60,7 @@ class Run(dict[tuple[str, str], float]):
         return np.array([0.0 if score is None else score for score in scores]), retrieved
 
 
-class Qrels(dict[tuple[str, str], float]):
+class Qrels(Pairs):
     """Judgments, as {(qid, docno): relevance}."""
 
     def documents(self, runs: Sequence[Run]) -> RankingDataset:
@@ -64,9 +72,13 @@ class Qrels(dict[tuple[str, str], float]):
         """
         if not self:
             raise DataError("there are no judgments for the evaluation.")
-        queries = {q for q, _ in self}
+        queries = self.queries
         retrieved = (pair for run in runs for pair in run if pair[0] in queries)
         return graded({**self, **{pair: self.get(pair, 0.0) for pair in retrieved}})
+
+    def only(self, queries: Collection[str]) -> Qrels:
+        """The judgments of these queries."""
+        return Qrels({pair: grade for pair, grade in self.items() if pair[0] in queries})
 
 
 def graded(grades: Mapping[tuple[str, str], float], names: Sequence[str] = ("f1",), **fields: Any) -> RankingDataset:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -32,11 +34,11 @@ from sparserank.data.tables.frames import collected, column_names, is_lazy
 from sparserank.data.trec import read_strata
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.comparison import Comparison
-from sparserank.evaluation.judge_rows import Judge, on_scale
-from sparserank.evaluation.moves import rooms, run_lists
+from sparserank.evaluation.judge_rows import judgments_on_scale
+from sparserank.evaluation.moves import lists_of
+from sparserank.evaluation.statistics import mean_interval
 from sparserank.files import StrPath
 from sparserank.metrics import Convention, Metric, parse_metrics
-from sparserank.metrics.ordering import rank_lists
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import with_columns_of
 from sparserank.number_checks import as_floats
@@ -44,6 +46,7 @@ from sparserank.options import option
 from sparserank.options.arguments import check_arguments
 from sparserank.text import brief
 
+Systems = Mapping[str, Any]
 DEFAULT_METRICS = ("ndcg@10", "map")
 
 
@@ -133,9 +136,8 @@ def evaluate(
     check_arguments(evaluate, locals())
     if isinstance(scores, Mapping) and not _is_one_run(scores):
         raise DataError("evaluate takes one system; use compare_systems for several.")
-    systems, judged, parsed, *_ = _on_judged({"": scores}, data, metrics, label, qid, docid, convention)
-    values = values_of(systems[""], judged, parsed)
-    return Evaluation(dict(zip(map(repr, parsed), values, strict=True)))
+    columns = {"label": label, "qid": qid, "docid": docid}
+    return Evaluation(_on_judged({"": scores}, data, metrics, convention, columns).values[""])
 
 
 def compare_systems(
@@ -203,105 +205,103 @@ def compare_systems(
     check_arguments(compare_systems, locals())
     if not isinstance(systems, Mapping) or isinstance(systems, Run) or not systems:
         raise DataError(f"compare_systems needs at least one system, as {{name: scores}}; got {brief(systems)}.")
-    systems, judged, parsed, judgments, unjudged = _on_judged(systems, data, metrics, label, qid, docid, convention)
-    values = _values(systems, judged, parsed)
-    named = {repr(m): m for m in parsed}
-    chosen = baseline if baseline is not None else next(iter(values))
-    if chosen not in values:
-        raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
-    ids = judged.query_ids
-    lacking = _lacking(systems, ids, "judged queries")
+    systems = {str(name): system for name, system in systems.items()}
+    columns = {"label": label, "qid": qid, "docid": docid}
+    compared = _on_judged(systems, data, metrics, convention, columns)
+    chosen = baseline if baseline is not None else compared.baseline
+    if chosen not in systems:
+        raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(systems)}.")
     for option_name, value in (("strata", strata), ("judge_grades", judge_grades)):
         if value is not None and not judges:
             raise ParameterError(option_name, "needs the grades of a judge.")
-    known = {
-        str(name): _judge_of(str(name), source, judgments, systems, chosen, parsed, judge_grades)
-        for name, source in (judges or {}).items()
-    }
+    known = {str(name): _by_judge(str(name), source, compared, judge_grades) for name, source in (judges or {}).items()}
     for a, b in combinations(known, 2):
-        if known[a].grades == known[b].grades:
+        if known[a].judgments == known[b].judgments:
             _warn(f"{a} and {b} have the same grades: they are one judge, which is counted once for each.")
     of_queries = None if strata is None else read_strata(strata)
-    runs = {str(name): system for name, system in systems.items() if isinstance(judgments, Qrels)}
-    compared = Comparison(
-        values, chosen, named, ids, judged.n_docs, judgments, lacking, unjudged, known, of_queries, runs
-    )
+    compared = replace(compared, baseline=chosen, judges=known, strata=of_queries)
     compared.judge_rows()  # raises now, not at the first row
     return compared
 
 
-def _judge_of(
-    name: str,
-    source: Any,
-    people: Any,
-    systems: Mapping[str, Any],
-    baseline: str,
-    metrics: Sequence[Metric],
-    meant: str | None,
-) -> Judge:
-    """The values of the systems by the grades of a judge."""
-    if not isinstance(people, Qrels):
+def _by_judge(name: str, source: Any, people: Comparison, meant: str | None) -> Comparison:
+    """The same systems, compared by the grades of a judge."""
+    if not isinstance(people.judgments, Qrels):
         raise DataError(
             f"{name}: a judge needs runs, and judgments of people ({option('qrels')}); got judged documents."
         )
-    grades = on_scale(name, source, people, meant)
+    grades = judgments_on_scale(name, source, people.judgments, meant)
     # A query that no system answered says nothing about them, unless people graded it.
-    answered = {q for pairs in (people, *systems.values()) for q, _ in pairs}
-    graded = Qrels({key: grade for key, grade in grades.items() if key[0] in answered})
-    left_out = {q for q, _ in grades} - answered
+    answered = people.judgments.queries.union(*(run.queries for run in people.runs.values()))
+    left_out = grades.queries - answered
     if left_out:
         _warn(f"{name}: left out, because no system has documents for them: {len(left_out):,} of its queries.")
-    data = graded.documents([*systems.values()])
-    lacking = _lacking(systems, data.query_ids, f"queries of {name}")
-    values = _values(systems, data, metrics)
-    room = {repr(metric): rooms(systems, baseline, data, metric) for metric in metrics}
-    return Judge(name, data.query_ids, values, room, graded, lacking)
+    graded = grades.only(answered)
+    return _compared(people.runs, graded.documents([*people.runs.values()]), people.metrics, graded, name)
 
 
-def _values(
-    systems: Mapping[str, Any], data: RankingDataset, metrics: Sequence[Metric]
-) -> dict[str, dict[str, np.ndarray]]:
-    """{system: {metric: (n_queries,) values}}"""
-    values = {}
-    for name, system in systems.items():
-        try:
-            values[str(name)] = dict(zip(map(repr, metrics), values_of(system, data, metrics), strict=True))
-        except DataError as error:
-            raise DataError(f"{name}: {error}") from error
-    return values
-
-
-def _on_judged(
-    systems: Mapping[str, Any], data: Any, metrics: Any, label: Any, qid: Any, docid: Any, convention: Any
-) -> tuple[Mapping[str, Any], RankingDataset, list[Metric], Any, dict[str, str]]:
-    """(systems, judged documents, metrics, and the fields `judgments` and `unjudged` of a Comparison). If the data are
-    a frame, models are replaced by their scores."""
+def _on_judged(systems: Systems, data: Any, metrics: Any, convention: Any, columns: Mapping[str, Any]) -> Comparison:
+    """The systems on judged documents or judgments. On a frame, models are replaced by their scores."""
     if any(isinstance(s, Qrels) for s in systems.values()):
         raise DataError("judgments must be the second argument; the first is the system to evaluate.")
-    asked = asked_in({"label": label, "qid": qid, "docid": docid})
-    systems = {name: _as_run(system, str(name) or "the run", asked) for name, system in systems.items()}
+    asked = asked_in(columns)
+    systems = {name: _as_run(system, name or "the run", asked) for name, system in systems.items()}
     data = _as_judgments(data, any(isinstance(s, Run) for s in systems.values()), asked)
-    parsed = list(parse_metrics(metrics, convention or ("trec" if isinstance(data, Qrels) else "default")))
+    of_judgments = isinstance(data, Qrels)
+    named = {repr(m): m for m in parse_metrics(metrics, convention or ("trec" if of_judgments else "default"))}
     if is_frame(data):
-        systems = {name: _on_frame(s, data, f"{name}: " if name else "") for name, s in systems.items()}
-    if isinstance(data, Qrels):
-        judged = data.documents(_runs_of(systems.values()))
-        unjudged = {str(name): text for name, run in systems.items() if (text := _only_unjudged(name, run, data))}
+        systems = {name: _on_frame(system, data, name) for name, system in systems.items()}
+    unjudged = {}
+    if of_judgments:
+        if not all(isinstance(s, Run) for s in systems.values()):
+            why = "judgments alone contain no features"
+            raise DataError(f"{why}. Use them to evaluate runs, or evaluate models on judged documents.")
+        judged = data.documents([*systems.values()])
+        unjudged = _only_unjudged(systems, data)
     else:
-        reads_features = any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems.values())
-        models = [s for s in systems.values() if isinstance(s, RankingModel)]
-        judged = _judged(data, label, qid, docid, reads_features, models)
-        unjudged = {}
+        judged = _judged(data, columns, [*systems.values()])
         data = judged.qid, judged.docid, judged.relevance
     for sentence in unjudged.values():
         _warn(sentence)
-    for m in parsed:
+    for name, m in named.items():
         if m.is_binary and not m.convention.relevant(judged.relevance).any():
             _warn(
-                f"no judged document is relevant (grade >= {m.convention.relevant_from:g}): {m!r} is the same for "
+                f"no judged document is relevant (grade >= {m.convention.relevant_from:g}): {name} is the same for "
                 "every ranking."
             )
-    return systems, judged, parsed, data, unjudged
+    return replace(_compared(systems, judged, named, data), unjudged=unjudged)
+
+
+def _compared(
+    systems: Systems, data: RankingDataset, metrics: Mapping[str, Metric], judgments: Any, judge: str = ""
+) -> Comparison:
+    """The systems on the documents of `judgments`; judge: whose they are, if not those of people."""
+    values = {}
+    lacking = {}
+    for name, system in systems.items():
+        with _naming(name):
+            values[name] = values_of(system, data, metrics)
+        answered = system.queries if isinstance(system, Run) else {*map(str, data.query_ids)}
+        absent = [q for q in map(str, data.query_ids) if q not in answered]
+        if absent:
+            which = f"queries of {judge}" if judge else "judged queries"
+            lacking[name] = (
+                f"{name} has no documents for {len(absent):,} of the {which}, e.g. {brief(absent[0])}; these queries "
+                "count as 0 (as in trec_eval -c)."
+            )
+    runs = systems if isinstance(judgments, Qrels) else {}
+    return Comparison(values, next(iter(values)), metrics, data.query_ids, data.n_docs, judgments, lacking, runs)
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Messages begin with the name of the system, if it has one."""
+    try:
+        yield
+    except DataError as error:
+        if not name:
+            raise
+        raise DataError(f"{name}: {error}") from error
 
 
 def _is_one_run(scores: Mapping[Any, Any]) -> bool:
@@ -336,32 +336,18 @@ def _as_judgments(data: Any, for_run: bool, asked: Asked) -> Any:
     return judgments_of(data, asked) if kind in (JUDGMENTS, EITHER) or is_mapping(data) else data
 
 
-def _only_unjudged(name: str, run: Run, qrels: Qrels) -> str:
-    """A sentence about a run of whose documents in judged queries none is judged; otherwise ""."""
-    queries = {q for q, _ in qrels}
-    known = [key for key in run if key[0] in queries]
-    if not known or any(key in qrels for key in known):
-        return ""
-    qid, docno = map(brief, known[0])
-    whose = f"{name}: " if name else ""
-    return (
-        f"{whose}none of its documents is judged, e.g. {docno} of query {qid}; do its document ids agree with those of "
-        "the judgments?"
-    )
-
-
-def _lacking(systems: Mapping[str, Any], query_ids: np.ndarray, which: str) -> dict[str, str]:
-    """{system: sentence} for runs that have no documents for some of the queries, which are called `which`."""
+def _only_unjudged(runs: Mapping[str, Run], qrels: Qrels) -> dict[str, str]:
+    """{system: sentence} for runs of whose documents in judged queries none is judged."""
     sentences = {}
-    for name, run in systems.items():
-        if not isinstance(run, Run):
-            continue
-        answered = {q for q, _ in run}
-        absent = [q for q in map(str, query_ids) if q not in answered]
-        if absent:
-            queries = f"{len(absent):,} of the {which}, e.g. {brief(absent[0])}"
-            sentences[str(name)] = (
-                f"{name} has no documents for {queries}; these queries count as 0 (as in trec_eval -c)."
+    queries = qrels.queries
+    for name, run in runs.items():
+        known = [key for key in run if key[0] in queries]
+        if known and qrels.keys().isdisjoint(known):
+            qid, docno = map(brief, known[0])
+            whose = f"{name}: " if name else ""
+            sentences[name] = (
+                f"{whose}none of its documents is judged, e.g. {docno} of query {qid}; do its document ids agree with "
+                "those of the judgments?"
             )
     return sentences
 
@@ -373,43 +359,25 @@ def _warn(sentence: str, stacklevel: int = 4) -> None:
 
 def mean_of(values: np.ndarray) -> float:
     """Mean over the queries that have a value."""
-    finite = values[np.isfinite(values)]
-    return float(finite.mean()) if len(finite) else float("nan")
+    return mean_interval(values)[0]
 
 
-def per_query_values(scores: np.ndarray, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
-    """(n_queries,) values for each metric; lists are ranked once per convention."""
-    lists = {
-        convention: rank_lists(scores, data.relevance, data.query_ptr, convention, data.docid, returned=data.returned)
-        for convention in {m.convention for m in metrics}
-    }
+def per_query_values(system: Run | np.ndarray, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
+    """(n_queries,) values for each metric, of a run or of scores; lists are ranked once per convention."""
+    lists = {convention: lists_of(system, data, convention) for convention in {m.convention for m in metrics}}
     return [m.compute(lists[m.convention]) for m in metrics]
 
 
-def _runs_of(systems: Iterable[Any]) -> list[Run]:
-    """The runs; with judgments alone, all systems must be runs."""
-    systems = list(systems)
-    if not all(isinstance(s, Run) for s in systems):
-        raise DataError(
-            "judgments alone contain no features. Use them to evaluate runs, or evaluate models on judged documents."
-        )
-    return systems
-
-
-def _on_frame(system: Any, frame: Any, whose: str = "") -> Any:
-    """The scores of a model on a frame, of which it reads only the columns that it needs; other systems unchanged.
-    `whose` is the prefix of error messages."""
+def _on_frame(system: Any, frame: Any, name: str) -> Any:
+    """The scores of a model on a frame, of which it reads only the columns that it needs; other systems unchanged."""
     if not hasattr(system, "score_dataset") or system.per_query:
         return system
-    try:
+    with _naming(name):
         return system.predict(frame)
-    except DataError as error:
-        raise DataError(f"{whose}{error}") from error
 
 
-def _judged(
-    data: Any, label: Any, qid: Any, docid: Any, features: bool, models: Sequence[RankingModel]
-) -> RankingDataset:
+def _judged(data: Any, columns: Mapping[str, Any], systems: Sequence[Any]) -> RankingDataset:
+    """The judged documents; their features only if a system reads them."""
     if isinstance(data, Run):
         raise DataError("the second argument must be judged documents or judgments (sr.read_qrels); got a run.")
     if isinstance(data, RankingDataset):
@@ -420,50 +388,49 @@ def _judged(
         relevance = np.asarray(data)
         if relevance.ndim == 0:
             raise DataError(f"the second argument must be judged documents or judgments; got {brief(data)}.")
+        qid = columns["qid"]
+        docid = columns["docid"]
         if qid is None and len(relevance) > MANY_ROWS:
-            warnings.warn(
-                f"evaluate: qid is missing, so all {len(relevance)} rows are one query; pass qid=.",
-                DataWarning,
-                stacklevel=3,
-            )
+            _warn(f"evaluate: qid is missing, so all {len(relevance)} rows are one query; pass qid=.")
         ids = None if docid is None else document_texts(docid)
         return RankingDataset(np.zeros((len(relevance), 1)), relevance, qid, ids)
-    reading = with_columns_of(Reading(missing=KEEP, featureless=not features), models, data)
+    reads_features = any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems)
+    models = [s for s in systems if isinstance(s, RankingModel)]
+    reading = with_columns_of(Reading(missing=KEEP, featureless=not reads_features), models, data)
     if data is None:
         raise DataError("the second argument must be judged documents or judgments (sr.read_qrels); got None.")
-    judged = as_datasets({"data": data}, label=label, qid=qid, docid=docid, reading=reading)["data"]
+    judged = as_datasets({"data": data}, **columns, reading=reading)["data"]
     assert judged is not None
     return judged
 
 
-def values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
-    """The values (n_queries,) of each metric. system: a run, a model, or scores in the order of the input's rows."""
+def values_of(system: Any, data: RankingDataset, metrics: Mapping[str, Metric]) -> dict[str, np.ndarray]:
+    """{metric: (n_queries,) values}. system: a run, a model, or scores in the order of the input's rows."""
     if isinstance(system, Run):
-        whole = next((m for m in metrics if m.convention.short_lists != "full" or m.name == "mean_ndcg"), None)
+        whole = next((m for m in metrics.values() if m.convention.short_lists != "full" or m.name == "mean_ndcg"), None)
         if whole is not None and not system.of(data)[1].all():
             raise DataError(
                 f"{whole!r} depends on the length of whole lists, but some documents are not in the run. Use another "
                 "metric or convention, such as trec."
             )
-        lists = {convention: run_lists(system, data, convention) for convention in {m.convention for m in metrics}}
-        return [m.compute(lists[m.convention]) for m in metrics]
-    scores = _scores_of(system, data)
-    _warn_of_equal_scores(scores, data, metrics)
-    return per_query_values(scores, data, metrics)
+    else:
+        system = _scores_of(system, data)
+        _warn_of_equal_scores(system, data, metrics)
+    return dict(zip(metrics, per_query_values(system, data, [*metrics.values()]), strict=True))
 
 
-def _warn_of_equal_scores(scores: np.ndarray, data: RankingDataset, metrics: Sequence[Metric]) -> None:
+def _warn_of_equal_scores(scores: np.ndarray, data: RankingDataset, metrics: Mapping[str, Metric]) -> None:
     """Warn if the order of the rows decides in most queries: a model without features would then have the quality of
     the file."""
-    metric = next((m for m in metrics if m.convention.ties == "file"), None)
+    metric = next((name for name, m in metrics.items() if m.convention.ties == "file"), None)
     starts = data.query_ptr[:-1]
     equal = np.minimum.reduceat(scores, starts) == np.maximum.reduceat(scores, starts)
     n_equal = int((equal & (data.sizes > 1)).sum())
     if metric is not None and 2 * n_equal > data.n_queries:
         _warn(
-            f"all scores are equal in {n_equal} of {data.n_queries} queries, where {metric!r} is the value of the "
+            f"all scores are equal in {n_equal} of {data.n_queries} queries, where {metric} is the value of the "
             "order of the rows; by the convention 'default', equal scores gain nothing.",
-            stacklevel=5,
+            stacklevel=7,
         )
 
 
@@ -475,12 +442,11 @@ def _scores_of(system: Any, data: RankingDataset) -> np.ndarray:
         elif hasattr(system, "predict"):
             return np.asarray(system.predict(data.X), dtype=np.float64)
         scores = as_floats(system)
+    except DataError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(
-            f"scores must contain one number per document; got {brief(system)} ({brief(str(error))})."
-        ) from error
+        got = f"{brief(system)} ({brief(str(error))})"
+        raise DataError(f"scores must contain one number per document; got {got}.") from error
     if scores.shape != (data.n_docs,):
         raise DataError(f"scores must contain one number per document ({data.n_docs}); got shape {scores.shape}.")
     return data.from_input_order(scores)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,23 +14,25 @@ from sparserank.data.runs import Run
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.evaluation.gate import gate, limit_of
 from sparserank.evaluation.judge_next import draw
-from sparserank.evaluation.judge_rows import Judge, JudgedMetric, agreement, judged_metric
+from sparserank.evaluation.judge_rows import JudgedMetric, agreement, judged_metric
 from sparserank.evaluation.judges import LEAST_QUERIES
 from sparserank.evaluation.moves import moves
-from sparserank.evaluation.statistics import holm, mean_interval, most_apart, paired_comparison
+from sparserank.evaluation.statistics import Row, Rows, holm, mean_interval, most_apart, paired_comparison
 from sparserank.files import StrPath, atomic_write
 from sparserank.lazy import cached_property
 from sparserank.metrics import Metric
 from sparserank.options import Choice, Count, Number, option
 from sparserank.options.arguments import check_arguments
 from sparserank.options.selection import DEFAULT_CONFIDENCE, SELECT
-from sparserank.strict_json import read_json
+from sparserank.strict_json import part, plain, read_json
 from sparserank.text import brief, visible
 
 FORMAT = "sparserank-evaluation"
 EXPECTED = "values of an earlier system, as 'evaluate --out' writes them"
 EVALUATION = f'{{\n "format": "{FORMAT}"'  # how our files begin
+
 MAX_CHANGED = 10  # queries that `most_changed` names
+VALUE = ("a number or null", (int, float, type(None)))  # of a metric; null: the query has none
 DIGITS_OF_MOVES = 12  # of the change of a mean; later ones are rounding
 
 
@@ -55,14 +56,14 @@ class Comparison:
         Grades {(query, document): grade}, or columns of the judged documents; `save` writes their hash.
     lacking : dict of str to str
         {system: sentence} for runs that have no documents for some of the queries.
+    runs : dict of str to Run
+        {system: its run}, for runs on judgments.
     unjudged : dict of str to str
         {system: sentence} for runs of which no document is judged.
-    judges : dict of str to Judge
-        {name: values and grades} of the judges.
+    judges : dict of str to Comparison
+        {name: the same systems by the grades of this judge}.
     strata : dict of str to str, or None
         {query: stratum}.
-    runs : dict of str to Run
-        {system: its run}, for systems that are runs.
 
     Examples
     --------
@@ -74,15 +75,15 @@ class Comparison:
 
     values: dict[str, dict[str, np.ndarray]]
     baseline: str
-    metrics: dict[str, Metric]
+    metrics: Mapping[str, Metric]
     query_ids: np.ndarray
     n_docs: int
     judgments: Any
-    lacking: dict[str, str]
-    unjudged: dict[str, str]
-    judges: dict[str, Judge]
-    strata: Mapping[str, str] | None
+    lacking: Mapping[str, str]
     runs: Mapping[str, Run]
+    unjudged: Mapping[str, str] = field(default_factory=dict)
+    judges: Mapping[str, Comparison] = field(default_factory=dict)
+    strata: Mapping[str, str] | None = None
 
     def __repr__(self) -> str:
         systems = ", ".join(self.values)
@@ -94,7 +95,12 @@ class Comparison:
         """The systems that are compared with the baseline."""
         return [system for system in self.values if system != self.baseline]
 
-    def rows(self, confidence: float = DEFAULT_CONFIDENCE) -> list[dict[str, Any]]:
+    @property
+    def pairs(self) -> list[tuple[str, str | None]]:
+        """(system, None) for each mean, then (system, baseline) for each difference."""
+        return [*((system, None) for system in self.values), *((system, self.baseline) for system in self.others)]
+
+    def rows(self, confidence: float = DEFAULT_CONFIDENCE) -> Rows:
         """Return one row per metric and system: mean, interval, difference from the baseline with interval, p,
         Holm-corrected p."""
         check_arguments(Comparison.rows, locals(), confidence=Number(above=0, below=1))
@@ -102,16 +108,16 @@ class Comparison:
         for metric in self.metrics:
             base = self.values[self.baseline][metric]
             paired = {s: paired_comparison(self.values[s][metric], base, confidence) for s in self.others}
-            corrected = dict(zip(paired, holm(np.array([p.p_value for p in paired.values()])), strict=True))
+            corrected = holm([p.p_value for p in paired.values()]).tolist()
+            tests = {
+                s: {**p._asdict(), "p_holm": p_holm} for (s, p), p_holm in zip(paired.items(), corrected, strict=True)
+            }
             for system, values in self.values.items():
-                mean, low, high = mean_interval(values[metric], confidence)
-                row: dict[str, Any] = {"metric": metric, "system": system, "mean": mean, "low": low, "high": high}
-                if system in paired:
-                    row |= paired[system]._asdict() | {"p_holm": float(corrected[system])}
-                table.append(row)
+                of_mean = zip(("mean", "low", "high"), mean_interval(values[metric], confidence), strict=True)
+                table.append({"metric": metric, "system": system, **dict(of_mean), **tests.get(system, {})})
         return table
 
-    def judge_rows(self, confidence: float = DEFAULT_CONFIDENCE) -> list[dict[str, Any]]:
+    def judge_rows(self, confidence: float = DEFAULT_CONFIDENCE) -> Rows:
         """Return one row per judge, metric and system, and per difference from the baseline: what the judge is worth.
 
         Parameters
@@ -142,7 +148,7 @@ class Comparison:
         check_arguments(Comparison.judge_rows, locals(), confidence=Number(above=0, below=1))
         return [row for judged in self._judged.values() for row in judged.rows(confidence)]
 
-    def judge_facts(self) -> list[dict[str, Any]]:
+    def judge_facts(self) -> Rows:
         """Return what is known of the grades of each judge.
 
         Returns
@@ -167,19 +173,15 @@ class Comparison:
         rows = []
         for name, judge in self.judges.items():
             notes = [*judge.lacking.values(), *self._judged[name, metric].notes()]
-            rows.append({"judge": name, **agreement(self.judgments, judge.grades), "notes": notes})
+            rows.append({"judge": name, **agreement(self.judgments, judge.judgments), "notes": notes})
         return rows
 
     @cached_property
     def _judged(self) -> dict[tuple[str, str], JudgedMetric]:
         """{(judge, metric): values and estimates}"""
-        return {
-            (name, metric): judged_metric(judge, self.values, self.baseline, self.query_ids, definition, self.strata)
-            for name, judge in self.judges.items()
-            for metric, definition in self.metrics.items()
-        }
+        return {(name, metric): judged_metric(self, name, metric) for name in self.judges for metric in self.metrics}
 
-    def judge_next(self, n: int = 20, *, random_state: int = 0) -> dict[str, Any]:
+    def judge_next(self, n: int = 20, *, random_state: int = 0) -> Row:
         """Return what people should judge next: documents and, with a judge, queries.
 
         Parameters
@@ -221,17 +223,12 @@ class Comparison:
             raise DataError("what to judge next needs judgments, and the runs of all systems.")
         if len(self.judges) > 1:
             raise DataError(f"queries are drawn for one judge; got {', '.join(self.judges)}.")
-        found: dict[str, Any] = {"documents": self._next_documents(n)}
-        for judge in self.judges.values():
-            found |= self._next_queries(judge, n, random_state)
+        found: Row = {"documents": self._next_documents(n)}
+        for name in self.judges:
+            found |= self._next_queries(name, n, random_state)
         return found
 
-    @property
-    def _pairs(self) -> list[tuple[str, str | None]]:
-        """The differences from the baseline; of one system, its value."""
-        return [(system, self.baseline) for system in self.others] or [(self.baseline, None)]
-
-    def _next_documents(self, n: int) -> list[dict[str, Any]]:
+    def _next_documents(self, n: int) -> Rows:
         moved = moves(self.runs, self.baseline, self.judgments, next(iter(self.metrics.values())))
         sizes = (moved.sizes / len(self.query_ids)).round(DIGITS_OF_MOVES)
         sizes[:, [key in self.judgments for key in moved.documents]] = 0.0
@@ -239,50 +236,42 @@ class Comparison:
         rows = []
         for k in np.argsort(-most, kind="stable")[: min(n, np.count_nonzero(most))]:
             query, document = moved.documents[k]
-            system, against = self._pairs[sizes[:, k].argmax()]
+            system, against = self.pairs[sizes[:, k].argmax() - len(sizes)]
             ranks = {name: int(rank) or None for name, rank in zip(self.runs, moved.ranks[:, k], strict=True)}
-            rows.append(
-                {
-                    "query": query,
-                    "document": document,
-                    "ranks": ranks,
-                    "system": system,
-                    "against": against,
-                    "move": float(most[k]),
-                }
-            )
+            of_document = {"query": query, "document": document, "ranks": ranks}
+            rows.append({**of_document, "system": system, "against": against, "move": float(most[k])})
         return rows
 
-    def _next_queries(self, judge: Judge, n: int, seed: int) -> dict[str, Any]:
-        name, metric = next(iter(self.metrics.items()))
-        judged = self._judged[judge.name, name]
+    def _next_queries(self, name: str, n: int, seed: int) -> Row:
+        metric, definition = next(iter(self.metrics.items()))
+        judge = self.judges[name]
+        judged = self._judged[name, metric]
         ids = judge.query_ids.astype(str).tolist()
         lacking = {*judged.queries}.difference(ids)
         if lacking:
             first = brief(min(lacking))
-            raise DataError(f"{judge.name} lacks queries of people, e.g. {first}; a draw needs its grades of these.")
-        moved = moves(self.runs, self.baseline, judge.grades, metric)
+            raise DataError(f"{name} lacks queries of people, e.g. {first}; a draw needs its grades of these.")
+        moved = moves(self.runs, self.baseline, judge.judgments, definition)
         spread = np.sqrt(np.bincount(moved.queries, (moved.sizes**2).sum(axis=0), minlength=len(ids)))
         strata = None if self.strata is None else [self.strata[q] for q in ids]
         drawn = draw(spread, np.isin(ids, judged.queries), n, seed, strata)
-        widths: list[dict[str, Any]] = []
-        if judged.means.n_human >= LEAST_QUERIES:
-            decided = judged.means.decided
-            census = judged.human.var(axis=1, ddof=1) / len(ids)
-            halves = decided.half().tolist(), drawn.expected(decided, census).half().tolist()
-            widths = [
-                {"system": system, "against": against, "now": now, "expected": expected}
-                for (system, against), now, expected in zip(judged.pairs, *halves, strict=True)
-            ]
+        means = judged.means.decided
+        census = judged.human.var(axis=1, ddof=1) / len(ids)
+        halves = means.half().tolist(), drawn.expected(means, census).half().tolist()
+        widths = [
+            {"system": system, "against": against, "now": now, "expected": expected}
+            for (system, against), now, expected in zip(self.pairs, *halves, strict=True)
+            if judged.means.n_human >= LEAST_QUERIES
+        ]
         strata_of = dict(zip(ids, drawn.strata.tolist(), strict=True))
         queries = [
             {"query": ids[i], "stratum": strata_of[ids[i]], "probability": float(drawn.probability[i])}
             for i in np.flatnonzero(drawn.drawn)
         ]
         # The last rows of an estimate are those of the differences.
-        return {"queries": queries, "widths": widths[-len(self._pairs) :], "strata": strata_of}
+        return {"queries": queries, "widths": widths[-len(moved.sizes) :], "strata": strata_of}
 
-    def most_changed(self, system: str) -> list[dict[str, Any]]:
+    def most_changed(self, system: str) -> Rows:
         """Return the ten queries whose values of the first metric differ most from the baseline.
 
         Parameters
@@ -321,7 +310,7 @@ class Comparison:
         *,
         fail_if_shown: bool = False,
         judge_only: bool = False,
-    ) -> list[dict[str, Any]]:
+    ) -> Rows:
         """Judge what each other system loses against the baseline, as `evaluate --fail-if-worse` does.
 
         Parameters
@@ -383,15 +372,15 @@ class Comparison:
         if judge_only and not self.judges:
             raise ParameterError("judge_only", "needs the grades of a judge.")
         judge = next(iter(self.judges), "")
-        values = self.judges[judge].values if judge_only else self.values
+        values = (self.judges[judge] if judge_only else self).values
         judged = None if judge_only else self._judged.get((judge, name))
-        rows = []
+        whose = f"by the grades of {judge} alone, not by people: " if judge_only else ""
         base = values[self.baseline][name]
+        rows = []
         for system in self.others:
             pair = (system, self.baseline)
             outcome = gate(values[system][name], base, limit, self.metrics[name], pair, judged)
-            who = f"by the grades of {judge} alone, not by people: {system}" if judge_only else system
-            parts = [outcome.sentence(who, self.baseline, name, fail_if_shown)]
+            parts = [outcome.sentence(f"{whose}{system}", self.baseline, name, fail_if_shown)]
             parts += [sentences[system] for sentences in (*lacking, self.unjudged) if system in sentences]
             rows.append(
                 {
@@ -424,24 +413,17 @@ class Comparison:
         >>> sr.compare_systems({"now": [1, 2]}, [1, 0], qid=["a", "a"]).save("now.json")
         """
         check_arguments(Comparison.save, locals())
-        values = {
-            metric: {
-                str(q): None if math.isnan(v) else v for q, v in zip(self.query_ids, per_query.tolist(), strict=True)
-            }
-            for metric, per_query in self.values[self.baseline].items()
-        }
         content: dict[str, Any] = {
             "format": FORMAT,
-            "judgments": _hash_of(self.judgments),
-            "grades": _hash_of(self.judgments, documents=False),
+            **_hashes_of(self.judgments),
             "system": visible(self.baseline),
-            "values": values,
+            "values": {m: dict(zip(self.query_ids, v, strict=True)) for m, v in self.values[self.baseline].items()},
         }
         lacking = self.lacking.get(self.baseline)
         if lacking:
             content["lacking"] = visible(lacking)
         with atomic_write(path) as out:
-            out.write(f"{json.dumps(content, indent=1)}\n")
+            out.write(f"{json.dumps(plain(content), indent=1)}\n")
 
     def against(self, path: StrPath) -> Comparison:
         """Compare the same systems with an earlier one, whose values `save` or `evaluate --out` wrote.
@@ -478,7 +460,12 @@ class Comparison:
         values = content.get("values")
         if content.get("format") != FORMAT or not isinstance(system, str) or not isinstance(values, dict):
             raise DataFormatError(f"{path}: is something else; expected {EXPECTED}.")
-        if not self._has_judgments(content):
+        own = _hashes_of(self.judgments)
+        judgments = content.get("judgments")
+        grades = content.get("grades")
+        # If one of the two has no document ids, the grades of each query must be the same.
+        without_ids = own["judgments"] == own["grades"] or judgments == grades
+        if own["judgments"] != judgments and not (without_ids and own["grades"] == grades):
             raise DataFormatError(f"{path}: was made with other judgments; evaluate the earlier system with these.")
         earlier = {}
         for metric in self.metrics:
@@ -495,8 +482,9 @@ class Comparison:
                 remedy = f"evaluate the earlier system by this metric too, or ask for {ask}"
                 raise DataFormatError(f"{path}: has no values of {metric}, but {has}; {remedy}.")
             try:
-                earlier[metric] = np.array([_value(values[metric][str(q)]) for q in self.query_ids])
-            except (KeyError, TypeError) as error:
+                of_queries = [part(values[metric], str(q), VALUE) for q in self.query_ids]
+                earlier[metric] = np.array(of_queries, dtype=np.float64)
+            except (ValueError, TypeError) as error:
                 why = "is damaged: it needs a number for each query; write it again."
                 raise DataFormatError(f"{path}: {why}") from error
         while system in self.values:
@@ -504,31 +492,18 @@ class Comparison:
         lacking = {**self.lacking, system: str(content.get("lacking", ""))}
         return replace(self, values={system: earlier, **self.values}, baseline=system, lacking=lacking)
 
-    def _has_judgments(self, content: Mapping[str, Any]) -> bool:
-        """Whether a file of `save` was made with the judgments of this comparison; if one of the two has no document
-        ids, with the same grades of each query."""
-        judgments = _hash_of(self.judgments)
-        grades = _hash_of(self.judgments, documents=False)
-        earlier = content.get("judgments")
-        without_ids = judgments == grades or earlier == content.get("grades")
-        return earlier == judgments or (without_ids and content.get("grades") == grades)
 
-
-def _value(value: Any) -> float:
-    """A value of a metric; NaN for null, which means that it has none."""
-    if type(value) not in (int, float, type(None)):
-        raise TypeError("not a number")
-    return math.nan if value is None else float(value)
-
-
-def _hash_of(judgments: Any, *, documents: bool = True) -> str:
-    """Hash of the queries, the documents (as far as they have ids, and unless they are left out) and their grades, in
-    any order; of the field of this name of a comparison."""
+def _hashes_of(judgments: Any) -> dict[str, str]:
+    """Hashes of the field of this name of a comparison, in any order: of the queries, the documents (as far as they
+    have ids) and their grades; and without the documents."""
     if isinstance(judgments, Mapping):
         graded = [(q, d, grade) for (q, d), grade in judgments.items()]
     else:
         qid, docid, relevance = judgments
         ids = [""] * len(relevance) if docid is None else docid.tolist()
         graded = list(zip(qid.tolist(), ids, relevance.tolist(), strict=True))
-    texts = sorted((str(q), str(d) if documents else "", float(grade)) for q, d, grade in graded)
-    return hashlib.sha256(repr(texts).encode()).hexdigest()
+    hashed = {
+        "judgments": sorted((str(q), str(d), float(grade)) for q, d, grade in graded),
+        "grades": sorted((str(q), "", float(grade)) for q, _, grade in graded),
+    }
+    return {name: hashlib.sha256(repr(texts).encode()).hexdigest() for name, texts in hashed.items()}

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from sparserank.data.text_lines import number_in
 from sparserank.errors import DataError, ParameterError
-from sparserank.evaluation.judge_rows import JudgedMetric
-from sparserank.evaluation.judges import Estimates, judged_means
+from sparserank.evaluation.judge_rows import JudgedMetric, times_as_many
+from sparserank.evaluation.judges import judged_means
+from sparserank.evaluation.statistics import queries_needed
 from sparserank.files import StrPath, atomic_write
 from sparserank.metrics import Metric
 from sparserank.text import brief, figure, many, visible
 
 CONFIDENCE = 0.95  # of the bounds; the share of equally good systems that should pass
+TWO_SIDED = 0.9  # of intervals with the same ends
 JUNIT = "<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"sparserank evaluate\""  # how our reports begin
 ROUNDING = 1e-12  # relative; differences of means are not known more exactly
 
@@ -30,13 +33,9 @@ def limit_of(limit: str | float) -> tuple[float, bool]:
         ParameterError   it is neither
     """
     text = str(limit)
-    number = text.removesuffix("%")
     is_share = text.endswith("%")
-    try:
-        value = float(number) / (100.0 if is_share else 1.0)
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value >= 0):
+    value = number_in(text.removesuffix("%")) / (100.0 if is_share else 1.0)
+    if not 0.0 <= value < math.inf:
         raise ParameterError("fail_if_worse", f"must be a share such as 1%, or a number >= 0; got {brief(limit)}.")
     return value, is_share
 
@@ -49,7 +48,7 @@ class Gate:
     limit         the largest acceptable loss, in units of the metric
     unit          absolute mean of the baseline on these queries; with strata, weighted as the loss is
     freedom       degrees of freedom of the error
-    people        the same by people alone; None if that is this
+    of_people     `half` by people alone; None if that is this
     graded        how many queries the judge must grade if people grade `needed`, as the end of a sentence; "" without
                   a judge
     """
@@ -60,7 +59,7 @@ class Gate:
     unit: float
     n_queries: int
     freedom: float
-    people: Gate | None = None
+    of_people: float | None = None
     graded: str = ""
 
     @property
@@ -80,7 +79,7 @@ class Gate:
     @property
     def needed(self) -> float:
         """Number of queries with which 5 in 100 equally good systems would exceed the limit, which is above 0."""
-        return math.ceil(self.n_queries * (self.half / self.limit) ** 2)
+        return queries_needed(self.n_queries, self.half, self.limit)
 
     def sentence(self, name: str, baseline: str, metric: str, shown: bool = False) -> str:
         """A sentence with the loss, its bounds, the decision, and the errors to expect with as many queries; shown: as
@@ -99,27 +98,24 @@ class Gate:
         word = "shown" if self.fails(shown=True) else "likely, not shown" if self.fails() else "not above the limit"
         if not self.fails() and self.loss + self.half > self.limit:
             word += ", but these queries cannot tell"
-        bounds = self.loss, self.loss - self.half, self.loss + self.half
-        kind = "loss"
-        if self.loss < 0:
-            bounds = -self.loss, -self.loss - self.half, -self.loss + self.half
-            kind = "gain"
-        change, low, high = map(share, bounds)
-        loss = f"estimated {kind} of {metric} {change} (one-sided 95% bounds {low} and {high}), "
-        loss += f"{'limit' if kind == 'loss' else 'limit of a loss'} {share(self.limit)}: {word}"
-        verdict = "Fail" if self.fails(shown) else "Pass"
-        text = f"{verdict}: {name} against {baseline}: {loss}. "
+        kind = "gain" if self.loss < 0 else "loss"
+        size = abs(self.loss)
+        change, low, high = map(share, (size, size - self.half, size + self.half))
+        limit = f"{'limit' if kind == 'loss' else 'limit of a loss'} {share(self.limit)}"
+        text = f"{'Fail' if self.fails(shown) else 'Pass'}: {name} against {baseline}: estimated {kind} of {metric} "
+        text += f"{change} (one-sided 95% bounds {low} and {high}), {limit}: {word}. "
         if not self.error:
             return f"{text}All {self.n_queries:,} queries differ alike, so they say nothing about false alarms."
         text += f"In general, with these {self.n_queries:,} queries, "
         if shown:
             return f"{text}a gate for what is shown has {rates(self.limit + self.half)}."
         text += f"this limit has {rates(self.limit)}; a limit of {share(self.half)} has {rates(self.half)}."
-        people = self.people or self
-        if not 0 < self.limit < people.half:
+        of_people = self.half if self.of_people is None else self.of_people
+        if not 0 < self.limit < of_people:
             return text
-        fewer = f" of people, or {many(self.needed)} {self.graded}" if self.needed < people.needed else ""
-        return f"{text} It would have 5 false alarms with {many(people.needed)} queries{fewer}."
+        people = queries_needed(self.n_queries, of_people, self.limit)
+        fewer = f" of people, or {many(self.needed)} {self.graded}" if self.needed < people else ""
+        return f"{text} It would have 5 false alarms with {many(people)} queries{fewer}."
 
 
 def gate(
@@ -147,7 +143,7 @@ def gate(
         difference, base = 0, 1
     else:
         means = judged.means
-        difference, base = (judged.pairs.index(row) for row in (pair, (pair[1], None)))
+        difference, base = (judged.people.pairs.index(row) for row in (pair, (pair[1], None)))
     sign = 1 if metric.higher_is_better else -1
     mean = float(means.people.mean[base])
     unit, (number, is_share) = abs(mean), limit
@@ -162,12 +158,10 @@ def gate(
             "fail_if_worse", f"must be below {figure(largest)}, because no loss of {metric!r} is larger; got {got}."
         )
 
-    def of(by: Estimates) -> Gate:
-        mean, error, freedom = (float(column[difference]) for column in by)
-        return Gate(-sign * mean, error, absolute, unit, n, freedom)
-
-    graded = f"if {judged.name} grades {means.n_all / n:.1f} times as many" if judged is not None else ""
-    return replace(of(means.decided), people=of(means.people), graded=graded)
+    of_people = float(means.people.half(TWO_SIDED)[difference])
+    mean, error, freedom = (float(column[difference]) for column in means.decided)
+    graded = "" if judged is None else times_as_many(judged.name, n, means.n_all)
+    return Gate(-sign * mean, error, absolute, unit, n, freedom, of_people, graded)
 
 
 def write_junit(rows: Sequence[Mapping[str, Any]], path: StrPath) -> None:

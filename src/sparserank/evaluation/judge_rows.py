@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,68 +19,59 @@ from sparserank.evaluation.judges import (
     judged_means,
     p_of_selection,
 )
-from sparserank.evaluation.statistics import holm, mean_interval, most_apart
+from sparserank.evaluation.moves import rooms
+from sparserank.evaluation.statistics import Row, Rows, holm, mean_interval, most_apart, queries_needed
 from sparserank.metrics import Metric
 from sparserank.options import option
-from sparserank.text import brief, figure
+from sparserank.text import brief, figure, many
+
+if TYPE_CHECKING:
+    from sparserank.evaluation.comparison import Comparison
 
 Grades = Mapping[tuple[str, str], float]
-Values = Mapping[str, Mapping[str, np.ndarray]]
 LEVEL = 0.05  # p values below it are differences beyond noise
 MAX_NAMED = 3  # queries for which the judge differs most
 MAX_GRADES = 8  # that a message names
-
-
-@dataclass(frozen=True, repr=False)
-class Judge:
-    """A judge of a comparison.
-
-    query_ids   (N,) the queries that it graded
-    values      {system: {metric: (N,)}} by its grades
-    rooms       {metric: (m, N)} its room to favour each other system, or the baseline
-    grades      its grades, on the scale of people
-    lacking     {system: sentence} for runs that have no documents for some of its queries
-    """
-
-    name: str
-    query_ids: np.ndarray
-    values: Values
-    rooms: Mapping[str, np.ndarray]
-    grades: Qrels
-    lacking: Mapping[str, str]
+# What is said of a row.
+WORTH = "{judge} is worth {worth} more human {queries} (n = {n_human} -> {n_with}) for {subject}."
+NOTHING = "{judge} is worth nothing here, for {subject}: "
+USE_PEOPLE = "use the human grades."
+ALL_GRADED = f"{NOTHING}people graded all of its queries."
+TOO_FEW = f"{NOTHING}people graded {{n_human}} queries, and an interval needs {LEAST_QUERIES}."
+APART = "it differs from people on {n_apart} of {n_human} queries, too few to show how wrong it is elsewhere; "
+HARDLY_WRONG = NOTHING + APART + USE_PEOPLE
+FAVOURS = " It favours {} by {:.3f} ({:.3f} to {:.3f})."
 
 
 @dataclass(frozen=True, repr=False)
 class JudgedMetric:
     """Values of one metric by people and by a judge: of each system, then differences of the others from the baseline.
 
-    pairs          [(system, None)], then [(system, baseline)]
+    people         the comparison by the grades of people; m: number of its pairs
     human, judge   (m, n) of the queries of people; NaN where the judge has none
     rest           (m, r) of the other queries of the judge
     queries        (n,) those of people
-    has_strata     whether their estimates are weighted by strata
     means          the estimates of the pairs
     """
 
     name: str
     metric: Metric
-    pairs: list[tuple[str, str | None]]
+    people: Comparison
     human: np.ndarray
     judge: np.ndarray
     rest: np.ndarray
     queries: np.ndarray
-    has_strata: bool
     means: JudgedMeans
 
-    def rows(self, confidence: float) -> list[dict[str, Any]]:
+    def rows(self, confidence: float) -> Rows:
         """One row for each system and difference."""
         means = self.means
         if means.n_human < LEAST_QUERIES:
             confidence = math.nan  # all intervals are NaN
         n_judge = int(np.isfinite(self.judge[0]).sum()) + self.rest.shape[1]
         rows = []
-        for i, (system, against) in enumerate(self.pairs):
-            row: dict[str, Any] = {
+        for i, (system, against) in enumerate(self.people.pairs):
+            row: Row = {
                 "judge": self.name,
                 "metric": repr(self.metric),
                 "system": system,
@@ -105,34 +95,39 @@ class JudgedMetric:
             rows.append(row | {"sentence": self._sentence(row, int(means.n_apart[i]))})
         return rows
 
-    def _sentence(self, row: Mapping[str, Any], n_apart: int) -> str:
+    def _sentence(self, row: Row, n_apart: int) -> str:
         """A sentence with the number of human queries that the judge is worth for the row, and with its bias; n_apart:
         as in `JudgedMeans`."""
-        n, worth, system, against = (row[name] for name in ("n_human", "worth", "system", "against"))
-        subject = _subject(system, against)
-        queries = "queries" if worth > 1 else "query"
-        text = f"worth {worth} more human {queries} (n = {n} -> {n + worth}) for {subject}."
-        if worth <= 0:
-            why = "use the human grades."
-            if not self.rest.shape[1]:
-                why = "people graded all of its queries."
-            elif n < LEAST_QUERIES:
-                why = f"people graded {n} queries, and an interval needs {LEAST_QUERIES}."
-            elif n_apart < LEAST_APART:
-                few = f"it differs from people on {n_apart} of {n} queries"
-                why = f"{few}, too few to show how wrong it is elsewhere; {why}"
-            text = f"worth nothing here, for {subject}: {why}"
-        text = f"{self.name} is {text}"
-        if against is not None and n >= LEAST_QUERIES:
-            is_shown = row["estimate_low"] > 0 or row["estimate_high"] < 0
-            text += f" A difference is {'shown' if is_shown else 'not shown: the interval contains 0'}."
-        low = row["bias_low"]
-        high = row["bias_high"]
-        if against is None or not (low > 0 or high < 0):
+        n = row["n_human"]
+        against = row["against"]
+        if row["worth"] > 0:
+            said = WORTH
+        elif not self.rest.shape[1]:
+            said = ALL_GRADED
+        elif n < LEAST_QUERIES:
+            said = TOO_FEW
+        elif n_apart < LEAST_APART:
+            said = HARDLY_WRONG
+        else:
+            said = NOTHING + USE_PEOPLE
+        queries = "queries" if row["worth"] > 1 else "query"
+        subject = _subject(row["system"], against)
+        text = said.format(**row, queries=queries, subject=subject, n_with=n + row["worth"], n_apart=n_apart)
+        if against is None or n < LEAST_QUERIES:
             return text
-        least, most = sorted((abs(low), abs(high)))
-        favoured = system if (low > 0) == self.metric.higher_is_better else against
-        return f"{text} It favours {favoured} by {abs(row['bias']):.3f} ({least:.3f} to {most:.3f})."
+        is_shown = row["estimate_low"] > 0 or row["estimate_high"] < 0
+        text += f" A difference is {'shown' if is_shown else 'not shown: the interval contains 0'}."
+        size = abs(row["estimate"])
+        if not is_shown and size:
+            needed = queries_needed(n, row["estimate_high"] - row["estimate"], size)
+            graded = f", {times_as_many(self.name, n, self.means.n_all)}" if row["worth"] else ""
+            text += f" One as large as the estimate needs {many(needed)} queries of people{graded}."
+        bias = row["bias"]
+        if not (row["bias_low"] > 0 or row["bias_high"] < 0):
+            return text
+        favoured = row["system"] if (bias > 0) == self.metric.higher_is_better else against
+        least, most = sorted((abs(row["bias_low"]), abs(row["bias_high"])))
+        return text + FAVOURS.format(favoured, abs(bias), least, most)
 
     def notes(self) -> list[str]:
         """Notes on queries that the judge lacks, and a warning if, by its own grades, the queries of people differ from
@@ -142,14 +137,15 @@ class JudgedMetric:
         if len(lacking):
             which = f"{len(lacking)} of the queries of people, e.g. {brief(lacking[0])}"
             notes.append(f"{self.name} lacks {which}; they count without it.")
-        if self.has_strata or len(self.queries) < LEAST_QUERIES:
+        if self.people.strata is not None or len(self.queries) < LEAST_QUERIES:
             return notes
         p_values = holm(p_of_selection(self.judge, self.rest))
         first = int(np.argmin(p_values))
         if p_values[first] < LEVEL:
+            of_what = _subject(*self.people.pairs[first])
             of_people, others = (figure(float(np.nanmean(values[first])), 3) for values in (self.judge, self.rest))
             notes.append(
-                f"warning: by the grades of {self.name}, the mean {self.metric!r} of {_subject(*self.pairs[first])} is "
+                f"warning: by the grades of {self.name}, the mean {self.metric!r} of {of_what} is "
                 f"{of_people} for the queries of people and {others} for its others (p = {p_values[first]:.2g}), so "
                 "people graded a selection: all means here are those of such queries. Draw them at random, or name "
                 f"{option('strata')}."
@@ -157,48 +153,44 @@ class JudgedMetric:
         return notes
 
 
+def times_as_many(judge: str, n_human: int, n_all: int) -> str:
+    """The condition under which an error with a judge shrinks as one of people alone does, if people grade more."""
+    return f"if {judge} grades {n_all / n_human:.1f} times as many"
+
+
 def _subject(system: str, against: str | None) -> str:
     return system if against is None else f"{system} against {against}"
 
 
-def judged_metric(
-    judge: Judge,
-    values: Values,
-    baseline: str,
-    query_ids: np.ndarray,
-    metric: Metric,
-    strata: Mapping[str, str] | None,
-) -> JudgedMetric:
-    """The values of a comparison and the values by a judge, on the queries where all systems have a value.
+def judged_metric(people: Comparison, judge: str, metric: str) -> JudgedMetric:
+    """The values of a comparison and the values by one of its judges, on the queries where all systems have a value.
 
     Raises
         DataError   a query has no stratum, or people graded fewer than two queries of one
     """
-    name = repr(metric)
-    systems = [*values]
-    base = systems.index(baseline)
-    of_systems = (np.array([by[s][name] for s in systems]) for by in (values, judge.values))
+    by_both = people, people.judges[judge]
+    systems = [*people.values]
+    base = systems.index(people.baseline)
+    of_systems = (np.array([by.values[s][metric] for s in systems]) for by in by_both)
     by_people, by_judge = (np.vstack([of, np.delete(of - of[base], base, axis=0)]) for of in of_systems)
     graded, judged = (np.isfinite(by).all(axis=0) for by in (by_people, by_judge))
-    people = query_ids[graded].astype(str)
-    ids = judge.query_ids.astype(str)
-    others = judged & ~np.isin(ids, people)
+    queries, ids = (by.query_ids.astype(str) for by in by_both)
+    queries = queries[graded]
+    others = judged & ~np.isin(ids, queries)
     human = by_people[:, graded]
-    _, at, known = np.intersect1d(people, ids, return_indices=True)
-
-    def arranged(of_judge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(m, n) of the queries of people, NaN where it lacks them, and (m, r) of its others."""
-        of_people = np.full(human.shape, np.nan)
-        of_people[:, at] = of_judge[:, known]
-        return of_people, of_judge[:, others]
-
-    pairs = [*((s, None) for s in systems), *((s, baseline) for s in systems if s != baseline)]
-    numbers = None if strata is None else _numbered(strata, people, ids[others])
-    of_people, rest = arranged(by_judge)
-    # Means of one system leave no room for favour.
-    room = np.vstack([np.zeros((len(systems), len(ids))), judge.rooms[name]])
-    means = judged_means(human, of_people, rest, numbers, np.hstack(arranged(room)))
-    return JudgedMetric(judge.name, metric, pairs, human, of_people, rest, people, strata is not None, means)
+    # The judge's columns: the queries of people, with a last one of NaN for those that it lacks, then its others.
+    _, at, known = np.intersect1d(queries, ids, return_indices=True)
+    columns = np.full(len(queries), len(ids))
+    columns[at] = known
+    columns = np.concatenate([columns, np.flatnonzero(others)])
+    room = np.zeros_like(by_judge)  # the mean of one system leaves none
+    room[len(systems) :] = rooms(by_both[1].runs, people.baseline, by_both[1].judgments, people.metrics[metric])
+    by_judge, room = (np.pad(of, ((0, 0), (0, 1)), constant_values=np.nan)[:, columns] for of in (by_judge, room))
+    of_people, rest = np.split(by_judge, [len(queries)], axis=1)
+    strata = people.strata
+    numbers = None if strata is None else _numbered(strata, queries, ids[others])
+    means = judged_means(human, of_people, rest, numbers, room)
+    return JudgedMetric(judge, people.metrics[metric], people, human, of_people, rest, queries, means)
 
 
 def _numbered(strata: Mapping[str, str], people: np.ndarray, others: np.ndarray) -> list[np.ndarray]:
@@ -217,7 +209,7 @@ def _numbered(strata: Mapping[str, str], people: np.ndarray, others: np.ndarray)
     return np.split(number, [len(people)])
 
 
-def agreement(people: Grades, judge: Grades) -> dict[str, Any]:
+def agreement(people: Grades, judge: Grades) -> Row:
     """How far a judge agrees with people on the documents that both graded.
 
     Returns
@@ -225,16 +217,15 @@ def agreement(people: Grades, judge: Grades) -> dict[str, Any]:
         by_people   their grades; by_judge: its grades
         documents   number of documents, a list over `by_judge` for each of `by_people`
     """
-    pairs = [(grade, judge[key]) for key, grade in people.items() if key in judge]
-    a, b = np.array(pairs).T
+    from scipy.stats.contingency import crosstab
+
+    a, b = np.array([(grade, judge[key]) for key, grade in people.items() if key in judge]).T
     # The expected squared difference of independent grades is that of their means and variances.
     expected = a.var() + b.var() + (a.mean() - b.mean()) ** 2
     kappa = 1.0 - ((a - b) ** 2).mean() / expected if expected > 0 else np.nan
-    by_people = np.unique(a).tolist()
-    by_judge = np.unique(b).tolist()
-    count = Counter(pairs)
-    documents = [[count[h, g] for g in by_judge] for h in by_people]
-    return {"kappa": float(kappa), "by_people": by_people, "by_judge": by_judge, "documents": documents}
+    (by_people, by_judge), documents = crosstab(a, b)
+    grades = {"by_people": by_people.tolist(), "by_judge": by_judge.tolist()}
+    return {"kappa": float(kappa), **grades, "documents": documents.tolist()}
 
 
 def meant_grades(text: str) -> dict[float, float]:
@@ -248,40 +239,49 @@ def meant_grades(text: str) -> dict[float, float]:
         meant = {float(of_judge): float(of_people) for of_judge, of_people in pairs}
     except ValueError:
         meant = {}
-    if len(meant) < len(pairs) or not all(map(math.isfinite, [*meant, *meant.values()])):
+    if len(meant) < len(pairs) or not np.isfinite([*meant, *meant.values()]).all():
         raise ParameterError("judge_grades", f"must be pairs such as 2=1,3=1, each grade once; got {brief(text)}.")
     return meant
 
 
-def on_scale(name: str, judgments: Any, people: Qrels, meant: str | None) -> Qrels:
-    """The grades of a judge on the scale of people.
+def on_scale(name: str, grades: Collection[float], people: Collection[float], meant: str | None) -> dict[float, float]:
+    """{grade of a judge: the same on the scale of people}
 
     Parameters
-        judgments   in any form
-        meant       what its grades mean, as in `meant_grades`; other grades are kept
+        meant   what its grades mean, as in `meant_grades`; other grades are kept
     Raises
         ParameterError   as `meant_grades`
-        DataError        a grade is outside their scale, or no query or document is theirs
+        DataError        a grade is outside the scale
     """
-    grades = judgments if isinstance(judgments, Qrels) else judgments_of(judgments, USUAL, name)
     meaning = {} if meant is None else meant_grades(meant)
-    if people.keys().isdisjoint(grades):
-        q, d = map(brief, next(iter(people)))
-        remedy = "use the same ids of queries and documents in both."
-        raise DataError(f"{name}: has no document that people graded, e.g. {d} of query {q}; {remedy}")
-    least = min(*people.values(), 0.0)
-    most = max(people.values())
-    outside = {g for g in grades.values() if not least <= g <= most}.difference(meaning)
+    least = min(*people, 0.0)
+    most = max(people)
+    outside = sorted(g for g in grades if g not in meaning and not least <= g <= most)
     if outside:
-        first = f"{min(outside):.15g}"
+        first = f"{outside[0]:.15g}"
         if len(outside) > MAX_GRADES:
             raise DataError(
                 f"{name}: has {len(outside):,} other grades than those of people ({least:g} to {most:g}), e.g. "
                 f"{first}; give grades on their scale, not scores."
             )
-        pairs = ",".join(f"{g:.15g}={most if g > most else least:g}" for g in sorted(outside))
+        pairs = ",".join(f"{g:.15g}={most if g > most else least:g}" for g in outside)
         raise DataError(
             f"{name}: has the grade {first}, but those of people are {least:g} to {most:g}; say what it means, such as "
             f"{option('judge_grades', pairs)}, or {first}={first} if it is on their scale."
         )
-    return Qrels({key: meaning.get(g, g) for key, g in grades.items()})
+    return {g: meaning.get(g, g) for g in grades}
+
+
+def judgments_on_scale(name: str, judgments: Any, people: Qrels, meant: str | None) -> Qrels:
+    """The judgments of a judge, in any form, with grades as `on_scale`, which raises too.
+
+    Raises
+        DataError   no query or document is theirs
+    """
+    grades = judgments if isinstance(judgments, Qrels) else judgments_of(judgments, USUAL, name)
+    if people.keys().isdisjoint(grades):
+        q, d = map(brief, next(iter(people)))
+        remedy = "use the same ids of queries and documents in both."
+        raise DataError(f"{name}: has no document that people graded, e.g. {d} of query {q}; {remedy}")
+    scale = on_scale(name, {*grades.values()}, {*people.values()}, meant)
+    return Qrels({key: scale[grade] for key, grade in grades.items()})

@@ -3,8 +3,6 @@ differ only by chance."""
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 from scipy.special import ndtri
 
@@ -14,7 +12,8 @@ ROUND = 4096  # draws per round; half are points, and half are the mirror images
 PILOT = 1024  # draws that locate the quantiles roughly; they are not used otherwise
 SURELY_BELOW = 0.9  # share of the pilot's quantile below which a lead needs no exact value
 SLACK = 0.999  # safety factor on floors; float32 rounding changes a standardised lead by far less
-EVEN = 64  # leading components, which get quasi-random points; the others get pseudo-random ones
+PRIMES = np.array([n for n in range(2, 312) if all(n % p for p in range(2, n))])
+EVEN = len(PRIMES)  # 64 leading components, which get quasi-random points; the others get pseudo-random ones
 
 
 class Leads:
@@ -105,7 +104,7 @@ def normal_points(rng: np.random.Generator, n_points: int, n_dimensions: int) ->
     # Pseudo-random normals in all dimensions; the first ones are replaced by a randomly shifted lattice.
     points = rng.standard_normal((n_points, n_dimensions))
     even = min(EVEN, n_dimensions)
-    steps = np.sqrt(_primes(even))
+    steps = np.sqrt(PRIMES[:even])
     u = (np.arange(1, n_points + 1)[:, None] * steps + rng.random(even)) % 1.0
     points[:, :even] = ndtri(np.clip(np.abs(2.0 * u - 1.0), 1e-15, 1.0 - 1e-15))
     return points
@@ -130,15 +129,3 @@ def neighbours_of_quantile(draws: np.ndarray, confidence: float) -> tuple[np.nda
     k = int(position)
     both = np.partition(draws, [k - 1, k])[..., k - 1 : k + 1].astype(np.float64)
     return both[..., 0], both[..., 1], position - k
-
-
-@lru_cache(maxsize=EVEN)
-def _primes(n: int) -> np.ndarray:
-    """The first n primes."""
-    primes: list[int] = []
-    candidate = 2
-    while len(primes) < n:
-        if all(candidate % p for p in primes):
-            primes.append(candidate)
-        candidate += 1
-    return np.array(primes)

@@ -3,17 +3,19 @@ the values: multiple comparisons with the best."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammaincinv, ndtr, stdtrit
 
-from sparserank.evaluation.leads import ROUND, Leads
+from sparserank.evaluation.leads import Leads
 from sparserank.evaluation.statistics import check_confidence
 from sparserank.execution import one_blas_thread
 from sparserank.lazy import cached_property
 
-DRAW_ERROR = 0.0035  # standard error of a bound from its draws, relative to the bound
+# Draws go on until the standard error of each bound, relative to it (or to the resolution, if that is larger), is at
+# most this, or until MAX_ROUNDS.
+DRAW_ERROR = 0.0035
 DRAW_ERROR_BEYOND = 0.007  # the same for a confidence above 0.95
 MIN_ROUNDS = 8  # independent randomisations of the draws, at least; their spread estimates the error
 MAX_ROUNDS = 128
@@ -74,8 +76,6 @@ def loss_bounds(
     confidence: float = 0.95,
     *,
     seed: int = 0,
-    draw_error: float | None = None,
-    n_draws: int = MIN_ROUNDS * ROUND,
     shown: np.ndarray | None = None,
 ) -> LossBounds:
     """Compare candidates with the best of them.
@@ -84,10 +84,6 @@ def loss_bounds(
         values       (m, n_queries) metric of each candidate on the same queries, NaN where the metric has no value
         confidence   > 0.5 and <= 0.99
         seed         of the draws
-        draw_error   draw until the standard error of every bound, relative to it (or to the resolution, if that is
-                     larger), is at most this; by default 0.35%, and 0.7% above a confidence of 0.95. Drawing also stops
-                     after MAX_ROUNDS rounds
-        n_draws      smallest number of draws
         shown        (m, n_queries) the metric alone, if a judge has corrected the values; it is counted on how many
                      queries candidates differ
     Returns
@@ -115,16 +111,31 @@ def loss_bounds(
         means = V.mean(axis=1) if n else np.full(m, np.nan)
         unknown = np.full(m, np.inf)
         return LossBounds(means, unknown, np.full((m, m), np.inf), unknown, n, n_zero, confidence, np.zeros(m))
-    if draw_error is None:
-        draw_error = DRAW_ERROR if confidence <= 0.95 else DRAW_ERROR_BEYOND
+    precise = DRAW_ERROR if confidence <= 0.95 else DRAW_ERROR_BEYOND
     # Covariance of the means from the paired values, and standard errors of all differences.
     means = V.mean(axis=1)
     C = V - means[:, None]
+    normal = []
+    uppers = []
     with one_blas_thread():
         covariance = (C @ C.T) / (n * (n - 1.0))
         error = _errors(covariance)
-        bounds = _drawn(covariance, error, means, n, confidence, seed, draw_error, -(-n_draws // ROUND))
-    return replace(bounds, n_zero=n_zero, n_rare=_n_rare(alone, means, bounds.upper))
+        leads = Leads(covariance, error, confidence, seed) if error.any() else None
+        while True:
+            # Each round of draws gives a quantile and a bound for every candidate.
+            normal.append(np.zeros(m) if leads is None else leads.round())
+            uppers.append(_upper(means, student_of_normal(normal[-1], n)[:, None] * error))
+            if len(uppers) < MIN_ROUNDS:
+                continue
+            # Average the quantiles over rounds. The spread of the rounds' bounds is the error of the draws.
+            quantile = student_of_normal(np.sum(normal, axis=0) / len(uppers), n)
+            noise = np.std(uppers, axis=0, ddof=1) / np.sqrt(len(uppers))
+            upper = _upper(means, quantile[:, None] * error)
+            n_rare = _n_rare(alone, means, upper)
+            bounds = LossBounds(means, upper, error, quantile, n, n_zero, confidence, noise, n_rare)
+            # Stop when that error is small enough relative to the bounds, or after MAX_ROUNDS.
+            if len(uppers) >= MAX_ROUNDS or (noise <= precise * np.maximum(upper, bounds.resolution)).all():
+                return bounds
 
 
 def _upper(means: np.ndarray, reach: np.ndarray) -> np.ndarray:
@@ -165,41 +176,6 @@ def _errors(covariance: np.ndarray) -> np.ndarray:
     error = np.maximum(error, least)
     np.fill_diagonal(error, 0.0)
     return error
-
-
-def _drawn(
-    covariance: np.ndarray,
-    error: np.ndarray,
-    means: np.ndarray,
-    n: int,
-    confidence: float,
-    seed: int,
-    draw_error: float,
-    least_rounds: int,
-) -> LossBounds:
-    """Bounds from t quantiles of the largest standardised lead over each candidate in turn as the best; `n_zero` and
-    `n_rare` are 0."""
-    m = len(means)
-    if not error.any():
-        none = np.zeros(m)
-        return LossBounds(means, _upper(means, error), error, none, n, 0, confidence, none)
-    leads = Leads(covariance, error, confidence, seed)
-    total = np.zeros(m)
-    uppers = []
-    while True:
-        # Each round of draws gives a quantile and a bound for every candidate.
-        normal = leads.round()
-        total += normal
-        uppers.append(_upper(means, student_of_normal(normal, n)[:, None] * error))
-        if len(uppers) < max(least_rounds, MIN_ROUNDS):
-            continue
-        # Average the quantiles over rounds. The spread of the rounds' bounds is the error of the draws.
-        quantile = student_of_normal(total / len(uppers), n)
-        noise = np.std(uppers, axis=0, ddof=1) / np.sqrt(len(uppers))
-        # Stop when that error is small enough relative to the bounds, or after MAX_ROUNDS.
-        bounds = LossBounds(means, _upper(means, quantile[:, None] * error), error, quantile, n, 0, confidence, noise)
-        if len(uppers) >= MAX_ROUNDS or (noise <= draw_error * np.maximum(bounds.upper, bounds.resolution)).all():
-            return bounds
 
 
 def student_of_normal(normal: np.ndarray, n: int) -> np.ndarray:

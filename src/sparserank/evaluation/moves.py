@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,17 +17,21 @@ DEPTH = 10  # ranks that count here, if the metric has no cutoff
 MAX_GRADES = 10  # that a document may get; of more, as of probabilities, so many in equal steps of their order
 
 
-def run_lists(run: Run, data: RankingDataset, convention: Convention) -> RankedLists:
-    """The documents of `data` as a run ranks them. Its own ranks order its equal scores, except where a convention
-    orders them as a tool does.
+def lists_of(system: Run | np.ndarray, data: RankingDataset, convention: Convention) -> RankedLists:
+    """The documents of `data` as a run ranks them, or scores (n_docs,) do. The run's own ranks order its equal scores,
+    except where a convention orders them as a tool does.
 
     Raises
         DataError   the run has no score for any of the documents
     """
-    scores, retrieved = run.of(data)
-    if convention.ties == "pessimistic":
-        scores = in_order(scores, np.array([run.ranks.get(pair, 0.0) for pair in pairs_of(data)]))
-    ids = document_ids(data)
+    ids = data.docid
+    retrieved = None
+    scores: Any = system
+    if isinstance(system, Run):
+        ids = document_ids(data)
+        scores, retrieved = system.of(data)
+        if convention.ties == "pessimistic":
+            scores = in_order(scores, np.array([system.ranks.get(pair, 0.0) for pair in pairs_of(data)]))
     return rank_lists(
         scores, data.relevance, data.query_ptr, convention, ids, retrieved=retrieved, returned=data.returned
     )
@@ -54,7 +58,7 @@ def moves(runs: Mapping[str, Run], baseline: str, judgments: Qrels, metric: Metr
     systems, in their order; of one system, its value.
     """
     data = judgments.documents([*runs.values()])
-    lists = {name: run_lists(run, data, metric.convention) for name, run in runs.items()}
+    lists = {name: lists_of(run, data, metric.convention) for name, run in runs.items()}
     cutoff = metric.cutoff or DEPTH
     ranks = np.array([np.where(one.first(cutoff), one.rank[np.argsort(one.order)], 0) for one in lists.values()])
     rows = np.flatnonzero(ranks.any(axis=0))
@@ -83,25 +87,22 @@ def moves(runs: Mapping[str, Run], baseline: str, judgments: Qrels, metric: Metr
     return Moves([names[row] for row in rows], queries, ranks[:, rows], sizes)
 
 
-def rooms(runs: Mapping[str, Run], baseline: str, data: RankingDataset, metric: Metric) -> np.ndarray:
+def rooms(runs: Mapping[str, Run], baseline: str, judgments: Qrels, metric: Metric) -> np.ndarray:
     """(m, n_queries) room of a judge for favour, for each difference of another system from the baseline: its absolute
     value if the grades of each query, in the same numbers, followed the ranking of the one system, plus that if they
     followed the ranking of the other (docs/theory.md, section 10, (8))."""
-    lists = {str(name): run_lists(run, data, metric.convention) for name, run in runs.items()}
-    base = lists.pop(baseline)
+    data = judgments.documents([*runs.values()])
     query = np.repeat(np.arange(data.n_queries), data.sizes)
     best_first = data.relevance[np.lexsort((-data.relevance, query))]
-
-    def in_order_of(one: RankedLists) -> np.ndarray:
-        relevance = np.empty_like(best_first)
-        relevance[one.order] = best_first
-        return relevance
-
-    def room(one: RankedLists) -> np.ndarray:
-        followed = [in_order_of(ranking) for ranking in (one, base)]
-        return np.sum([np.abs(_values(one, by, metric) - _values(base, by, metric)) for by in followed], axis=0)
-
-    return np.array([room(one) for one in lists.values()]).reshape(-1, data.n_queries)
+    lists = {name: lists_of(run, data, metric.convention) for name, run in runs.items()}
+    base = lists.pop(baseline)
+    found = np.zeros((len(lists), data.n_queries))
+    for room, other in zip(found, lists.values(), strict=True):
+        for ranking in (other, base):
+            following = np.empty_like(best_first)
+            following[ranking.order] = best_first
+            room += np.abs(_values(other, following, metric) - _values(base, following, metric))
+    return found
 
 
 def _values(one: RankedLists, relevance: np.ndarray, metric: Metric) -> np.ndarray:

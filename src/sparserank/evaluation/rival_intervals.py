@@ -77,7 +77,11 @@ def rival_intervals(
     with one_blas_thread():
         # Factor the covariance of all means, root root^T. The errors of the differences follow from it; errors that are
         # too small are raised as in `loss_bounds`.
-        root = _root((V - means[:, None]) / np.sqrt(n * (n - 1.0)))
+        C = (V - means[:, None]) / np.sqrt(n * (n - 1.0))
+        sizes, directions = np.linalg.eigh(C @ C.T)
+        # Components at rounding level are left out.
+        is_significant = sizes > max(sizes[-1], 0.0) * len(C) * np.finfo(float).eps
+        root = directions[:, is_significant][:, ::-1] * np.sqrt(sizes[is_significant][::-1])
         squares = (root**2).sum(axis=1)
         variance = squares[:m, None] + squares[None, m:] - 2.0 * root[:m] @ root[m:].T
         error = np.sqrt(np.maximum(variance, 0.0))
@@ -87,13 +91,6 @@ def rival_intervals(
         reach = _quantile(root[:m], root[m:], error, n, confidence, seed) * error
         reach *= 1.0 + (DEPENDENCE / n if out_of_fold else 0.0)
     return RivalIntervals(differences, reach)
-
-
-def _root(C: np.ndarray) -> np.ndarray:
-    """(m, rank) factor R with R R^T = C C^T; components at rounding level are left out."""
-    sizes, directions = np.linalg.eigh(C @ C.T)
-    is_significant = sizes > max(sizes[-1], 0.0) * len(C) * np.finfo(float).eps
-    return np.asarray(directions[:, is_significant][:, ::-1] * np.sqrt(sizes[is_significant][::-1]))
 
 
 def _quantile(

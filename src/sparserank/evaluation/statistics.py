@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ from sparserank.errors import ParameterError
 from sparserank.options.selection import MAX_CONFIDENCE
 from sparserank.text import brief
 
+Row = dict[str, Any]
+Rows = list[Row]
 SAME_ABSOLUTE = 1e-12  # smaller differences of a metric on a query count as none
 
 
@@ -61,7 +64,7 @@ def paired_comparison(a: np.ndarray, b: np.ndarray, confidence: float = 0.95) ->
 
 def most_apart(
     queries: Sequence[Any] | np.ndarray, a: np.ndarray, b: np.ndarray, names: tuple[str, str], most: int
-) -> list[dict[str, Any]]:
+) -> Rows:
     """The queries on which a and b are furthest apart, `most` at most: their id, and the values by these names. Queries
     on which they are equal, or one has no value, are left out."""
     apart = np.abs(np.nan_to_num(b - a))
@@ -69,7 +72,12 @@ def most_apart(
     return [{"query": str(queries[q]), names[0]: a[q], names[1]: b[q]} for q in order if apart[q] > SAME_ABSOLUTE]
 
 
-def holm(p_values: np.ndarray) -> np.ndarray:
+def queries_needed(n: int, half: float, size: float) -> float:
+    """Number of queries whose intervals have half the length `size`, if those of n queries have `half`."""
+    return math.ceil(n * (half / size) ** 2)
+
+
+def holm(p_values: Sequence[float] | np.ndarray) -> np.ndarray:
     """Holm's step-down correction: adjusted p values, in the input order; NaN stays NaN."""
     p_values = np.asarray(p_values, dtype=np.float64)
     adjusted = np.full(len(p_values), np.nan)

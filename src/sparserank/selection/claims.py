@@ -14,6 +14,7 @@ from sparserank.crossval.judged_queries import JudgeWorth
 from sparserank.crossval.tasks import PEOPLE_ALONE
 from sparserank.crossval.tree_rivals import WITHOUT
 from sparserank.evaluation import Comparison
+from sparserank.evaluation.judge_rows import times_as_many
 from sparserank.evaluation.judges import LEAST_APART
 from sparserank.evaluation.loss_bounds import MIN_DIFFERENT, MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
@@ -87,7 +88,7 @@ def claims(result: ChoiceResult, of_pairs: str = "") -> list[Claim]:
         *([] if result.judge is None else [_judge(result.judge, choice.chosen.penalty.endswith(PEOPLE_ALONE))]),
         *([] if result.test is None else [_tested(result, result.test)]),
         *_of_means(result),
-        *claims_of_choice(choice, repr(metric), n_all, noun, gain),
+        *claims_of_choice(choice, repr(metric), n_all, noun, gain, _if_graded(result.judge)),
         *(_against(r, rivals) for r in rivals.compared),
         *_limits_of_rivals(rivals),
         *_of_today(result),
@@ -97,11 +98,14 @@ def claims(result: ChoiceResult, of_pairs: str = "") -> list[Claim]:
     return sorted((c for c in rows if c.text), key=lambda c: c.rank)
 
 
-def claims_of_choice(choice: Choice, metric: str, n_all: int, noun: str = FEATURE, gain: str = "") -> Iterator[Claim]:
-    """What the queries show about the choice; gain: the gain of the metric, as a sentence."""
+def claims_of_choice(
+    choice: Choice, metric: str, n_all: int, noun: str = FEATURE, gain: str = "", graded: str = ""
+) -> Iterator[Claim]:
+    """What the queries show about the choice; gain: the gain of the metric, as a sentence; graded: what is said after a
+    number of queries that would be needed."""
     bounds = choice.bounds
     yield Claim("features of an earlier run", rank=FIRST, said=_preferred(choice, metric))
-    yield _resolution(choice)
+    yield _resolution(choice, graded)
     yield Claim("two answers", rank=FIRST, said=_two_answers(choice, noun))
     yield _rule(choice, n_all, noun, gain)
     if bounds.n_rare:
@@ -147,6 +151,13 @@ def _of_judge(result: ChoiceResult) -> str:
     """What is said after the number of queries if means contain what a judge says of its others."""
     judge = result.judge
     return " and those of the judge" if judge is not None and judge.worth > judge.n_human else ""
+
+
+def _if_graded(judge: JudgeWorth | None) -> str:
+    """What is said after a number of queries that would be needed, if means contain what a judge says."""
+    if judge is None or judge.worth == judge.n_human:
+        return ""
+    return f" of people, {times_as_many(visible(judge.name), judge.n_human, judge.n_all)}"
 
 
 def _judge(judge: JudgeWorth, of_people: bool) -> Claim:
@@ -286,7 +297,7 @@ def _preferred(choice: Choice, metric: str) -> str:
 # -- what the queries can tell ----------------------------------------------------------------------------------------
 
 
-def _resolution(choice: Choice) -> Claim:
+def _resolution(choice: Choice, graded: str) -> Claim:
     """The claim about the smallest loss that the queries can rule out, and the number of queries for a smaller one."""
     n = choice.bounds.n_queries
     n_zero = choice.bounds.n_zero
@@ -305,7 +316,9 @@ def _resolution(choice: Choice) -> Claim:
         is_unsure = choice.resolution > wanted
         rank = FIRST if coarse(choice) else REST
         meaning = (
-            f"to rule out {100 * wanted:.3g}%, you would need {needed(choice, wanted)} queries" if is_unsure else ""
+            f"to rule out {100 * wanted:.3g}%, you would need {needed(choice, wanted)} queries{graded}"
+            if is_unsure
+            else ""
         )
     zero = f", {n_zero} of them with the value 0 for every model," if n_zero else ""
     sentence = "; ".join(filter(None, [f"{these[0].upper()}{these[1:]}{zero} {finding}", meaning]))

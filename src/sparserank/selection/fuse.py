@@ -274,10 +274,9 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         both = read_judged_runs(runs, {**train, **grades.others, **test}, chosen["depth"], cutoff, asked)
         if not grades.others and not tested:
             return both, None, grades
-        returned = {both.query_ids[q] for run in both.lists for q in run.query.tolist()}
-        others = {q for q, _ in grades.others}
-        answered = sorted(returned & others)
-        if grades.others and not answered:
+        others = grades.others.queries
+        answered = sorted(others.intersection(both.query_ids[q] for run in both.lists for q in run.query.tolist()))
+        if others and not answered:
             raise DataError(
                 f"{grades.name}: no retriever returned a document for its other queries; add them to the runs."
             )
@@ -285,8 +284,7 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
             why = "left out, because no retriever returned a document for them"
             sentence = f"{grades.name}: {why}: {len(others) - len(answered):,} of its queries."
             warnings.warn(sentence, DataWarning, stacklevel=4)
-        learned += answered
-        return both.only(learned), both.only(tested) if tested else None, grades
+        return both.only([*learned, *answered]), both.only(tested) if tested else None, grades
     columns = option("rank_columns" if of_ranks else "score_columns", True)
     for name, value in (("qrels", qrels), ("test_qrels", tests), ("judge", chosen["judge"])):
         if value is not None:

@@ -16,7 +16,7 @@ from sparserank.data.read import weight_files
 from sparserank.data.runs import Qrels, pairs_of
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
-from sparserank.evaluation.judge_rows import on_scale
+from sparserank.evaluation.judge_rows import judgments_on_scale, on_scale
 from sparserank.files import StrPath
 from sparserank.metrics import Metric
 from sparserank.number_checks import checked_weights
@@ -188,7 +188,7 @@ class GradesOfJudge(NamedTuple):
 
     def queries(self, judged: RankingDataset) -> JudgedQueries | None:
         """The queries of people among those on which candidates are evaluated, if there is a judge."""
-        others = {q for q, _ in self.others}
+        others = self.others.queries
         if not others:
             return None
         by_people = np.array([str(q) not in others for q in judged.query_ids.tolist()])
@@ -207,12 +207,11 @@ def grades_of_judge(people: Qrels, judge: Any, meant: str | None, without: Colle
         ParameterError, DataError   the grades cannot be used
     """
     name = str(judge) if isinstance(judge, StrPath) else "the judge"
-    scaled = on_scale(name, judge, people, meant)
-    queries = {q for q, _ in people}
-    others = Qrels({key: grade for key, grade in scaled.items() if key[0] not in {*queries, *without}})
+    scaled = judgments_on_scale(name, judge, people, meant)
+    others = scaled.only(scaled.queries.difference(people.queries, without))
     if not others:
         raise DataError(f"{name}: people graded all of its queries, so that it adds nothing; leave it out.")
-    return GradesOfJudge(name, others, Qrels({key: grade for key, grade in scaled.items() if key[0] in queries}))
+    return GradesOfJudge(name, others, scaled.only(people.queries))
 
 
 def with_judge_column(
@@ -249,12 +248,9 @@ def with_judge_column(
             f"column {brief(column)} has no grade for a document that people graded, so that nothing shows how wrong "
             "it is; add its grades of these documents."
         )
-    documents = [(str(q), f"row {i}") for i, q in enumerate(np.repeat(data.query_ids, data.sizes).tolist())]
-    people, own = (
-        Qrels({d: g for d, g in zip(documents, given.tolist(), strict=True) if g == g}) for given in (labels, grades)
-    )
-    scaled = on_scale(column, own, people, meant)
-    grades = np.array([scaled.get(d, np.nan) for d in documents])
+    of_judge, of_labels = (np.unique(given[np.isfinite(given)]).tolist() for given in (grades, labels))
+    scale = on_scale(column, of_judge, of_labels, meant)
+    grades = np.array([scale.get(grade, np.nan) for grade in grades.tolist()])
     # Trees read the columns that are kept, which must not contain grades.
     data = replace(
         data,
