@@ -88,8 +88,8 @@ def judged_means(
                       it did not judge
         rest          (m, r) its values of other queries
         strata        ((n,), (r,)) numbers from 0 of the strata of both; each has a query of people. None: one stratum
-        room          (m, n + r) how far the judge could favour one of two systems, on the queries of `human` and `rest`;
-                      0 in rows that are not differences. None: nowhere
+        room          (m, n + r) how far the judge could favour one of two systems, for the queries of `human`, then of
+                      `rest`; 0 in rows that are not differences. None: nowhere
     Source
         docs/theory.md, section 10; equations (5) to (8).
     """
