@@ -101,8 +101,8 @@ def run(
         require(several, "--fail-if-worse", "needs a second --system, or --baseline.")
     require(strata_out is None or bool(judge_next and judges), "--strata-out", "needs --judge-next and --judge.")
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
-    same = out is not None and baseline is not None and os.path.realpath(out) == os.path.realpath(baseline)
-    require(not same, "--out", "is the file of --baseline.")
+    other = out is None or baseline is None or os.path.realpath(out) != os.path.realpath(baseline)
+    require(other, "--out", "is the file of --baseline.")
     kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
     if qrels is not None:
@@ -167,15 +167,13 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None, asked: Asked) -> R
     if kind == "run":
         return run_of(path, "the run", asked)
     try:
-        model = load_model(path) if kind == "model" else None
+        model: Any = load_model(path) if kind == "model" else None
     except ModelFormatError as error:
         raise ModelFormatError(f"{error} If it is a run, write it in TREC format.") from error
     usable = model is not None and is_fusion(model)
     require(usable, "--system", f"must be runs or models of fuse with --qrels; {path} is neither.")
     require(bool(runs), "--runs", f"is needed: the runs that {path} fuses.")
-    assert model is not None
-    assert runs is not None
-    return formula_of(model).apply(list(map(str, runs)))
+    return formula_of(model).apply(list(map(str, runs or [])))
 
 
 def _kind_of(path: Path) -> str:
