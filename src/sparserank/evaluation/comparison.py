@@ -243,15 +243,14 @@ class Comparison:
         return rows
 
     def _next_queries(self, name: str, n: int, seed: int) -> Row:
-        metric, definition = next(iter(self.metrics.items()))
         judge = self.judges[name]
-        judged = self._judged[name, metric]
+        judged = self._judged[name, next(iter(self.metrics))]
         ids = judge.query_ids.astype(str).tolist()
         lacking = {*judged.queries}.difference(ids)
         if lacking:
             first = brief(min(lacking))
             raise DataError(f"{name} lacks queries of people, e.g. {first}; a draw needs its grades of these.")
-        moved = moves(self.runs, self.baseline, judge.judgments, definition)
+        moved = moves(self.runs, self.baseline, judge.judgments, judged.metric)
         spread = np.sqrt(np.bincount(moved.queries, (moved.sizes**2).sum(axis=0), minlength=len(ids)))
         strata = None if self.strata is None else [self.strata[q] for q in ids]
         drawn = draw(spread, np.isin(ids, judged.queries), n, seed, strata)
