@@ -35,13 +35,13 @@ ROOMS = {
 # Nodes of the syntax tree of each room, which `test_code_nodes.py` counts: a change may only lower them, unless its
 # issue grants more. Lines are free: one statement a line, a name for an intermediate value, a comment per step.
 NODES = {
-    "cli": 23_921,
+    "cli": 23_820,
     "report": 18_983,
     "papers": 17_448,
-    "selection": 55_252,
+    "selection": 55_166,
     "rankers": 14_526,
-    "crossval": 37_280,
-    "evaluation": 18_191,
+    "crossval": 37_291,
+    "evaluation": 17_562,
     "export": 17_882,
     "model": 14_637,
     "paths": 19_014,
@@ -49,7 +49,7 @@ NODES = {
     "objective": 3_933,
     "bins": 1_564,
     "shards": 26_825,
-    "data": 74_970,
+    "data": 75_031,
     "requests": 8_796,
     "workdir": 6_172,
     "transforms": 817,

@@ -73,6 +73,9 @@ def test_fuse_learns_from_all_queries_and_is_judged_on_those_of_people() -> None
     assert "Judge: the judge graded 40 other queries, from which models learned too" in said
     assert f"worth {worth - N_PEOPLE} more human queries (n = 20 -> {worth})" in said
     assert found.to_json()["judge"]["worth"] == worth
+    # The number of queries that a smaller loss needs is one of people, if the judge grades as many more.
+    assert "queries of people, if the judge grades 3.0 times as many" in " ".join(selection.sentences)
+    assert "times as many" not in " ".join(alone.selection.sentences)
     assert alone.to_json()["judge"] is None
 
 

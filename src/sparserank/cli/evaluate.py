@@ -75,7 +75,7 @@ def run(
     """Options are those of `Reading`."""
     from sparserank.crossval.tree_rivals import columns_in, scores_of_saved
     from sparserank.data.missing import KEEP
-    from sparserank.data.run_reader import USUAL, Asked, judgments_of, read_run
+    from sparserank.data.run_reader import Asked, judgments_of, read_run
     from sparserank.data.trec import STRATA_HEAD
     from sparserank.evaluation import compare_systems
     from sparserank.evaluation.comparison import EVALUATION
@@ -89,10 +89,6 @@ def run(
     if junit is not None:
         junit.unlink(missing_ok=True)  # so that an old report does not remain if this run fails
     require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
-    asked = USUAL
-    if qrels is not None:
-        asked = Asked(*(options.pop(name, None) for name in Asked._fields))
-        require_no_reading("TREC judgments", **options, missing=missing)
     rules = parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
     metrics = [parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
     if fail_if_worse is None:
@@ -105,11 +101,13 @@ def run(
         require(several, "--fail-if-worse", "needs a second --system, or --baseline.")
     require(strata_out is None or bool(judge_next and judges), "--strata-out", "needs --judge-next and --judge.")
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
-    same = out is not None and baseline is not None and os.path.realpath(out) == os.path.realpath(baseline)
-    require(not same, "--out", "is the file of --baseline.")
+    other = out is None or baseline is None or os.path.realpath(out) != os.path.realpath(baseline)
+    require(other, "--out", "is the file of --baseline.")
     kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
     if qrels is not None:
+        asked = Asked(*(options.pop(name, None) for name in Asked._fields))
+        require_no_reading("TREC judgments", **options, missing=missing)
         judged: Any = judgments_of(qrels, asked)
         systems: dict[str, Any] = {str(path): _lists_of(path, kind, runs, asked) for path, kind in kinds.items()}
     else:
@@ -169,15 +167,13 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None, asked: Asked) -> R
     if kind == "run":
         return run_of(path, "the run", asked)
     try:
-        model = load_model(path) if kind == "model" else None
+        model: Any = load_model(path) if kind == "model" else None
     except ModelFormatError as error:
         raise ModelFormatError(f"{error} If it is a run, write it in TREC format.") from error
     usable = model is not None and is_fusion(model)
     require(usable, "--system", f"must be runs or models of fuse with --qrels; {path} is neither.")
     require(bool(runs), "--runs", f"is needed: the runs that {path} fuses.")
-    assert model is not None
-    assert runs is not None
-    return formula_of(model).apply(list(map(str, runs)))
+    return formula_of(model).apply(list(map(str, runs or [])))
 
 
 def _kind_of(path: Path) -> str:
@@ -243,8 +239,7 @@ def show_comparison(compared: Comparison, verdicts: Rows | None = None) -> None:
     if compared.judges:
         return  # `show_judges` has the estimates of people beside those with a judge, with the weights of strata
     signs = {name: 1 if metric.higher_is_better else -1 for name, metric in compared.metrics.items()}
-    counts = f"{len(compared.query_ids):,} queries, {compared.n_docs:,} documents"
-    head = f"{counts}; 95% intervals"
+    head = f"{len(compared.query_ids):,} queries, {compared.n_docs:,} documents; 95% intervals"
     everything = answer().verbose
     shown = rows if everything else rows[:MAX_ROWS]
     columns: list[str] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
@@ -26,8 +26,9 @@ class Pairs(dict[tuple[str, str], float]):
     """Numbers of documents, as {(qid, docno): number}."""
 
     @property
-    def queries(self) -> set[str]:
-        return {q for q, _ in self}
+    def queries(self) -> KeysView[str]:
+        """The queries, in their order."""
+        return dict.fromkeys(q for q, _ in self).keys()
 
 
 class Run(Pairs):

@@ -232,7 +232,7 @@ def _by_judge(name: str, source: Any, people: Comparison, meant: str | None) -> 
         )
     grades = judgments_on_scale(name, source, people.judgments, meant)
     # A query that no system answered says nothing about them, unless people graded it.
-    answered = people.judgments.queries.union(*(run.queries for run in people.runs.values()))
+    answered = set().union(*(pairs.queries for pairs in (people.judgments, *people.runs.values())))
     left_out = grades.queries - answered
     if left_out:
         _warn(f"{name}: left out, because no system has documents for them: {len(left_out):,} of its queries.")
@@ -251,17 +251,16 @@ def _on_judged(systems: Systems, data: Any, metrics: Any, convention: Any, colum
     named = {repr(m): m for m in parse_metrics(metrics, convention or ("trec" if of_judgments else "default"))}
     if is_frame(data):
         systems = {name: _on_frame(system, data, name) for name, system in systems.items()}
-    unjudged = {}
     if of_judgments:
         if not all(isinstance(s, Run) for s in systems.values()):
             why = "judgments alone contain no features"
             raise DataError(f"{why}. Use them to evaluate runs, or evaluate models on judged documents.")
         judged = data.documents([*systems.values()])
-        unjudged = _only_unjudged(systems, data)
     else:
         judged = _judged(data, columns, [*systems.values()])
         data = judged.qid, judged.docid, judged.relevance
-    for sentence in unjudged.values():
+    compared = _compared(systems, judged, named, data)
+    for sentence in compared.unjudged.values():
         _warn(sentence)
     for name, m in named.items():
         if m.is_binary and not m.convention.relevant(judged.relevance).any():
@@ -269,28 +268,40 @@ def _on_judged(systems: Systems, data: Any, metrics: Any, convention: Any, colum
                 f"no judged document is relevant (grade >= {m.convention.relevant_from:g}): {name} is the same for "
                 "every ranking."
             )
-    return replace(_compared(systems, judged, named, data), unjudged=unjudged)
+    return compared
 
 
 def _compared(
     systems: Systems, data: RankingDataset, metrics: Mapping[str, Metric], judgments: Any, judge: str = ""
 ) -> Comparison:
     """The systems on the documents of `judgments`; judge: whose they are, if not those of people."""
+    runs = systems if isinstance(judgments, Qrels) else {}
+    queries = dict.fromkeys(map(str, data.query_ids))
     values = {}
     lacking = {}
+    unjudged = {}
     for name, system in systems.items():
         with _naming(name):
             values[name] = values_of(system, data, metrics)
-        answered = system.queries if isinstance(system, Run) else {*map(str, data.query_ids)}
-        absent = [q for q in map(str, data.query_ids) if q not in answered]
+        answered = system.queries if isinstance(system, Run) else queries
+        absent = [q for q in queries if q not in answered]
         if absent:
             which = f"queries of {judge}" if judge else "judged queries"
             lacking[name] = (
                 f"{name} has no documents for {len(absent):,} of the {which}, e.g. {brief(absent[0])}; these queries "
                 "count as 0 (as in trec_eval -c)."
             )
-    runs = systems if isinstance(judgments, Qrels) else {}
-    return Comparison(values, next(iter(values)), metrics, data.query_ids, data.n_docs, judgments, lacking, runs)
+    for name, run in runs.items():
+        known = [key for key in run if key[0] in queries]
+        if known and judgments.keys().isdisjoint(known):
+            qid, docno = map(brief, known[0])
+            whose = f"{name}: " if name else ""
+            unjudged[name] = (
+                f"{whose}none of its documents is judged, e.g. {docno} of query {qid}; do its document ids agree with "
+                "those of the judgments?"
+            )
+    first = next(iter(values))
+    return Comparison(values, first, metrics, data.query_ids, data.n_docs, judgments, lacking, unjudged, runs)
 
 
 @contextmanager
@@ -334,22 +345,6 @@ def _as_judgments(data: Any, for_run: bool, asked: Asked) -> Any:
     elif for_run and is_frame(data):
         kind = kind_of_columns(column_names(collected(data)))
     return judgments_of(data, asked) if kind in (JUDGMENTS, EITHER) or is_mapping(data) else data
-
-
-def _only_unjudged(runs: Mapping[str, Run], qrels: Qrels) -> dict[str, str]:
-    """{system: sentence} for runs of whose documents in judged queries none is judged."""
-    sentences = {}
-    queries = qrels.queries
-    for name, run in runs.items():
-        known = [key for key in run if key[0] in queries]
-        if known and qrels.keys().isdisjoint(known):
-            qid, docno = map(brief, known[0])
-            whose = f"{name}: " if name else ""
-            sentences[name] = (
-                f"{whose}none of its documents is judged, e.g. {docno} of query {qid}; do its document ids agree with "
-                "those of the judgments?"
-            )
-    return sentences
 
 
 def _warn(sentence: str, stacklevel: int = 4) -> None:

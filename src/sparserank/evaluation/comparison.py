@@ -56,10 +56,10 @@ class Comparison:
         Grades {(query, document): grade}, or columns of the judged documents; `save` writes their hash.
     lacking : dict of str to str
         {system: sentence} for runs that have no documents for some of the queries.
-    runs : dict of str to Run
-        {system: its run}, for runs on judgments.
     unjudged : dict of str to str
         {system: sentence} for runs of which no document is judged.
+    runs : dict of str to Run
+        {system: its run}, for runs on judgments.
     judges : dict of str to Comparison
         {name: the same systems by the grades of this judge}.
     strata : dict of str to str, or None
@@ -80,8 +80,8 @@ class Comparison:
     n_docs: int
     judgments: Any
     lacking: Mapping[str, str]
+    unjudged: Mapping[str, str]
     runs: Mapping[str, Run]
-    unjudged: Mapping[str, str] = field(default_factory=dict)
     judges: Mapping[str, Comparison] = field(default_factory=dict)
     strata: Mapping[str, str] | None = None
 
@@ -243,26 +243,26 @@ class Comparison:
         return rows
 
     def _next_queries(self, name: str, n: int, seed: int) -> Row:
-        metric, definition = next(iter(self.metrics.items()))
         judge = self.judges[name]
-        judged = self._judged[name, metric]
+        judged = self._judged[name, next(iter(self.metrics))]
         ids = judge.query_ids.astype(str).tolist()
         lacking = {*judged.queries}.difference(ids)
         if lacking:
             first = brief(min(lacking))
             raise DataError(f"{name} lacks queries of people, e.g. {first}; a draw needs its grades of these.")
-        moved = moves(self.runs, self.baseline, judge.judgments, definition)
+        moved = moves(self.runs, self.baseline, judge.judgments, judged.metric)
         spread = np.sqrt(np.bincount(moved.queries, (moved.sizes**2).sum(axis=0), minlength=len(ids)))
         strata = None if self.strata is None else [self.strata[q] for q in ids]
         drawn = draw(spread, np.isin(ids, judged.queries), n, seed, strata)
-        means = judged.means.decided
-        census = judged.human.var(axis=1, ddof=1) / len(ids)
-        halves = means.half().tolist(), drawn.expected(means, census).half().tolist()
-        widths = [
-            {"system": system, "against": against, "now": now, "expected": expected}
-            for (system, against), now, expected in zip(self.pairs, *halves, strict=True)
-            if judged.means.n_human >= LEAST_QUERIES
-        ]
+        widths: Rows = []
+        if judged.means.n_human >= LEAST_QUERIES:
+            means = judged.means.decided
+            census = judged.human.var(axis=1, ddof=1) / len(ids)
+            halves = means.half().tolist(), drawn.expected(means, census).half().tolist()
+            widths = [
+                {"system": system, "against": against, "now": now, "expected": expected}
+                for (system, against), now, expected in zip(self.pairs, *halves, strict=True)
+            ]
         strata_of = dict(zip(ids, drawn.strata.tolist(), strict=True))
         queries = [
             {"query": ids[i], "stratum": strata_of[ids[i]], "probability": float(drawn.probability[i])}

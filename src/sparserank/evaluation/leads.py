@@ -49,7 +49,7 @@ class Leads:
         self._root = root[self._order]
         error = error[np.ix_(self._order, self._order)] / unit
         has_error = error > 0
-        self._inverse = np.where(has_error, 1.0 / np.where(has_error, error, 1.0), 0.0).astype(np.float32)
+        self._inverse = np.divide(1.0, error, out=np.zeros_like(error), where=has_error).astype(np.float32)
         starts = np.arange(0, len(root), GROUP)
         # Smallest error of each group against each candidate, which decides whether the group can be skipped.
         self._least = np.minimum.reduceat(np.where(has_error, error, np.inf), starts, axis=1)

@@ -107,13 +107,12 @@ def loss_bounds(
     alone = V if shown is None else shown[:, compared]
     m, n = V.shape
     n_zero = int((alone == 0).all(axis=0).sum())
+    means = V.mean(axis=1) if n else np.full(m, np.nan)
     if n < MIN_QUERIES:
-        means = V.mean(axis=1) if n else np.full(m, np.nan)
         unknown = np.full(m, np.inf)
         return LossBounds(means, unknown, np.full((m, m), np.inf), unknown, n, n_zero, confidence, np.zeros(m))
     precise = DRAW_ERROR if confidence <= 0.95 else DRAW_ERROR_BEYOND
     # Covariance of the means from the paired values, and standard errors of all differences.
-    means = V.mean(axis=1)
     C = V - means[:, None]
     normal = []
     uppers = []

@@ -100,7 +100,7 @@ def _quantile(
     means are equal. Rounds are drawn until the standard error of the quantile is at most DRAW_ERROR of it."""
     if not error.any() or candidates.shape[1] == 0:
         return 0.0
-    inverse = np.where(error > 0, 1.0 / np.where(error > 0, error, 1.0), 0.0)
+    inverse = np.divide(1.0, error, out=np.zeros_like(error), where=error > 0)
     rng = np.random.default_rng([seed, 2])
     rounds = []
     while True:

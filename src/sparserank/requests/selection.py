@@ -145,7 +145,7 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: Al
     """
     collected = Answers(judgments_of(chosen["qrels"], asked_in(chosen)), request)
     expected = None if request is None else request.body
-    judged = {q for q, _ in collected.judged}
+    judged = collected.judged.queries
     scored = Scored(None, None if request is None else request.listed)
     files = ((name, file) for name, source in sources.items() if source is not None for file in paths_of(source))
     for name, (place, line, hits) in ((name, answer) for name, file in files for answer in responses_in(file, scored)):

@@ -81,6 +81,8 @@ def claims(result: ChoiceResult, of_pairs: str = "") -> list[Claim]:
     stars = f"for all sizes at once{', and for all rivals' if rivals.compared else ''} ('at most': one-sided{of_pairs})"
     intervals = Claim("* intervals", confidence, stars, BELOW, f"* {confidence}, {stars}.")
     bounded = math.isfinite(choice.bound(choice.chosen))
+    judge = _believed(result)
+    graded = f" of people, {times_as_many(visible(judge.name), judge.n_human, judge.n_all)}" if judge else ""
     rows = [
         Claim("options", rank=FIRST, said="" if result.origin is None else result.origin.start),
         _keep(choice, n_all, noun, _judged(result), costed=result.plan.costs is not None),
@@ -88,7 +90,7 @@ def claims(result: ChoiceResult, of_pairs: str = "") -> list[Claim]:
         *([] if result.judge is None else [_judge(result.judge, choice.chosen.penalty.endswith(PEOPLE_ALONE))]),
         *([] if result.test is None else [_tested(result, result.test)]),
         *_of_means(result),
-        *claims_of_choice(choice, repr(metric), n_all, noun, gain, _if_graded(result.judge)),
+        *claims_of_choice(choice, repr(metric), n_all, noun, gain, graded),
         *(_against(r, rivals) for r in rivals.compared),
         *_limits_of_rivals(rivals),
         *_of_today(result),
@@ -147,17 +149,10 @@ def _judged(result: ChoiceResult) -> str:
     return f"{queries(result.n_queries)}{which}{graded}, {how}{today}"
 
 
-def _of_judge(result: ChoiceResult) -> str:
-    """What is said after the number of queries if means contain what a judge says of its others."""
+def _believed(result: ChoiceResult) -> JudgeWorth | None:
+    """The judge, if the means contain what it says of its other queries."""
     judge = result.judge
-    return " and those of the judge" if judge is not None and judge.worth > judge.n_human else ""
-
-
-def _if_graded(judge: JudgeWorth | None) -> str:
-    """What is said after a number of queries that would be needed, if means contain what a judge says."""
-    if judge is None or judge.worth == judge.n_human:
-        return ""
-    return f" of people, {times_as_many(visible(judge.name), judge.n_human, judge.n_all)}"
+    return judge if judge is not None and judge.worth > judge.n_human else None
 
 
 def _judge(judge: JudgeWorth, of_people: bool) -> Claim:
@@ -423,10 +418,9 @@ def _of_means(result: ChoiceResult) -> Iterator[Claim]:
     reference = result.reference
     n = result.n_queries
     mean = f"{result.metric} is {figure(c.mean)} with {counted(c.n_features, result.noun)}"
+    with_judge = " and those of the judge" if _believed(result) else ""
     mean += f" and {figure(reference.mean)} with {reference.name} ({change(c.mean, reference.mean)})"
-    yield Claim(
-        QUALITY, figure(c.mean), f"{result.metric}, {c.label}", said=f"On {queries(n)}{_of_judge(result)}, {mean}."
-    )
+    yield Claim(QUALITY, figure(c.mean), f"{result.metric}, {c.label}", said=f"On {queries(n)}{with_judge}, {mean}.")
     if math.isfinite(choice.corrected_chosen):
         expected = f"{choice.corrected_chosen:.4f}"
         low, high = choice.corrected_interval(result.plan.confidence)

@@ -262,7 +262,7 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         asked = asked_in(chosen)
         train = judgments_of(qrels, asked, "qrels")
         test = Qrels() if tests is None else judgments_of(tests, asked, "test_qrels")
-        learned, tested = (list(dict.fromkeys(q for q, _ in judgments)) for judgments in (train, test))
+        learned, tested = train.queries, test.queries
         check_queries({"qrels": learned, "test_qrels": tested}, may_be_allowed=False)
         if chosen["judge"] is not None:
             if chosen["unjudged"] == "skip":
@@ -275,7 +275,7 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         if not grades.others and not tested:
             return both, None, grades
         others = grades.others.queries
-        answered = sorted(others.intersection(both.query_ids[q] for run in both.lists for q in run.query.tolist()))
+        answered = sorted(others & {both.query_ids[q] for run in both.lists for q in run.query.tolist()})
         if others and not answered:
             raise DataError(
                 f"{grades.name}: no retriever returned a document for its other queries; add them to the runs."

@@ -208,7 +208,7 @@ def grades_of_judge(people: Qrels, judge: Any, meant: str | None, without: Colle
     """
     name = str(judge) if isinstance(judge, StrPath) else "the judge"
     scaled = judgments_on_scale(name, judge, people, meant)
-    others = scaled.only(scaled.queries.difference(people.queries, without))
+    others = scaled.only(scaled.queries - people.queries - {*without})
     if not others:
         raise DataError(f"{name}: people graded all of its queries, so that it adds nothing; leave it out.")
     return GradesOfJudge(name, others, scaled.only(people.queries))
