@@ -37,29 +37,6 @@ TYPES = {
 ALL = "help_all"
 
 
-def help_of_command(command: click.Command, context: click.Context, shown: set[str]) -> str:
-    """The help text of a command. shown: names of the options to list, each with only its first sentence; if empty, all
-    options are listed in full."""
-    panels: dict[str, list[Row]] = {"Arguments": [], "Options": []}
-    for param in command.get_params(context):
-        is_argument = isinstance(param, click.Argument)
-        rows = panels.setdefault("Arguments" if is_argument else getattr(param, "panel", "Options"), [])
-        # rows keep the order in which the command declares its options
-        if not shown or is_argument or param.is_eager or param.name in shown:
-            rows.append(_row(param, short=bool(shown) and not is_argument))
-    return _printed(command, context, [_panel(title, rows) for title, rows in panels.items() if rows])
-
-
-def help_of_group(group: click.Group, context: click.Context) -> str:
-    rows = [_row(p) for p in group.get_params(context) if isinstance(p, click.Option)]
-    commands = Table.grid(padding=(0, 2), expand=True)
-    commands.add_column(style="bold cyan", no_wrap=True)
-    commands.add_column(ratio=1)
-    for name in group.commands:
-        commands.add_row(name, (group.commands[name].help or "").strip().split("\n\n")[0].replace("\n", " "))
-    return _printed(group, context, [_panel("Options", rows), _framed("Commands", commands)])
-
-
 def _row(param: click.Parameter, *, short: bool = False) -> Row:
     """One row of the help: an argument or option. short: show only the first sentence of its help."""
     names = [*param.opts, *param.secondary_opts]
@@ -186,14 +163,28 @@ class HelpfulCommand(click.Command):
         click.echo(context.get_help())
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write(help_of_command(self, ctx, set() if ctx.meta.get(ALL) else self.shown))
+        shown = set() if ctx.meta.get(ALL) else self.shown  # if empty, all options are listed in full
+        panels: dict[str, list[Row]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            is_argument = isinstance(param, click.Argument)
+            rows = panels.setdefault("Arguments" if is_argument else getattr(param, "panel", "Options"), [])
+            # rows keep the order in which the command declares its options
+            if not shown or is_argument or param.is_eager or param.name in shown:
+                rows.append(_row(param, short=bool(shown) and not is_argument))
+        formatter.write(_printed(self, ctx, [_panel(title, rows) for title, rows in panels.items() if rows]))
 
 
 class HelpfulGroup(click.Group):
     """The program; its --help lists the commands."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write(help_of_group(self, ctx))
+        rows = [_row(p) for p in self.get_params(ctx)]
+        commands = Table.grid(padding=(0, 2), expand=True)
+        commands.add_column(style="bold cyan", no_wrap=True)
+        commands.add_column(ratio=1)
+        for name, command in self.commands.items():
+            commands.add_row(name, (command.help or "").strip().split("\n\n")[0].replace("\n", " "))
+        formatter.write(_printed(self, ctx, [_panel("Options", rows), _framed("Commands", commands)]))
 
 
 def group(name: str, help: str, commands: Sequence[click.Command], *, version: str = "") -> HelpfulGroup:
@@ -262,8 +253,7 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
     flags = FLAGS | arguments | {str(o.name): o.opts[0] for o in options}
     set_by_user = {}
     for name, value in values.items():
-        source = context.get_parameter_source(name)
-        if source is not None and source is not click.core.ParameterSource.DEFAULT:
+        if context.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT):
             plain = list(value) if isinstance(value, tuple) else value
             set_by_user[name] = READ[name](plain) if name in READ else plain
     for option in options:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import FAILED_CHECK, answer, give
 from sparserank.cli.reading import documents_for, model_of, reading_of, require, require_no_reading
-from sparserank.cli.screen import note, say, table
+from sparserank.cli.screen import note, say, show_all, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -165,8 +165,7 @@ def _model(path: Path) -> None:
         rows,
     )
     levels = column_table(model)
-    if levels.rows:
-        table(levels.title, levels.columns, levels.rows)
+    show_all([levels] if levels.rows else [])
     if steps:
         table(
             "steps: contribution to the score beyond each value of the feature",

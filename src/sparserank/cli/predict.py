@@ -63,8 +63,9 @@ def run(
     unjudged = options.get("unjudged", "zero")
     require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     require(run is None or out is None, "--run", "cannot be combined with --out.")
-    both = [os.path.realpath(path) for path in (run or out, qrels) if path is not None]
-    require(len(set(both)) == len(both), "--qrels", "names the same file as the scores.")
+    targets = [path for path in (run or out, qrels) if path is not None]
+    same = len(set(map(os.path.realpath, targets))) < len(targets)
+    require(not same, "--qrels", "names the same file as the scores.")
     of_out = COLUMNS if out is not None and out.suffix in TABLES else "score"
     for target, layout in ((out, of_out), (run, RUN), (qrels, QRELS)):
         if target is not None:
@@ -86,7 +87,7 @@ def run(
         _tell_of_numbers(documents, " ".join(f"--{name}" for name, path in (("run", run), ("qrels", qrels)) if path))
     if qrels is not None:
         write_qrels(documents, qrels)
-    wrote = [str(path) for path in (run or out, qrels) if path is not None]
+    wrote = list(map(str, targets))
     give({"wrote": wrote, "n_docs": documents.n_docs}, [{"file": path} for path in wrote])
     if run is not None:
         write_run(documents, scores, run)

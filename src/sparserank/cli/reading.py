@@ -58,8 +58,8 @@ def _columns(texts: list[str]) -> list[str]:
     from sparserank.data.text_lines import read_names
 
     names = [n for text in texts for n in (read_names(text) if Path(text).is_file() else split_names(text))]
-    twice = next((n for n in names if names.count(n) > 1), None)
-    require(twice is None, "--feature-columns", f"names {twice!r} twice.")
+    for name in names:
+        require(names.count(name) == 1, "--feature-columns", f"names {name!r} twice.")
     return names
 
 
@@ -227,8 +227,8 @@ def documents_for(
 
 def require_no_reading(why: str = "a model of fuse, which ranks runs", **options: Any) -> None:
     """Refuse options that say how features are read; an option that is None was not set."""
-    first = next((name for name, value in options.items() if value is not None), None)
-    require(first is None, option(first or ""), f"does not apply to {why}; leave it out.")
+    for name, value in options.items():
+        require(value is None, option(name), f"does not apply to {why}; leave it out.")
 
 
 def model_of(path: Path, missing: str | None, k: int | None = None) -> RankingModel:

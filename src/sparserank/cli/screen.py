@@ -211,7 +211,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int, str], None]]:
+def counting_documents() -> Iterator[Callable[[int, str], None]]:
     """Yield a callback (number so far, current activity) for work of unknown length; it prints an occasional line."""
     began = last = time.monotonic()
     first = 0
@@ -221,9 +221,9 @@ def counting(what: str) -> Iterator[Callable[[int, str], None]]:
         now = time.monotonic()
         if doing == "resumed":
             first = n
-            note(f"{n} {what} reused from an earlier run")
+            note(f"{n} documents reused from an earlier run")
         elif now - last >= QUIET_INTERVAL_S:
             last = now
-            note(f"{n} {what} {doing}, {(n - first) / (now - began):.0f} per second")
+            note(f"{n} documents {doing}, {(n - first) / (now - began):.0f} per second")
 
     yield report

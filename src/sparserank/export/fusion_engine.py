@@ -120,6 +120,6 @@ class FusionEngine:
             raise DataError(
                 f"the formula was chosen {origin}, whose rules at the edges differ from {self.title}'s. {train}"
             )
-        odd = next((r for r in formula.retrievers if not r.isprintable()), None)
-        if odd is not None:
-            raise DataError(f"a retriever is called {brief(odd)}; give it a printable name.")
+        for retriever in formula.retrievers:
+            if not retriever.isprintable():
+                raise DataError(f"a retriever is called {brief(retriever)}; give it a printable name.")

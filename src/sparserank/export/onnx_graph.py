@@ -55,12 +55,12 @@ def onnx(of: Sum, options: Options) -> Files:
         inputs = {WIDE: of.n_features}
         x = graph.add("Gather", WIDE, np.array([t.index for t in of.terms]), axis=1)
     else:
-        bad = next((name for name in names if name in ("", SCORE) or "\0" in name), None)
-        if bad is not None:
-            raise DataError(
-                f"an input of the graph cannot have the name {brief(bad)}. Export a single input with all features "
-                f"({option('wide', True)})."
-            )
+        for name in names:
+            if name in ("", SCORE) or "\0" in name:
+                raise DataError(
+                    f"an input of the graph cannot have the name {brief(name)}. Export a single input with all "
+                    f"features ({option('wide', True)})."
+                )
         inputs = dict.fromkeys(names, 1)
         x = graph.add("Concat", *(t.name for t in of.terms), axis=1) if of.terms else ""
     score = _of_numbers(graph, x, of) if of.terms else graph.constant(np.zeros((1, 1)))

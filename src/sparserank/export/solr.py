@@ -15,6 +15,7 @@ from sparserank.export.linear_weights import Names, definition_of, json_text, si
 from sparserank.export.terms import Sum, shown
 from sparserank.model.feature import Feature
 from sparserank.options import option
+from sparserank.strict_json import Json
 from sparserank.text import brief
 from sparserank.transforms import NONE
 
@@ -135,8 +136,8 @@ def solr(of: Sum, options: Options) -> Files:
         "Solr's LinearModel has no constant and no link function, and accepts negative scores", "offset", "sigmoid"
     )
     names = Names(t.name for t in of.terms)
-    definitions: list[dict[str, Any]] = []
-    entries: list[dict[str, Any]] = []
+    definitions: list[Json] = []
+    entries: list[Json] = []
     weights: dict[str, float] = {}
     for t in of.terms:
         if t.kind == NONE:
@@ -149,7 +150,7 @@ def solr(of: Sum, options: Options) -> Files:
             entries.append({"name": definition["name"]})
             weights[definition["name"]] = weight
     numbers = [v for t in of.terms if t.kind == NONE for v in (t.mean, t.scale)] if options.normalizers else []
-    model: dict[str, Any] = {
+    model: Json = {
         "store": options.name,
         "name": options.name,
         "class": "org.apache.solr.ltr.model.LinearModel",
@@ -160,14 +161,14 @@ def solr(of: Sum, options: Options) -> Files:
     return {**files, "model.json": json_text(model)}
 
 
-def definitions_for(term: Feature, options: Options) -> list[dict[str, Any]]:
+def definitions_for(term: Feature, options: Options) -> list[Json]:
     """The definition of a feature, in a list; the list is empty if the user passed no definitions."""
     if options.features is None:
         return []
     return [{**definition_of(options.features, term, "class", _of_field), "store": options.name, "name": term.name}]
 
 
-def _of_field(field: str, level: str | None) -> dict[str, Any]:
+def _of_field(field: str, level: str | None) -> Json:
     """The definition of a feature that is 1 where a field has a level, or no value, else 0."""
     if "${" in (level or ""):
         raise DataError(
@@ -185,7 +186,7 @@ def _of_field(field: str, level: str | None) -> dict[str, Any]:
     return {"class": PACKAGE + QUERY, "params": {"q": q}}
 
 
-def _derived(term: Feature, names: Names, options: Options) -> list[tuple[dict[str, Any], float]]:
+def _derived(term: Feature, names: Names, options: Options) -> list[tuple[Json, float]]:
     """(definition, weight) of the features that together express a term other than a weighted raw feature."""
     if options.features is None:
         raise NeedsDefinitions(
@@ -194,7 +195,7 @@ def _derived(term: Feature, names: Names, options: Options) -> list[tuple[dict[s
             '{"feature name": {"class": "...", "params": {...}}, ...}.'
         )
     source = source_of(term.name, definition_of(options.features, term, "class", _of_field))
-    out: list[tuple[dict[str, Any], float]] = []
+    out: list[tuple[Json, float]] = []
     for function, weight in functions(term, source):
         name = names.derived(term, f"{'negative_' if out else ''}{term.name}")
         params = {"q": source.header + function, **({"fq": source.filters} if source.filters else {})}
@@ -202,7 +203,7 @@ def _derived(term: Feature, names: Names, options: Options) -> list[tuple[dict[s
     return out
 
 
-def _solr_norm(term: Feature) -> dict[str, Any]:
+def _solr_norm(term: Feature) -> Json:
     params = {"avg": repr(term.mean), "std": repr(term.scale)}
     return {"norm": {"class": "org.apache.solr.ltr.norm.StandardNormalizer", "params": params}}
 

@@ -17,7 +17,7 @@ from sparserank.model.feature import Feature
 from sparserank.number_checks import as_real
 from sparserank.options.option import REMOVED
 from sparserank.options.paths import SCALINGS
-from sparserank.strict_json import INTEGER, LIST, MAX_DEPTH, NUMBER, OBJECT, TEXT, Kind, check_text, part, plain
+from sparserank.strict_json import INTEGER, LIST, MAX_DEPTH, NUMBER, OBJECT, TEXT, Json, Kind, check_text, part, plain
 from sparserank.text import brief
 from sparserank.transforms import FORMER, KINDS
 
@@ -55,7 +55,7 @@ def _no_transform(kind: str) -> str:
     return "" if kind in KINDS else f"must be one of {', '.join(KINDS)}; got {brief(kind)}"
 
 
-def _no_steps(steps: dict[str, Any]) -> str:
+def _no_steps(steps: Json) -> str:
     """Refuse steps that no fit produces: no edges, edges that do not increase, numbers that are not finite, or a number
     of values other than that of the edges plus one."""
     edges = part(steps, "edges", LIST)
@@ -122,7 +122,7 @@ MODEL = {  # fields of a model
 DEFAULTS = {"intercept": 0.0, "index_base": 1, "derived": {}}  # values of the fields that a file may omit
 
 
-def content_of(model: RankingModel) -> dict[str, Any]:
+def content_of(model: RankingModel) -> Json:
     """Content of the model file; parameters and metadata are reduced to JSON values, see `strict_json.plain`.
 
     Raises
@@ -151,7 +151,7 @@ def content_of(model: RankingModel) -> dict[str, Any]:
     return {"format": FORMAT, "version": max(versions), **entries}
 
 
-def fields_of(content: dict[str, Any]) -> dict[str, Any]:
+def fields_of(content: Json) -> Json:
     """The arguments of RankingModel that the content of a file describes.
 
     Raises
@@ -193,7 +193,7 @@ def _together(names: Iterable[str]) -> dict[str, Field]:
     return {name: field for name, field in FIELDS.items() if field.since in used}
 
 
-def written(feature: Feature) -> dict[str, Any]:
+def written(feature: Feature) -> Json:
     """The fields of a feature as the file contains them. The median is written only if it would replace a missing
     value.
 
@@ -221,9 +221,9 @@ def read(entry: Any, version: int) -> Feature:
     if "curve" in entry:
         raise _of_former("curves")
     fields = _together(entry)
-    early = next((key for key, field in fields.items() if field.since > version), None)
-    if early is not None:
-        raise ValueError(f"feature {name} has {early!r}, which version {version} does not support")
+    for key, field in fields.items():
+        if field.since > version:
+            raise ValueError(f"feature {name} has {key!r}, which version {version} does not support")
     values = _checked({key: part(entry, key, field.kind) for key, field in fields.items()})
     values |= {key: float(value) for key, value in values.items() if fields[key].kind == NUMBER}
     if "steps" in values:
@@ -232,7 +232,7 @@ def read(entry: Any, version: int) -> Feature:
     return Feature(**values)
 
 
-def _checked(content: dict[str, Any]) -> dict[str, Any]:
+def _checked(content: Json) -> Json:
     """The values of a feature; raises ValueError unless a fit can produce them."""
     feature = f"feature {brief(content['name'])}: "
     checked(FIELDS, content, feature)
@@ -241,7 +241,7 @@ def _checked(content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def checked(fields: dict[str, Field], content: dict[str, Any], place: str = "") -> None:
+def checked(fields: dict[str, Field], content: Json, place: str = "") -> None:
     """Raise ValueError for a value that no fit produces."""
     for name, value in content.items():
         problem = fields[name].problem(value)

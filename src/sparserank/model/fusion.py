@@ -136,12 +136,12 @@ class FusionFormula:
     def added(self, runs: Any) -> list[TermContribution]:
         """The contribution of each term to the scores of documents, in the order of the terms; runs as in `apply`."""
         named = named_runs(runs, least=1)
-        missing = next((name for name in self.retrievers if name not in named), None)
-        if missing is not None:
-            raise DataError(
-                f"the formula needs a run called {brief(missing)}; got {brief(', '.join(named))}. "
-                f"Rename the file, or pass {missing}=FILE."
-            )
+        for name in self.retrievers:
+            if name not in named:
+                raise DataError(
+                    f"the formula needs a run called {brief(name)}; got {brief(', '.join(named))}. "
+                    f"Rename the file, or pass {name}=FILE."
+                )
         queries = AnyIds()
         documents = Ids()
         lists = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import ModelFormatError
@@ -11,7 +10,7 @@ from sparserank.files import StrPath, open_regular
 from sparserank.model.file_format import FORMAT, FORMAT_OF_SIZES, FORMAT_VERSION, fields_of
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
-from sparserank.strict_json import read_own_json
+from sparserank.strict_json import Json, read_own_json
 from sparserank.text import brief
 
 
@@ -31,7 +30,7 @@ def read_model(path: StrPath, *, links: bool = True) -> RankingModel:
         raise ModelFormatError(f"{path}: damaged model file: {why}; restore it or train again.") from error
 
 
-def read_content(path: StrPath, form: str, newest: int, expected: str, *, links: bool) -> dict[str, Any]:
+def read_content(path: StrPath, form: str, newest: int, expected: str, *, links: bool) -> Json:
     """Read the JSON of a file of this format, from version 1 to the newest; links: whether the path may be a link.
 
     Raises

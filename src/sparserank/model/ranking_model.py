@@ -306,12 +306,13 @@ class RankingModel:
                 "in other values, replace them in the data first.",
             )
         features = [f._replace(missing=f.median if f.missing is None else f.missing) for f in self.features]
-        lacking = next((f.name for f in features if f.missing is None), None)
-        if lacking is not None:
-            raise DataError(
-                f"the model contains no training median of {brief(lacking)} (models saved by sparserank 0.2 contain "
-                f"no medians). Train it again, or set a fill value for missing values ({option('missing', 'zero')})."
-            )
+        for f in features:
+            if f.missing is None:
+                raise DataError(
+                    f"the model contains no training median of {brief(f.name)} (models saved by sparserank 0.2 contain "
+                    f"no medians). Train it again, or set a fill value for missing values "
+                    f"({option('missing', 'zero')})."
+                )
         return replace(self, features=tuple(features))
 
     def predict(self, X: Any, qid: Any = None, *, missing: str | None = None) -> np.ndarray:
@@ -425,14 +426,14 @@ class RankingModel:
             raise DataError(numbered_from_1("the features of the data", "the model"))
         if all(nameless) or (any(nameless) and at.keys().isdisjoint(self.feature_names)):
             return self._selected(data.X)
-        missing = next((f for f in self.features if f.name not in at), None)
-        if missing is not None and missing.derived is not None:
-            raise DataError(
-                f"the data have no feature that is made from column {brief(missing.source)}, which the model uses; "
-                "pass the table itself."
-            )
-        if missing is not None:
-            raise DataError(f"the data have no feature {brief(missing.name)}, which the model uses.")
+        for f in self.features:
+            if f.name not in at and f.derived is not None:
+                raise DataError(
+                    f"the data have no feature that is made from column {brief(f.source)}, which the model uses; "
+                    "pass the table itself."
+                )
+            if f.name not in at:
+                raise DataError(f"the data have no feature {brief(f.name)}, which the model uses.")
         positions = [at[f.name] for f in self.features]
         columns = as_array(as_dense(data.X[:, positions]), dtype=np.float64, order="C")
         return self._shaping.filled(columns)

@@ -70,6 +70,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     _takes_client = False  # whether the ranker needs only sums over shards of the data, and so can run on a cluster
     _takes_doc_weight = False  # whether every pair of the ranker's loss can carry the weight of its preferred document
 
+    @property
+    def _name(self) -> str:
+        """The name of the ranker in messages."""
+        return type(self).__name__
+
     def __new__(cls, *_: Any, **parameters: Any) -> Self:
         """Refuse parameters that the constructor does not have, in one sentence with their present name."""
         refuse_unknown(cls.__name__, cls._get_param_names(), parameters, of=cls.__name__)
@@ -126,10 +131,10 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         DataError
             Parameters or data are invalid, there is no preferred pair, or no feature varies within the queries.
         """
-        refuse_foreign(type(self).__name__, others)
+        refuse_foreign(self._name, others)
         self.check_parameters()
         self._require_doc_weight(doc_weight)
-        policy = checked_missing(type(self).__name__, self._missing)
+        policy = checked_missing(self._name, self._missing)
         data = training_data(self, X, y, qid, group, doc_weight, query_weight, policy)
         self.n_queries_in_ = data.n_queries
         self._rows_without_ids = data.n_docs if qid is None and group is None and data.n_queries == 1 else 0
@@ -182,7 +187,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         ready = self._prepared(data)
         if training.client is not None:
             if not self._takes_client:
-                raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
+                raise DataError(f"{self._name} does not run on a cluster; SparseRanker does.")
             ready = placed(training.client, ready)
         for old in ("transform_", "shaped_coef_", "steps_", "fill_values_", "medians_"):
             self.__dict__.pop(old, None)
@@ -194,7 +199,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             check_unchanged(data.X)
         except np.linalg.LinAlgError as error:
             raise DataError(
-                f"{type(self).__name__}: a system of equations has no solution in floating point ({error}). Rescale "
+                f"{self._name}: a system of equations has no solution in floating point ({error}). Rescale "
                 "the features so that their values are near 1, or use larger regularisation strengths."
             ) from error
         self._keep_weights(self.coef_, data.X.dtype)
@@ -230,7 +235,6 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return None if transform is None or transform.is_identity else transform
 
     def __getattr__(self, name: str) -> Any:
-        owner = type(self).__name__
         why = ""
         instead = "scaled_coef_ for the weights of the scaled features"
         if name != "coef_":
@@ -246,8 +250,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         elif "scaled_coef_" in self.__dict__ and not self._is_linear:
             why = f"scales by {self.scaling}, so there is no coef_ in units of X"
         if not why:
-            raise AttributeError(f"{owner!r} object has no attribute {name!r}")
-        raise AttributeError(f"{owner} {why}. Use {instead}, and to_model() for the whole model.")
+            raise AttributeError(f"{self._name!r} object has no attribute {name!r}")
+        raise AttributeError(f"{self._name} {why}. Use {instead}, and to_model() for the whole model.")
 
     @property
     def _selecting(self) -> np.ndarray:
@@ -260,16 +264,16 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         parameters = self.get_params(deep=False)
         for name, kind in {"n_threads": READING["n_threads"].kind, **self._kinds}.items():
             if name in parameters and (problem := kind.problem(parameters[name])):
-                raise ParameterError(name, problem, owner=type(self).__name__)
+                raise ParameterError(name, problem, owner=self._name)
         if "metric" in parameters:
-            checked_metric(type(self).__name__, "metric", parameters["metric"])
-        checked_missing(type(self).__name__, self._missing)
+            checked_metric(self._name, "metric", parameters["metric"])
+        checked_missing(self._name, self._missing)
         self._check_parameters()
 
     def _require_doc_weight(self, doc_weight: Any) -> None:
         """Refuse weights of documents if the ranker takes none."""
         if doc_weight is not None and not self._takes_doc_weight:
-            raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
+            raise DataError(f"{self._name} takes no doc_weight; SparseRanker does.")
 
     @property
     def _missing(self) -> Any:
@@ -303,7 +307,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             n_threads=getattr(self, "n_threads", None),
             client=training.client,
         )
-        require_variation(type(self).__name__, objective)
+        require_variation(self._name, objective)
         return objective
 
     def _keep_weights(self, coef: np.ndarray, dtype: np.dtype) -> None:
@@ -318,7 +322,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         if lost:
             self.__dict__.pop("coef_", None)  # a ranker whose fit failed must not count as fitted
             raise DataError(
-                f"{type(self).__name__}: {lost[0]} overflowed. Rescale the features so that their values are near 1, "
+                f"{self._name}: {lost[0]} overflowed. Rescale the features so that their values are near 1, "
                 "or use larger regularisation strengths or smaller steps."
             )
         with np.errstate(over="ignore", under="ignore"):
@@ -388,15 +392,15 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         if qid is None and (self.n_queries_in_ > 1 or by_oversight):
             of = "many rows without query ids" if by_oversight else f"{self.n_queries_in_} queries"
             raise DataError(
-                f"{type(self).__name__}.score: pass qid=. The ranker was fitted on {of}; without qid, all rows would "
+                f"{self._name}.score: pass qid=. The ranker was fitted on {of}; without qid, all rows would "
                 f"be scored as one query. {ROUTING}"
             )
         data = RankingDataset(scores.reshape(-1, 1), y, ids_of_rows(qid, None, len(scores)))
-        metric = checked_metric(type(self).__name__, "metric", getattr(self, "metric", "ndcg@10"))
+        metric = checked_metric(self._name, "metric", getattr(self, "metric", "ndcg@10"))
         (values,) = evaluate(scores, data, [metric]).per_query.values()
         if sample_weight is None:
             return mean_of(values)
-        return weighted_mean(values, query_weights(f"{type(self).__name__}.score", sample_weight, data))
+        return weighted_mean(values, query_weights(f"{self._name}.score", sample_weight, data))
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -429,7 +433,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             names,
             scaling,
             parameters,
-            {"estimator": type(self).__name__},
+            {"estimator": self._name},
             self._fitted_transform,
             {j: replace(f, values=f.values / size[j]) for j, f in (self._steps or {}).items()},
             self.__dict__.get("fill_values_"),

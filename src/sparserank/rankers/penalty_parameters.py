@@ -78,19 +78,14 @@ class PenalizedRanker(LinearRanker):
         super().set_params(**{name: value for name, value in params.items() if name not in nested})
         if nested:
             known = self._of_penalty()
-            unknown = next((name for name in nested if name not in known), None)
-            if unknown == f"{PREFIX}alpha":
-                raise ValueError(
-                    f"Invalid parameter {unknown!r} for {type(self).__name__}: the strength is the parameter "
-                    "alpha of the ranker."
-                )
-            if unknown is not None:
-                has = (
-                    f"the parameters of its penalty are {', '.join(sorted(known))}"
-                    if known
-                    else "it has no penalty with parameters"
-                )
-                raise ValueError(f"Invalid parameter {unknown!r} for {type(self).__name__}: {has}.")
+            has = "it has no penalty with parameters"
+            if known:
+                has = f"the parameters of its penalty are {', '.join(sorted(known))}"
+            for name in nested:
+                if name not in known:
+                    strength = "the strength is the parameter alpha of the ranker"
+                    why = strength if name == f"{PREFIX}alpha" else has
+                    raise ValueError(f"Invalid parameter {name!r} for {self._name}: {why}.")
             changed = {n.removeprefix(PREFIX): v for n, v in nested.items() if v is not known[n] and v != known[n]}
             if changed:  # unchanged values from get_params have no effect
                 self.penalty = replace(parse_maker(self._named_penalty), **changed)
@@ -113,28 +108,26 @@ class PenalizedRanker(LinearRanker):
         Raises
             ParameterError   it is not known, or does not support the transform; the scaling excludes transforms
         """
-        name = type(self).__name__
         transform = self.feature_transform
-        penalty = checked_penalty(name, self._named_penalty)
+        penalty = checked_penalty(self._name, self._named_penalty)
         if transform != NONE and penalty.on_steps:
-            raise ParameterError("feature_transform", f"must be {NONE} with {penalty.name}.", owner=name)
+            raise ParameterError("feature_transform", f"must be {NONE} with {penalty.name}.", owner=self._name)
         if transform != NONE and self.scaling not in LINEAR_SCALINGS:
             known = f"must be {NONE} with {option('scaling', self.scaling)}."
-            raise ParameterError("feature_transform", known, owner=name)
+            raise ParameterError("feature_transform", known, owner=self._name)
         return penalty
 
     def _completed_penalty(self, data: RankingDataset) -> Penalty | SizedMaker:
         """The penalty with the ranker's rules added, and feature names replaced by their numbers in the data."""
-        name = type(self).__name__
         rules = {rule: getattr(self, rule) for rule in ("monotone", "keep", "drop", "feature_groups", "costs")}
-        penalty = checked_penalty(name, self._named_penalty)
+        penalty = checked_penalty(self._name, self._named_penalty)
         try:
             (completed,) = complete_penalties([penalty], data.names, data.derived, **rules).penalties
         except ParameterError as error:
-            owner = f"{name}: {error.owner}" if error.owner else name
+            owner = f"{self._name}: {error.owner}" if error.owner else self._name
             raise ParameterError(error.parameter, error.message, owner=owner) from error
         except DataError as error:
-            raise DataError(f"{name}: {error}") from error
+            raise DataError(f"{self._name}: {error}") from error
         assert isinstance(completed, Penalty | SizedMaker)
         return completed
 
@@ -148,7 +141,7 @@ class PenalizedRanker(LinearRanker):
         if learned.transform is not None:
             self.transform_ = learned.transform
         if learned.note:
-            warnings.warn(f"{type(self).__name__}: {learned.note}", DataWarning, stacklevel=6)
+            warnings.warn(f"{self._name}: {learned.note}", DataWarning, stacklevel=6)
         return learned
 
     def _draw(self, bins: Bins) -> None:

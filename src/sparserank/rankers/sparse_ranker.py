@@ -174,17 +174,16 @@ class SparseRanker(PenalizedRanker):
     _takes_doc_weight = _takes_client = True
 
     def _check_parameters(self) -> None:
-        name = type(self).__name__
         penalty = self._checked_penalty()
         if isinstance(penalty, SizedMaker) and self.k is None:
             raise ParameterError(
-                "penalty", f"{penalty.name} searches over the number of features; set {option('k')}.", owner=name
+                "penalty", f"{penalty.name} searches over the number of features; set {option('k')}.", owner=self._name
             )
         if self.k is not None and not maker_of(penalty).selects:
             selects_none = f"{penalty.name} selects no features; use a sparse penalty such as 'l1'."
-            raise ParameterError("k", selects_none, owner=name)
+            raise ParameterError("k", selects_none, owner=self._name)
         if self.k is not None and self.alpha is not None:
-            raise ParameterError("k", f"cannot be combined with {option('alpha')}.", owner=name)
+            raise ParameterError("k", f"cannot be combined with {option('alpha')}.", owner=self._name)
 
     @property
     def _named_penalty(self) -> str | Penalty | SizedMaker:
@@ -217,10 +216,10 @@ class SparseRanker(PenalizedRanker):
             assert self.k is not None
             penalty = penalty.up_to(self.k)
         else:
-            penalty = usable_penalty(type(self).__name__, penalty, objective)
+            penalty = usable_penalty(self._name, penalty, objective)
         varying = np.atleast_1d(objective.varying.reshape(-1, objective.width).any(axis=1))
         if warning := kept_in_vain(penalty.keep, data.sources, varying):
-            warnings.warn(f"{type(self).__name__}: {warning}", DataWarning, stacklevel=4)
+            warnings.warn(f"{self._name}: {warning}", DataWarning, stacklevel=4)
         of_feature = np.abs(objective.gradient_at_zero).reshape(-1, objective.width).max(axis=1)
         self.alpha_max_ = penalty.largest(of_feature)
         if isinstance(penalty, Penalty) and isinstance(grouped := on_groups(penalty, objective), Grouped):

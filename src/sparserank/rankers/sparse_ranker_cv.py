@@ -161,14 +161,12 @@ class SparseRankerCV(PenalizedRanker):
     def _learn(self, training: TrainingSet) -> None:
         data = training.data
         weight = training.query_weight
-        metric = checked_metric(type(self).__name__, "metric", self.metric)
+        metric = checked_metric(self._name, "metric", self.metric)
         counted = np.arange(data.n_queries) if weight is None else np.flatnonzero(weight)
         if len(counted) == 0:
-            raise DataError(
-                f"{type(self).__name__}: every query has weight 0; at least one must have a positive weight."
-            )
+            raise DataError(f"{self._name}: every query has weight 0; at least one must have a positive weight.")
         if len(training.evaluation) > 1:
-            raise DataError(f"{type(self).__name__} takes one evaluation set; got {len(training.evaluation)}.")
+            raise DataError(f"{self._name} takes one evaluation set; got {len(training.evaluation)}.")
         unseen: RankingDataset | None = training.evaluation[0] if training.evaluation else None
         if unseen is None and len(counted) == 1:
             if not training.one_list:
@@ -181,7 +179,7 @@ class SparseRankerCV(PenalizedRanker):
             unseen = data
         of_query = np.full(data.n_queries, NO_FOLD)
         if unseen is None:
-            of_query[counted] = split_queries(type(self).__name__, self.cv, data, counted, self.random_state)
+            of_query[counted] = split_queries(self._name, self.cv, data, counted, self.random_state)
         plan = PathPlan(
             self.n_alphas,
             float(self.alpha_min_ratio),
@@ -189,7 +187,7 @@ class SparseRankerCV(PenalizedRanker):
             self.max_iter,
             scaling=self.scaling,
             pair_weights=self.pair_weights,
-            loss=parse_option("loss", parse_loss, self.loss, type(self).__name__),
+            loss=parse_option("loss", parse_loss, self.loss, self._name),
         )
         penalty = self._completed_penalty(data)
         transform = self._learned_transform(training, penalty)
@@ -206,8 +204,8 @@ class SparseRankerCV(PenalizedRanker):
             n_threads=self.n_threads,
             client=training.client,
         )
-        require_variation(type(self).__name__, cv.objective)
-        maker = PenaltyPath(usable_penalty(type(self).__name__, penalty, cv.objective))
+        require_variation(self._name, cv.objective)
+        maker = PenaltyPath(usable_penalty(self._name, penalty, cv.objective))
         candidate_set = cv.fit([PathTask(PATH, maker, transform)])
         final = candidate_set.paths[PATH, FINAL]
         scaling = None if self.scaling == "none" else final.scaling
@@ -225,22 +223,21 @@ class SparseRankerCV(PenalizedRanker):
         self.n_iter_ = int(self.path_.n_iters.max(initial=1))
 
     def _check_parameters(self) -> None:
-        name = type(self).__name__
         penalty = self._checked_penalty()
         if isinstance(penalty, SizedMaker):
             searches = (
                 f"{penalty.name} searches over the number of features; use `select` (penalties={penalty.name!r})."
             )
-            raise ParameterError("penalty", searches, owner=name)
-        check_splits(name, self.cv)
+            raise ParameterError("penalty", searches, owner=self._name)
+        check_splits(self._name, self.cv)
         if self.guarantee is not None and (self.k is not None or self.rule == "best"):
             instead = "k" if self.k is not None else "rule='best'"
-            raise ParameterError("guarantee", f"cannot be combined with {instead}.", owner=name)
+            raise ParameterError("guarantee", f"cannot be combined with {instead}.", owner=self._name)
         if self.guarantee is not None and self.margin != DEFAULTS["margin"]:
-            raise ParameterError("guarantee", "cannot be combined with margin.", owner=name)
+            raise ParameterError("guarantee", "cannot be combined with margin.", owner=self._name)
         if penalty.smooth_at_zero and self.rule != "best":
             selects_none = f"{penalty.name} selects no features; use rule='best', or a sparse penalty."
-            raise ParameterError("penalty", selects_none, owner=name)
+            raise ParameterError("penalty", selects_none, owner=self._name)
 
     def _choose(self, candidate_set: CandidateSet) -> None:
         candidates = candidate_set.sparse or candidate_set.dense

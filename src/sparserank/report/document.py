@@ -8,6 +8,7 @@ from typing import Any
 
 Fact = Mapping[str, Any]  # a plain row of a result
 Column = str | Callable[[Fact], str]
+Columns = dict[str, Column]  # {heading: cell}
 
 
 @dataclass(frozen=True)

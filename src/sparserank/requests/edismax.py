@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataFormatError, DataWarning
-from sparserank.requests.query_types import BOOST, NAME, SCORED, entries_of
+from sparserank.requests.query_types import BOOST, NAME, SCORED, Body, entries_of
+from sparserank.strict_json import Json
 from sparserank.text import brief, listed
 
 PARAMS = "params"
@@ -88,7 +89,7 @@ def is_request(body: Any) -> bool:
     return isinstance(body, Mapping) and PARAMS in body and body.keys().isdisjoint(("query", "source", "id"))
 
 
-def check(body: Mapping[str, Any], place: str) -> None:
+def check(body: Body, place: str) -> None:
     """Refuse a request that is not a sum of its clauses, or whose other parameters affect the order of documents."""
     params = body[PARAMS]
     if not isinstance(params, Mapping) or len(body) > 1:
@@ -103,15 +104,16 @@ def check(body: Mapping[str, Any], place: str) -> None:
     parts_used = [entry.part for entry in entries(params)]
     if FIELDS[0] not in parts_used:
         raise DataFormatError(f"{place}: has no qf; write the parameters of your handler into the request.")
-    several = next((part for part in FIELDS if parts_used.count(part) > 1), None)
-    if several is not None and str(params.get("tie", 0)) not in ("1", "1.0"):
-        raise DataFormatError(
-            f"{place}: tie is {params.get('tie', 0)}, so the best field of {several} counts; with tie 1, which is "
-            "another query, each field is a clause."
-        )
+    tie = params.get("tie", 0)
+    for part in FIELDS:
+        if parts_used.count(part) > 1 and str(tie) not in ("1", "1.0"):
+            raise DataFormatError(
+                f"{place}: tie is {tie}, so the best field of {part} counts; with tie 1, which is another query, each "
+                "field is a clause."
+            )
 
 
-def entries(params: Mapping[str, Any]) -> list[Entry]:
+def entries(params: Body) -> list[Entry]:
     """The clauses, in the order of PARTS."""
     parsed = []
     for part in PARTS:
@@ -123,7 +125,7 @@ def entries(params: Mapping[str, Any]) -> list[Entry]:
     return parsed
 
 
-def asked(params: Mapping[str, Any], place: str) -> set[str]:
+def asked(params: Body, place: str) -> set[str]:
     """The names of the clauses whose scores the request asks for in fl.
 
     Raises
@@ -132,11 +134,12 @@ def asked(params: Mapping[str, Any], place: str) -> set[str]:
     fields = {text for of in entries_of(params.get("fl")) for text in re.split(r"[,\s]+", of)}
     clauses = entries(params)
     expected = {e.name: e.alone(_searched(clauses)) for e in clauses if e.name and _field(e.name) in fields}
-    if odd := next((name for name, alone in expected.items() if params.get(f"of_{name}") != alone), None):
-        raise DataFormatError(
-            f"{place}: of_{odd} is not the clause {brief(odd)} of the request; remove fl, and write it again with "
-            "'sparserank inspect'."
-        )
+    for name, alone in expected.items():
+        if params.get(f"of_{name}") != alone:
+            raise DataFormatError(
+                f"{place}: of_{name} is not the clause {brief(name)} of the request; remove fl, and write it again "
+                "with 'sparserank inspect'."
+            )
     return set(expected)
 
 
@@ -148,11 +151,11 @@ def _field(name: str) -> str:
     return f"{name}:query($of_{name})"
 
 
-def as_bool(body: Mapping[str, Any], place: str) -> dict[str, Any]:
+def as_bool(body: Body, place: str) -> Json:
     """The request as a bool query with one clause per entry, named if the request asks for its score. One of the fields
     must match."""
     names = asked(body[PARAMS], place)
-    clauses: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    clauses: dict[bool, list[Json]] = {True: [], False: []}
     for entry in entries(body[PARAMS]):
         named = {NAME: entry.name} if entry.name in names else {}
         clauses[entry.part == FIELDS[0]].append({"edismax": {"of": entry.text, **named, BOOST: entry.boost}})
@@ -160,7 +163,7 @@ def as_bool(body: Mapping[str, Any], place: str) -> dict[str, Any]:
     return {"bool": {must: [{"bool": {should: clauses[True]}}], should: clauses[False]}}
 
 
-def with_entries(body: Mapping[str, Any], clauses: list[Entry], names: set[str]) -> dict[str, Any]:
+def with_entries(body: Body, clauses: list[Entry], names: set[str]) -> Json:
     """The request with `entries` as its clauses; its answer lists the scores of the clauses in `names`."""
     params = {key: value for key, value in body[PARAMS].items() if not key.startswith("of_")}
     for part in (part for part in PARTS if part in params):
@@ -171,7 +174,7 @@ def with_entries(body: Mapping[str, Any], clauses: list[Entry], names: set[str])
     return {**body, PARAMS: {**params, **{f"of_{e.name}": e.alone(_searched(clauses)) for e in named}}}
 
 
-def with_boosts(body: Mapping[str, Any], boosts: Mapping[str, float], place: str) -> dict[str, Any] | None:
+def with_boosts(body: Body, boosts: Mapping[str, float], place: str) -> Json | None:
     """The request with these boosts; a clause without a boost is deleted. The last fields keep the boost 0, because
     they determine which documents match. None if no clause has a boost."""
     names = asked(body[PARAMS], place)
@@ -194,7 +197,7 @@ def with_boosts(body: Mapping[str, Any], boosts: Mapping[str, float], place: str
     return with_entries(body, left, names)
 
 
-def proposed(body: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | None, list[str]]:
+def proposed(body: Body, place: str) -> tuple[Json | None, list[str]]:
     """(the request with the score of each clause added to fl, or None if it asks for scores already; sentences about
     what was done, and what could not be)."""
     clauses = entries(body[PARAMS])

@@ -27,13 +27,14 @@ from sparserank.requests.query_types import (
     QUERY_TYPES,
     SCORED,
     UNSCORED,
+    Body,
     entries_of,
     field_of,
     no_factor,
     per_field,
 )
 from sparserank.requests.responses import LARGEST, RESERVED, REST
-from sparserank.strict_json import read_json
+from sparserank.strict_json import Json, read_json
 from sparserank.text import brief
 
 EXPECTED = "a request in JSON, with templates inside strings only"
@@ -89,7 +90,7 @@ class SearchQuery:
     """A search request. clauses: the named clauses whose scores are summed; unscored: names of clauses in filter or
     must_not; place: the file of the request, for messages."""
 
-    body: Mapping[str, Any]
+    body: Body
     clauses: Mapping[str, Clause] = field(default_factory=dict)
     unscored: frozenset[str] = frozenset()
     place: str = "the query"
@@ -144,7 +145,7 @@ class SearchQuery:
         worlds = [world for world in some if world] if rest else [()]
         return {not after.finds(true_clauses, world) for world in worlds if self.finds(true_clauses, world)}
 
-    def with_boosts(self, boosts: Mapping[str, float]) -> dict[str, Any]:
+    def with_boosts(self, boosts: Mapping[str, float]) -> Json:
         """The request with these boosts. A clause without one is deleted if it is optional; otherwise it moves to
         `filter`. The rest of the request is unchanged."""
         if self.of_solr:
@@ -174,8 +175,11 @@ def search_query(body: Any, place: str = "the query") -> SearchQuery:
     unscored: set[str] = set()
     named_clauses = list(_clauses(SearchQuery(body, place=place).query, 1.0, True, place, unscored))
     names = [*(clause.name for clause in named_clauses), *unscored]
-    if odd := next((name for name in names if names.count(name) > 1 or name in RESERVED), None):
-        raise DataFormatError(f"{place}: {brief(odd)} is the name of two clauses, or taken; give each its own name.")
+    for name in names:
+        if names.count(name) > 1 or name in RESERVED:
+            raise DataFormatError(
+                f"{place}: {brief(name)} is the name of two clauses, or taken; give each its own name."
+            )
     if not named_clauses:
         raise DataFormatError(
             f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned, as 'sparserank "
@@ -262,7 +266,7 @@ def _is_whole(kind: str, content: Any) -> bool:
     return kind != "bool" or content.get(LEAST) not in (None, *EITHER)
 
 
-def _limits(kind: str, content: Mapping[str, Any]) -> tuple[float, float]:
+def _limits(kind: str, content: Body) -> tuple[float, float]:
     """The smallest and the largest score of a query without its boost (Elasticsearch and OpenSearch: Query DSL)."""
     rewrites = any(isinstance(of, Mapping) and "rewrite" in of for of in content.values())
     if kind in CONSTANT or (kind in REWRITTEN and not rewrites):
@@ -278,7 +282,7 @@ def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:
         boost = boosts.get(named[NAME], 0.0)
         changed = {**named, BOOST: boost}
         return {kind: changed if named is content else {next(iter(content)): changed}} if boost else None
-    if kind != "bool" or next(_names(_scored(content)), None) is None:
+    if kind != "bool" or not list(_names(_scored(content))):
         return query
     out = {part: value for part, value in content.items() if part not in SCORED}
     moved = []
@@ -303,7 +307,7 @@ def _finds(query: Any, matched: Collection[str], rest: bool | Collection[int]) -
         return rest is True or (rest is not False and id(query) in rest)
     parts = {part: [_finds(e, matched, rest) for e in entries_of(content.get(part))] for part in SCORED}
     # Every returned document satisfies the filters without a scored name, so only the others are checked.
-    required = [e for e in entries_of(content.get("filter")) if next(_names(e), None) is not None]
+    required = [e for e in entries_of(content.get("filter")) if list(_names(e))]
     # then at least one optional clause must match, whatever the request says
     alone = not parts["must"] and not content.get("filter")
     fewest = min(len(parts["should"]), 1) if alone else 0
@@ -321,7 +325,7 @@ def difference(expected: Any, sent: Any) -> str:
     return _difference(_compared(expected), _compared(sent), ())
 
 
-def _compared(body: Mapping[str, Any]) -> dict[str, Any]:
+def _compared(body: Body) -> Json:
     """The parts of a request that two requests must have in common."""
     if edismax.is_request(body):
         return {edismax.PARAMS: {key: v for key, v in body[edismax.PARAMS].items() if key not in edismax.FREE}}
@@ -410,7 +414,7 @@ def _rewritten(query: Any, taken: dict[str, int] | None, place: str, notes: list
     return {kind: {field_name: {**inner, NAME: name}}}
 
 
-def _read(query: Any, place: str = "") -> tuple[str, Any, Mapping[str, Any] | None]:
+def _read(query: Any, place: str = "") -> tuple[str, Any, Body | None]:
     """(type of a query, its content, the object that contains its name or None). In a query of an unknown type, the
     object may be the query's content or the value of its only field."""
     if not isinstance(query, Mapping) or len(query) != 1:
@@ -426,7 +430,7 @@ def _read(query: Any, place: str = "") -> tuple[str, Any, Mapping[str, Any] | No
     return kind, content, named
 
 
-def _scored(content: Mapping[str, Any]) -> list[Any]:
+def _scored(content: Body) -> list[Any]:
     """The queries of a bool query that add to its score."""
     return [entry for part in SCORED for entry in entries_of(content.get(part))]
 
@@ -441,7 +445,7 @@ def _names(content: Any) -> Iterator[str]:
         yield from _names(value)
 
 
-def _boost(holder: Mapping[str, Any], place: str) -> float:
+def _boost(holder: Body, place: str) -> float:
     boost = holder.get(BOOST, 1.0)
     if isinstance(boost, bool) or not isinstance(boost, int | float) or not (math.isfinite(boost) and boost >= 0):
         raise DataFormatError(

@@ -93,7 +93,6 @@ class FenchelRank(LinearRanker):
     n_threads: int | None = None
 
     def _learn(self, training: TrainingSet) -> None:
-        name = type(self).__name__
         objective = self._objective(training)
         steps = FrankWolfe(self.step)
         if self.solver == "exact":
@@ -122,7 +121,7 @@ class FenchelRank(LinearRanker):
             if self.solver == "exact":
                 remedy = "the problem is ill-conditioned: scale the features or use a smaller radius."
             warnings.warn(
-                f"{name}: gap {self.gap_:.3g} > {goal:.3g} after {result.n_iter} iterations; {remedy}",
+                f"{self._name}: gap {self.gap_:.3g} > {goal:.3g} after {result.n_iter} iterations; {remedy}",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -115,30 +115,28 @@ class FSMRank(LinearRanker):
     n_threads: int | None = None
 
     def _check_parameters(self) -> None:
-        name = type(self).__name__
         if isinstance(self.importance, str) and self.importance not in ("ones", *CORRELATIONS):
-            checked_metric(name, "importance", self.importance)
+            checked_metric(self._name, "importance", self.importance)
         if isinstance(self.similarity, str) and self.similarity not in SIMILARITIES:
-            raise ParameterError("similarity", Choice(SIMILARITIES).problem(self.similarity), owner=name)
+            raise ParameterError("similarity", Choice(SIMILARITIES).problem(self.similarity), owner=self._name)
 
     def _learn(self, training: TrainingSet) -> None:
         data = training.data
         query_weight = training.query_weight
-        name = type(self).__name__
         objective = self._objective(training)
         measured = used_queries(data, query_weight)
         self.importance_ = self._importance(measured)
         if not (objective.varying & (self.importance_ > 0)).any():
             raise DataError(
-                f"{name}: importance is 0 for every feature that varies within the queries, so none may be used."
+                f"{self._name}: importance is 0 for every feature that varies within the queries, so none may be used."
             )
         self.similarity_ = self._similarity(measured)
         if self.form == "quadratic" and self.lambda1 > 0:
             smallest = float(np.linalg.eigvalsh(self.similarity_)[0])
             if smallest < -1e-10:
                 raise DataError(
-                    f"{name}: w^T A w has the negative eigenvalue {smallest:.3g}, so equation (1) is not convex and "
-                    "can be unbounded below; pass positive_semidefinite=True or form='split'."
+                    f"{self._name}: w^T A w has the negative eigenvalue {smallest:.3g}, so equation (1) is not convex "
+                    "and can be unbounded below; pass positive_semidefinite=True or form='split'."
                 )
         problem = FsmProblem(
             objective, self.lambda1, self.lambda2, self.importance_, self.similarity_, split=self.form == "split"
@@ -154,7 +152,7 @@ class FSMRank(LinearRanker):
         self.history_ = {"objective": objectives, "lipschitz": np.array(steps.lipschitz)}
         if result.status is Status.ITERATION_LIMIT:
             warnings.warn(
-                f"{name}: the objective still changes by a relative amount of more than {self.tol:.3g} after "
+                f"{self._name}: the objective still changes by a relative amount of more than {self.tol:.3g} after "
                 f"{result.n_iter} iterations; raise max_iter.",
                 ConvergenceWarning,
                 stacklevel=3,

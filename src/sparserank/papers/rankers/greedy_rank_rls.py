@@ -151,8 +151,8 @@ class GreedyRankRLS(LinearRanker):
         if self.n_candidates is None:
             return None
         size = int(self.n_candidates)
-        rng = random_generator(type(self).__name__, self.random_state)
+        rng = random_generator(self._name, self.random_state)
         return lambda remaining: rng.choice(remaining, size=min(size, len(remaining)), replace=False)
 
     def _check_parameters(self) -> None:
-        random_generator(type(self).__name__, self.random_state)
+        random_generator(self._name, self.random_state)

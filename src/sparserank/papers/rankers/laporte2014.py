@@ -186,14 +186,13 @@ class Laporte2014(LinearRanker):
     n_threads: int | None = None
 
     def _learn(self, training: TrainingSet) -> None:
-        name = type(self).__name__
         penalty = laporte2014_penalty(self.penalty)
         objective = self._objective(training)
         summed = float(self.C_sum) * objective.total_weight
         self.alpha_ = 1.0 / summed if summed > 0 else float("inf")
         if not 0 < self.alpha_ < float("inf"):
             raise DataError(
-                f"{name}: alpha = 1 / (C_sum n_pairs) is outside the range of floating-point numbers; got C_sum "
+                f"{self._name}: alpha = 1 / (C_sum n_pairs) is outside the range of floating-point numbers; got C_sum "
                 f"{self.C_sum}."
             )
         most = self.max_iter or (100_000 if self.penalty == "l1" else MAX_ROUNDS)
@@ -211,8 +210,8 @@ class Laporte2014(LinearRanker):
         self.history_ = np.array([value for _, value, _ in s.history])
         if self.status_ not in ("optimal", "stationary"):
             warnings.warn(
-                f"{name}: kkt_violation {s.kkt_violation:.3g} > {stop.threshold:.3g} after {s.n_iter} iterations; "
-                "raise max_iter or tol.",
+                f"{self._name}: kkt_violation {s.kkt_violation:.3g} > {stop.threshold:.3g} after {s.n_iter} "
+                "iterations; raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

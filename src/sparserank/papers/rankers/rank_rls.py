@@ -65,12 +65,12 @@ class RankRLS(LinearRanker):
     metric: str | Metric = "ndcg@10"
 
     def _check_parameters(self) -> None:
-        strengths(type(self).__name__, self.lam)
+        strengths(self._name, self.lam)
 
     def _learn(self, training: TrainingSet) -> None:
         data = training.data
         query_weight = training.query_weight
-        lams = np.sort(strengths(type(self).__name__, self.lam))
+        lams = np.sort(strengths(self._name, self.lam))
         result = leave_query_out(data, lams, query_weight=query_weight)
         best = int(np.argmin(result.errors))
         self.lams_ = result.lams

@@ -40,12 +40,11 @@ class TwoStageRanker(LinearRanker):
     def _learn(self, training: TrainingSet) -> None:
         data = training.data
         query_weight = training.query_weight
-        name = type(self).__name__
         objective = self._objective(training)
         order = self.feature_order(used_queries(data, query_weight))
         order = order[objective.varying[order]]
         if len(order) == 0:
-            raise DataError(f"{name}: the first stage keeps no feature; use smaller strengths for it.")
+            raise DataError(f"{self._name}: the first stage keeps no feature; use smaller strengths for it.")
         self.selected_ = order[: self.k]
         solution = refit_on_support(objective, self.selected_, self.alpha)
         self.coef_ = solution.w
@@ -100,9 +99,8 @@ class FSRank(TwoStageRanker):
     n_threads: int | None = None
 
     def _check_parameters(self) -> None:
-        name = type(self).__name__
-        checked_metric(name, "importance", self.importance)
-        parse_option("convention", parse_convention, self.convention, name)
+        checked_metric(self._name, "importance", self.importance)
+        parse_option("convention", parse_convention, self.convention, self._name)
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         values, _ = single_feature_metric(data, self.importance, convention=self.convention, ascending=False)
@@ -161,10 +159,9 @@ class GasRanker(TwoStageRanker):
     n_threads: int | None = None
 
     def _check_parameters(self) -> None:
-        name = type(self).__name__
         if not isinstance(self.importance, str) or self.importance not in CORRELATIONS:
-            checked_metric(name, "importance", self.importance)
-        parse_option("convention", parse_convention, self.convention, name)
+            checked_metric(self._name, "importance", self.importance)
+        parse_option("convention", parse_convention, self.convention, self._name)
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         importance = feature_importance(data, self.importance, convention=self.convention)

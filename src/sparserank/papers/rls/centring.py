@@ -115,17 +115,12 @@ def varying_features(data: RankingDataset, query_weight: np.ndarray | None = Non
 
 def _spread_and_size(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
     """(n_features,) largest difference within a query, and largest absolute value."""
-    if not data.is_sparse:
-        low = np.minimum.reduceat(data.X, data.query_ptr[:-1], axis=0).astype(np.float64)
-        high = np.maximum.reduceat(data.X, data.query_ptr[:-1], axis=0).astype(np.float64)
-        with np.errstate(over="ignore"):
-            return (high - low).max(axis=0), np.maximum(np.abs(low), np.abs(high)).max(axis=0)
     spread = np.zeros(data.n_features)
     size = np.zeros(data.n_features)
     for lo, hi in pairwise(data.query_ptr):  # one query at a time: n_queries x n_features may be more than memory holds
         rows = data.X[lo:hi].astype(np.float64)
-        low = rows.min(axis=0).toarray().ravel()
-        high = rows.max(axis=0).toarray().ravel()
+        ends = rows.min(axis=0), rows.max(axis=0)
+        low, high = (end.toarray().ravel() if data.is_sparse else end for end in ends)
         with np.errstate(over="ignore"):
             spread = np.maximum(spread, high - low)
         size = np.maximum(size, np.maximum(np.abs(low), np.abs(high)))
