@@ -106,11 +106,9 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
     columns = [_Column((j,)) for j in range(len(names))]
     for name, step in steps:
         columns = _after(inputs, columns, name, step)
-    twice = [
-        j for j, value in enumerate(inputs.fill) if value == value and sum(c.features[0] == j for c in columns) > 1
-    ]
-    if twice:
-        raise DataError(f"the pipeline imputes {brief(inputs.names[twice[0]])} and uses it twice; use it once.")
+    for j, value in enumerate(inputs.fill):
+        if value == value and sum(c.features[0] == j for c in columns) > 1:
+            raise DataError(f"the pipeline imputes {brief(inputs.names[j])} and uses it twice; use it once.")
     return _on_input(ranker.to_model(), inputs, columns)
 
 
@@ -133,26 +131,27 @@ def _after(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list
     if kind is ColumnTransformer:
         if step.transformer_weights:
             raise DataError(f"step {brief(name)}: transformer_weights cannot be folded; scale the columns instead.")
-        held = list(getattr(step, "feature_names_in_", range(step.n_features_in_)))
-        parts = [(f"{name}: {n}", t, [columns[j] for j in _places(of, held)]) for n, t, of in step.transformers_]
-        return [column for n, t, part in parts for column in (_after(inputs, part, n, t) if part else [])]
+        out = []
+        for inner_name, inner, _ in step.transformers_:
+            part = [columns[j] for j in step._transformer_to_input_indices[inner_name]]
+            if part:
+                out += _after(inputs, part, f"{name}: {inner_name}", inner)
+        return out
     if isinstance(step, SelectorMixin) and kind.transform is SelectorMixin.transform:
         return [columns[j] for j in np.flatnonzero(step.get_support())]
-    if kind is p.StandardScaler or kind is p.RobustScaler:
-        center = getattr(step, "mean_" if kind is p.StandardScaler else "center_", None)
-        used = step.with_mean if kind is p.StandardScaler else step.with_centering
-        return _scaled(columns, center if used else None, getattr(step, "scale_", None))
+    if kind is p.StandardScaler:
+        return _scaled(columns, step.mean_ if step.with_mean else None, step.scale_)
+    if kind is p.RobustScaler:
+        return _scaled(columns, step.center_, step.scale_)
     if kind is p.MaxAbsScaler and not getattr(step, "clip", False):
         return _scaled(columns, None, step.scale_)
     if kind is p.MinMaxScaler and not step.clip:
         return _scaled(columns, -np.asarray(step.min_) / step.scale_, 1.0 / np.asarray(step.scale_))
-    if (
-        kind is p.FunctionTransformer
-        and not step.kw_args
-        and step.func in (None, np.log1p)
-        and (plain or not step.func)
-    ):
-        return [replace(column, is_log=step.func is not None) for column in columns] if step.func else columns
+    if kind is p.FunctionTransformer and not step.kw_args:
+        if step.func is None:
+            return columns
+        if step.func is np.log1p and plain:
+            return [replace(column, is_log=True) for column in columns]
     if kind is p.OneHotEncoder and plain:
         return [made for j, column in enumerate(columns) for made in _levels(inputs, column.features[0], step, j, name)]
     if kind is SimpleImputer and plain and all(np.isnan(inputs.fill[c.features[0]]) for c in columns):
@@ -162,18 +161,6 @@ def _after(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list
         "or logarithm before scalers; or train on prepared features; or use scaling=, feature_transform="
         " and missing= of the ranker."
     )
-
-
-def _places(of: Any, held: Sequence[Any]) -> list[int]:
-    """The numbers of columns that a ColumnTransformer names by names, numbers, a slice or a mask."""
-    if isinstance(of, slice):
-        ends = [held.index(end) if isinstance(end, str) else end for end in (of.start, of.stop)]
-        last = None if ends[1] is None else ends[1] + isinstance(of.stop, str)  # a name at the end is included
-        return list(range(len(held)))[ends[0] : last : of.step]
-    listed = np.atleast_1d(np.asarray(of, dtype=object)).tolist()
-    if listed and all(isinstance(one, bool | np.bool_) for one in listed):
-        return np.flatnonzero(np.asarray(listed, dtype=bool)).tolist()
-    return [held.index(one) if isinstance(one, str) else int(one) % len(held) for one in listed]
 
 
 def _scaled(columns: list[_Column], center: Any, scale: Any) -> list[_Column]:

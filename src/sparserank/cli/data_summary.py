@@ -66,9 +66,8 @@ def summary_of(
     rows.append(["features", f"{len(names)} ({'sparse' if data.is_sparse else 'dense'})"])
     if data.is_stored:
         rows.append(["on disk", f"{data.X.nbytes / 1e6:.1f} MB of {data.X.dtype} in {len(data.X.parts)} shards"])
-    named = f": {', '.join(constant[:20])}" if constant else ""
     rows += [
-        ["constant within every query", f"{len(constant)}{named}"],
+        ["constant within every query", f"{len(constant)}{': ' if constant else ''}{', '.join(constant[:20])}"],
         ["missing values", ", ".join(f"{name} {100 * part:.3g}%" for name, part in list(holes.items())[:20]) or "none"],
         ["document ids", "yes" if data.docid is not None else "no"],
     ]

@@ -183,7 +183,7 @@ def opensearch_fusion(formula: FusionFormula, name: str) -> Files:
 
 def _processor(formula: FusionFormula) -> Json:
     """The processor of the pipeline: score ranker for rrf, normalization for norms of scores."""
-    parameters = {"weights": [term.weight for term in formula.terms]}
+    parameters = {"weights": formula.weights}
     if formula.norm.name == RRF:
         ranked: Json = {"technique": "rrf", "rank_constant": formula.norm.k}
         if not equal_weights(formula):

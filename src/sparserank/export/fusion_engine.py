@@ -30,8 +30,7 @@ def query_placeholder(term: FusionTerm) -> dict[str, str]:
 
 def equal_weights(formula: FusionFormula) -> bool:
     """Whether the formula is a plain sum, up to rounding."""
-    weights = [term.weight for term in formula.terms]
-    return math.isclose(min(weights), max(weights), rel_tol=1e-12)
+    return math.isclose(min(formula.weights), max(formula.weights), rel_tol=1e-12)
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ class FusionEngine:
         lacking = self.why_not(formula.norm, [t.retriever for t in formula.terms if t.negative], "it")
         if lacking is not None:
             raise DataError(f"{self.title} does not compute {formula.norm} ({lacking}). {train}")
-        if self.positive and any(t.weight < 0 for t in formula.terms):
+        if self.positive and min(formula.weights) < 0:
             raise DataError(f"{self.title} takes only weights >= 0; use {option('sign', 'positive')}.")
         if self.most is not None and len(formula.retrievers) > self.most:
             raise DataError(

@@ -142,7 +142,11 @@ def solr(of: Sum, options: Options) -> Files:
     for t in of.terms:
         if t.kind == NONE:
             definitions += definitions_for(t, options)
-            entries.append({"name": t.name, **(_solr_norm(t) if options.normalizers else {})})
+            entry: Json = {"name": t.name}
+            if options.normalizers:
+                params = {"avg": repr(t.mean), "std": repr(t.scale)}
+                entry["norm"] = {"class": "org.apache.solr.ltr.norm.StandardNormalizer", "params": params}
+            entries.append(entry)
             weights[t.name] = t.coef if options.normalizers else t.slope
             continue
         for definition, weight in _derived(t, names, options):
@@ -201,11 +205,6 @@ def _derived(term: Feature, names: Names, options: Options) -> list[tuple[Json, 
         params = {"q": source.header + function, **({"fq": source.filters} if source.filters else {})}
         out.append(({"store": options.name, "name": name, "class": PACKAGE + QUERY, "params": params}, weight))
     return out
-
-
-def _solr_norm(term: Feature) -> Json:
-    params = {"avg": repr(term.mean), "std": repr(term.scale)}
-    return {"norm": {"class": "org.apache.solr.ltr.norm.StandardNormalizer", "params": params}}
 
 
 ENGINE = Engine("solr", "Solr", solr, takes_zero=True, trees="solr-trees", defined=True)

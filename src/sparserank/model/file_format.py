@@ -15,6 +15,7 @@ from sparserank.data.categories import Derived
 from sparserank.errors import DataError, ModelFormatError
 from sparserank.model.feature import Feature
 from sparserank.number_checks import as_real
+from sparserank.options import Choice, Count
 from sparserank.options.option import REMOVED
 from sparserank.options.paths import SCALINGS
 from sparserank.strict_json import INTEGER, LIST, MAX_DEPTH, NUMBER, OBJECT, TEXT, Json, Kind, check_text, part, plain
@@ -96,23 +97,15 @@ def _wrong_names(names: list[Any]) -> str:
     return ""
 
 
-def _no_scaling(method: Any) -> str:
-    return "" if method in SCALINGS else f"must be one of {', '.join(SCALINGS)}; got {brief(method)}"
-
-
 def _no_intercept(value: float) -> str:
     return f"must be 0; got {brief(value)}" if value else ""
 
 
-def _no_base(base: int) -> str:
-    return "" if base in (0, 1) else f"must be 0 or 1; got {brief(base)}"
-
-
 MODEL = {  # fields of a model
     "n_features_in": Field(INTEGER, 1),
-    "scaling": Field(TEXT, 1, _no_scaling),
+    "scaling": Field(TEXT, 1, Choice(SCALINGS).problem),
     "intercept": Field(NUMBER, 1, _no_intercept),
-    "index_base": Field(INTEGER, 7, _no_base),
+    "index_base": Field(INTEGER, 7, Count(0, 1).problem),
     "derived": Field(OBJECT, 9),
     "features": Field(LIST, 1),
     "feature_names_in": Field(LIST, 1, _wrong_names),
@@ -246,4 +239,4 @@ def checked(fields: dict[str, Field], content: Json, place: str = "") -> None:
     for name, value in content.items():
         problem = fields[name].problem(value)
         if problem:
-            raise ValueError(f"{place}{name} {problem}")
+            raise ValueError(f"{place}{name} {problem.removesuffix('.')}")

@@ -83,6 +83,11 @@ class FusionFormula:
         return tuple(t.retriever for t in self.terms)
 
     @property
+    def weights(self) -> list[float]:
+        """The weights of the terms."""
+        return [t.weight for t in self.terms]
+
+    @property
     def longest(self) -> int | None:
         """Largest number of documents in a fused list; None: all that the retrievers return up to the depth."""
         return self.depth if rules_of(self.engine).trims else None

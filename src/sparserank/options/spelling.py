@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 PLACE = re.compile(r"\{(\w+)(?:=([^{}]*))?\}")
@@ -25,22 +25,15 @@ def command_line(flags: Mapping[str, str]) -> Iterator[None]:
         _flags.reset(before)
 
 
-@dataclass(frozen=True)
-class _Spelled:
-    """A task for another process, whose messages spell options as this process does."""
-
-    task: Callable[..., Any]
-    flags: Mapping[str, str]
-
-    def __call__(self, *arguments: Any) -> Any:
-        with command_line(self.flags):
-            return self.task(*arguments)
-
-
 def spelled_as_here(task: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a task for another process, so that its messages spell options as this process does."""
     flags = _flags.get()
-    return task if flags is None else _Spelled(task, dict(flags))
+    return task if flags is None else partial(_with_flags, dict(flags), task)
+
+
+def _with_flags(flags: Mapping[str, str], task: Callable[..., Any], *arguments: Any) -> Any:
+    with command_line(flags):
+        return task(*arguments)
 
 
 def flag_of(name: str, flags: Mapping[str, str]) -> str:

@@ -21,7 +21,8 @@ from sparserank.strict_json import Json
 from sparserank.text import brief, listed
 
 PARAMS = "params"
-FIELDS = ("qf", "pf", "pf2", "pf3")
+QF = "qf"
+FIELDS = (QF, "pf", "pf2", "pf3")
 QUERY = "bq"
 FUNCTION = "bf"
 PARTS = (*FIELDS, QUERY, FUNCTION)
@@ -59,7 +60,7 @@ class Entry:
     @property
     def name(self) -> str:
         called = re.sub(r"\W+", "_", self.text).strip("_")
-        return called if self.part == FIELDS[0] else f"{self.part}_{called}" if called else ""
+        return called if self.part == QF else f"{self.part}_{called}" if called else ""
 
     def alone(self, fields: list[Entry]) -> str:
         """The query whose score is that of the clause. For a field or phrase, it is the request with all other boosts
@@ -69,7 +70,7 @@ class Entry:
         if self.part == FUNCTION:
             return f"{{!func}}product({_number(self.boost)},{self.text})"
         searched = " ".join(e.written if e == self else f"{e.written.partition('^')[0]}^0" for e in fields)
-        phrases = "" if self.part == FIELDS[0] else f" {self.part}='{self.written}'"
+        phrases = "" if self.part == QF else f" {self.part}='{self.written}'"
         off = " ".join(f"{other}=''" for other in OFF if other != self.part)
         return f"{{!edismax qf='{searched}'{phrases} {off} v=$q}}"
 
@@ -102,7 +103,7 @@ def check(body: Body, place: str) -> None:
     if not all(isinstance(text, str) for part in PARTS for text in entries_of(params.get(part))):
         raise DataFormatError(f"{place}: {', '.join(PARTS)} must be text.")
     parts_used = [entry.part for entry in entries(params)]
-    if FIELDS[0] not in parts_used:
+    if QF not in parts_used:
         raise DataFormatError(f"{place}: has no qf; write the parameters of your handler into the request.")
     tie = params.get("tie", 0)
     for part in FIELDS:
@@ -144,7 +145,7 @@ def asked(params: Body, place: str) -> set[str]:
 
 
 def _searched(clauses: list[Entry]) -> list[Entry]:
-    return [e for e in clauses if e.part == FIELDS[0]]
+    return [e for e in clauses if e.part == QF]
 
 
 def _field(name: str) -> str:
@@ -155,12 +156,14 @@ def as_bool(body: Body, place: str) -> Json:
     """The request as a bool query with one clause per entry, named if the request asks for its score. One of the fields
     must match."""
     names = asked(body[PARAMS], place)
-    clauses: dict[bool, list[Json]] = {True: [], False: []}
+    fields = []
+    others = []
     for entry in entries(body[PARAMS]):
         named = {NAME: entry.name} if entry.name in names else {}
-        clauses[entry.part == FIELDS[0]].append({"edismax": {"of": entry.text, **named, BOOST: entry.boost}})
+        clauses = fields if entry.part == QF else others
+        clauses.append({"edismax": {"of": entry.text, **named, BOOST: entry.boost}})
     must, should = SCORED
-    return {"bool": {must: [{"bool": {should: clauses[True]}}], should: clauses[False]}}
+    return {"bool": {must: [{"bool": {should: fields}}], should: others}}
 
 
 def with_entries(body: Body, clauses: list[Entry], names: set[str]) -> Json:
@@ -177,13 +180,13 @@ def with_entries(body: Body, clauses: list[Entry], names: set[str]) -> Json:
 def with_boosts(body: Body, boosts: Mapping[str, float], place: str) -> Json | None:
     """The request with these boosts; a clause without a boost is deleted. The last fields keep the boost 0, because
     they determine which documents match. None if no clause has a boost."""
-    names = asked(body[PARAMS], place)
-    changed = [e.times(boosts.get(e.name, 0.0)) if e.name in names else e for e in entries(body[PARAMS])]
+    params = body[PARAMS]
+    names = asked(params, place)
+    changed = [e.times(boosts.get(e.name, 0.0)) if e.name in names else e for e in entries(params)]
     if not any(e.boost for e in changed):
         return None
     fields = _searched(changed)
     finds = any(e.boost for e in fields)
-    params = body[PARAMS]
     several = params.get("mm") not in ONE_WORD or str(params.get("q.op")).upper() == "AND"
     deleted = [e.text for e in fields if not e.boost]
     if several and finds and deleted:
@@ -193,7 +196,7 @@ def with_boosts(body: Body, boosts: Mapping[str, float], place: str) -> Json | N
             DataWarning,
             stacklevel=2,
         )
-    left = [e for e in changed if e.boost or e.name not in names or (e.part == FIELDS[0] and not finds)]
+    left = [e for e in changed if e.boost or e.name not in names or (e.part == QF and not finds)]
     return with_entries(body, left, names)
 
 
