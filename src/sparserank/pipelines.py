@@ -228,20 +228,22 @@ def _on_input(model: RankingModel, inputs: _Input, columns: Sequence[_Column]) -
     """The model of the last step, expressed on the input of the first step."""
     plain = all(column.is_plain for column in columns)
     has_steps = any(f.steps is not None for f in model.features)
-    if not plain and (model.logarithmic or any(f.kind != NONE for f in model.features)):
-        raise DataError(
-            "the ranker applies logarithms or steps to features that the pipeline has scaled, which a model cannot "
-            "represent; leave the scaler out (rankers scale features themselves)."
-        )
-    if not plain and model.per_query:
-        raise DataError(f"{option('scaling', model.scaling)} cannot follow scaled or encoded features.")
+    if not plain:
+        if model.logarithmic or any(f.kind != NONE for f in model.features):
+            raise DataError(
+                "the ranker applies logarithms or steps to features that the pipeline has scaled, which a model cannot "
+                "represent; leave the scaler out (rankers scale features themselves)."
+            )
+        if model.per_query:
+            raise DataError(f"{option('scaling', model.scaling)} cannot follow scaled or encoded features.")
+        if any(f.missing is not None for f in model.features):
+            raise DataError(
+                "the ranker fills in missing values after the pipeline has scaled them; put a SimpleImputer first "
+                "instead."
+            )
     of_one = [column.features[0] for column in columns if len(column.features) == 1]
     if has_steps and len(set(of_one)) < len(of_one):
         raise DataError("the pipeline uses a feature twice, whose steps a model cannot add; use it once.")
-    if not plain and any(f.missing is not None for f in model.features):
-        raise DataError(
-            "the ranker fills in missing values after the pipeline has scaled them; put a SimpleImputer first instead."
-        )
     made: dict[int, Feature] = {}  # features of the input, with weight 1
     weight = np.zeros(len(inputs.names))
     constant = 0.0

@@ -175,11 +175,7 @@ def scored_rows(documents: RankingDataset, scores: np.ndarray) -> list[dict[str,
     """{qid, docno if there is one, score} of each document, in file order."""
     import numpy as np
 
-    assert documents.qid is not None
-    ids = documents.to_input_order(np.asarray(documents.qid))
-    docid = documents.docid
-    docno = None if docid is None else documents.to_input_order(np.asarray(docid))
-    return [
-        {"qid": ids[i], **({} if docno is None else {"docno": docno[i]}), "score": score}
-        for i, score in enumerate(scores.tolist())
-    ]
+    ids = {"qid": documents.qid, "docno": documents.docid}
+    columns = {name: documents.to_input_order(np.asarray(of)) for name, of in ids.items() if of is not None}
+    rows = zip(*columns.values(), scores.tolist(), strict=True)
+    return [dict(zip([*columns, "score"], row, strict=True)) for row in rows]

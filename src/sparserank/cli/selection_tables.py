@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.screen import show_all, warn, width_of_screen
+from sparserank.cli.screen import say, show_all, warn, width_of_screen
 from sparserank.errors import SparserankError
 from sparserank.model.size_models import load_model
 from sparserank.report.screen import MAX_LINES, screen_lines
@@ -74,6 +74,11 @@ def chosen_in(out: Path) -> int | None:
         return len(load_model(out / "model.json").columns)
     except SparserankError:
         return None
+
+
+def say_written(out: Path, names: Sequence[str]) -> None:
+    """Name the files of a run that exist."""
+    say("wrote " + ", ".join(str(out / name) for name in names if (out / name).exists()))
 
 
 def warn_if_replaced(out: Path, before: int | None, now: int, noun: str) -> None:

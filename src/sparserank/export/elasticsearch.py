@@ -65,8 +65,7 @@ def elasticsearch(of: Sum, options: Options) -> Files:
         name = names.fresh("constant")
         derived.append(_derived(name, ONE))
         weights[name] = constant
-    numbers = [v for t in of.terms for v in (t.mean, t.scale)] if options.normalizers else []
-    weights = single_precision(weights, numbers)
+    weights = single_precision(weights, of.terms if options.normalizers else ())
     model: Json = {"type": "model/linear", "definition": json.dumps(weights)}
     if options.normalizers:
         model["feature_normalizers"] = norms

@@ -65,11 +65,11 @@ class FusionEngine:
         """Why the system cannot compute a norm, for messages; None if it can. `it` replaces the title of the system;
         negative: retrievers with scores below 0."""
         lowest, highest = self.rrf_k
-        k = "" if highest == LARGEST_K else f"(k={lowest} to {highest})"
+        k = f"(k>={lowest})" if lowest > 0 else ""
         if lowest == highest:
             k = f"(k={lowest})"
-        elif highest == LARGEST_K and lowest > 0:
-            k = f"(k>={lowest})"
+        elif highest < LARGEST_K:
+            k = f"(k={lowest} to {highest})"
         for below in ((), negative):
             names = [name for name in self.norms if not (below and name in self.of_positive)]
             if norm.name not in names or (norm.name == RRF and not lowest <= norm.k <= highest):

@@ -78,9 +78,7 @@ class _Solr(Dialect):
     """Function queries of values >= 0."""
 
     engine = "Solr"
-
-    def case(self, condition: str, yes: str, no: str) -> str:
-        return f"if({condition},{yes},{no})"
+    if_else = "if({0},{1},{2})"
 
     def log(self, x: str, fine: bool) -> str:
         whole = f"ln(sum(1,{x}))"
@@ -153,13 +151,13 @@ def solr(of: Sum, options: Options) -> Files:
             definitions.append(definition)
             entries.append({"name": definition["name"]})
             weights[definition["name"]] = weight
-    numbers = [v for t in of.terms if t.kind == NONE for v in (t.mean, t.scale)] if options.normalizers else []
+    normalised = [t for t in of.terms if t.kind == NONE and options.normalizers]
     model: Json = {
         "store": options.name,
         "name": options.name,
         "class": "org.apache.solr.ltr.model.LinearModel",
         "features": entries,
-        "params": {"weights": single_precision(weights, numbers)},
+        "params": {"weights": single_precision(weights, normalised)},
     }
     files: Files = {} if options.features is None else {"features.json": json_text(definitions)}
     return {**files, "model.json": json_text(model)}

@@ -176,6 +176,13 @@ class CheckedLater(Kind):
         return ""
 
 
+# Kinds of many options.
+COUNT_OR_NONE = Or(None, Count())
+TEXT = CheckedLater("str | None")
+TEXTS = CheckedLater("list[str] | None")
+FILE = CheckedLater("Path | None", path=True)
+
+
 def is_flag(value: Any) -> bool:
     """Whether a value is True or False, of Python's or NumPy's type; NumPy is not imported for this check."""
     return type(value).__name__ in ("bool", "bool_")

@@ -23,6 +23,7 @@ from sparserank.data.tables.frames import QID, column_names, without_qid
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import evaluate, mean_of
 from sparserank.losses import PairwiseLoss, loss_name
+from sparserank.metrics import Metric
 from sparserank.model.ranking_model import RankingModel
 from sparserank.objective import PairwiseObjective
 from sparserank.options.arguments import check_arguments
@@ -65,6 +66,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     coef_: np.ndarray
     scaled_coef_: np.ndarray
+    alpha_: float
     scaling: str
     _kinds: ClassVar[Mapping[str, Kind]] = {}  # allowed values of the constructor's parameters
     _takes_client = False  # whether the ranker needs only sums over shards of the data, and so can run on a cluster
@@ -172,9 +174,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         self._require_doc_weight(data.doc_weight)
         self.n_features_in_ = data.n_features
         self.n_queries_in_ = data.n_queries
-        names = data.names
-        if not numbered(names, data.index_base):
-            self.feature_names_in_ = np.array(names, dtype=object)
+        if not numbered(data.names, data.index_base):
+            self.feature_names_in_ = np.array(data.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         return self._fit(TrainingSet(data, query_weight, client))
@@ -422,11 +423,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         size = self._selecting
         names = tuple(feature_names(self, d))
         scale = getattr(self, "scale_", None)
-        scaling = FeatureScaling(
-            "none" if scale is None and self._is_linear else self.scaling,
-            np.zeros(d),
-            np.ones(d) if scale is None else scale,
-        )
+        method = "none" if scale is None and self._is_linear else self.scaling
+        scaling = FeatureScaling(method, np.zeros(d), np.ones(d) if scale is None else scale)
         parameters = {k: _parameter(v) for k, v in self.get_params(deep=False).items()}
         return RankingModel.from_arrays(
             size.astype(np.float64),
@@ -457,16 +455,19 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return tags
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class ThreadedRanker(LinearRanker):
+    """Base of the rankers whose fits use several threads."""
+
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
+
+
 def _parameter(value: Any) -> Any:
     """A parameter of an estimator in the form that the model file stores."""
     if isinstance(value, int | float | str | bool | None):
         return value
     return loss_name(value) if isinstance(value, PairwiseLoss) else repr(value)
-
-
-def used_queries(data: RankingDataset, query_weight: np.ndarray | None) -> RankingDataset:
-    """The queries with a positive weight, for feature measures that do not support weights."""
-    return data if query_weight is None or (query_weight > 0).all() else data.take_queries(query_weight > 0)
 
 
 @dataclass(frozen=True)
@@ -484,3 +485,9 @@ class TrainingSet:
     client: Any = None
     evaluation: Sequence[RankingDataset] = ()
     one_list: bool = False
+
+    @property
+    def used(self) -> RankingDataset:
+        """The queries with a positive weight, for feature measures that do not support weights."""
+        weight = self.query_weight
+        return self.data if weight is None or (weight > 0).all() else self.data.take_queries(weight > 0)

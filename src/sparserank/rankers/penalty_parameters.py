@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from sparserank.bins import Bins
@@ -12,6 +13,7 @@ from sparserank.crossval.feature_rules import complete_penalties
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.losses import PairwiseLoss
 from sparserank.model.ranking_model import step_model
 from sparserank.objective import PairwiseObjective
 from sparserank.options import option, parse_option
@@ -19,8 +21,8 @@ from sparserank.options.kinds import Kind
 from sparserank.options.paths import FIT_PATH, LINEAR_SCALINGS
 from sparserank.options.selection import FIT, SELECT
 from sparserank.paths import BestK, BoostedSteps, SizedMaker, on_groups, parse_maker, resolved
-from sparserank.penalties import FeatureRules, Penalty
-from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
+from sparserank.penalties import Penalty
+from sparserank.rankers.base import ThreadedRanker, TrainingSet
 from sparserank.transforms import NONE, STEPS
 
 PREFIX = "penalty__"
@@ -30,23 +32,29 @@ KINDS = {name: option.kind for name, option in DECLARED.items()}
 DEFAULTS: dict[str, Any] = {name: option.default for name, option in DECLARED.items()}
 
 
-class PenalizedRanker(LinearRanker):
-    """A ranker with a penalty.
+@dataclass(kw_only=True, eq=False, repr=False)
+class PenalizedRanker(ThreadedRanker):
+    """A ranker with a penalty, and the parameters that all of these have.
 
     get_params and set_params also know the parameters of `penalty`, as penalty__gamma, except alpha, which belongs to
     the ranker. Penalties stay immutable.
     """
 
     penalty: Any
-    feature_transform: str
-    scaling: str
-    monotone: Any
-    keep: Any
-    drop: Any
-    feature_groups: Any
-    costs: Any
-    penalty_: FeatureRules
-    alpha_: float
+    loss: str | PairwiseLoss = DEFAULTS["loss"]
+    k: int | None = None
+    scaling: str = DEFAULTS["scaling"]
+    feature_transform: str = DEFAULTS["feature_transform"]
+    monotone: Mapping[str, str | int] | None = None
+    keep: Sequence[str] | None = None
+    drop: Sequence[str] | None = None
+    feature_groups: str | os.PathLike | Mapping[str, str] | None = None
+    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None
+    missing: str | float | Mapping[Any, str | float] | None = "error"
+    pair_weights: str = DEFAULTS["pair_weights"]
+    tol: float = DEFAULTS["tol"]
+    n_alphas: int = DEFAULTS["n_alphas"]
+
     _kinds: ClassVar[Mapping[str, Kind]] = KINDS
 
     @property
@@ -136,8 +144,7 @@ class PenalizedRanker(LinearRanker):
         Warns if columns are equal.
         """
         kind = STEPS if penalty.on_steps else self.feature_transform
-        used = used_queries(training.data, training.query_weight)
-        (learned,) = feature_transforms(used, [kind], penalty)
+        (learned,) = feature_transforms(training.used, [kind], penalty)
         if learned.transform is not None:
             self.transform_ = learned.transform
         if learned.note:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,7 +12,6 @@ from sparserank.bins import Bins
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import transformed
 from sparserank.errors import DataError, DataWarning, ParameterError
-from sparserank.losses import PairwiseLoss
 from sparserank.metrics import Metric
 from sparserank.number_checks import kept_in_vain
 from sparserank.objective import PairwiseObjective
@@ -151,25 +148,10 @@ class SparseRanker(PenalizedRanker):
     (3, (320,))
     """
 
-    loss: str | PairwiseLoss = DEFAULTS["loss"]
     penalty: str | Penalty | SizedMaker | None = None
     alpha: float | None = None
     alpha_ratio: float = DEFAULTS["alpha_ratio"]
-    k: int | None = None
-    scaling: str = DEFAULTS["scaling"]
-    feature_transform: str = DEFAULTS["feature_transform"]
-    monotone: Mapping[str, str | int] | None = None
-    keep: Sequence[str] | None = None
-    drop: Sequence[str] | None = None
-    feature_groups: str | os.PathLike | Mapping[str, str] | None = None
-    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None
-    missing: str | float | Mapping[Any, str | float] | None = "error"
-    pair_weights: str = DEFAULTS["pair_weights"]
-    tol: float = DEFAULTS["tol"]
     max_iter: int = 500
-    n_alphas: int = DEFAULTS["n_alphas"]
-    metric: str | Metric = DEFAULTS["metric"]
-    n_threads: int | None = None
 
     _takes_doc_weight = _takes_client = True
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -18,8 +17,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.statistics import mean_interval
-from sparserank.losses import PairwiseLoss, parse_loss
-from sparserank.metrics import Metric
+from sparserank.losses import parse_loss
 from sparserank.options import CheckedLater, Choice, Count, parse_option
 from sparserank.options.arguments import Positions
 from sparserank.options.selection import SEARCHED
@@ -126,29 +124,14 @@ class SparseRankerCV(PenalizedRanker):
     """
 
     penalty: str | Penalty = "l1"
-    metric: str | Metric = DEFAULTS["metric"]
     rule: str = "smallest"
     margin: float = DEFAULTS["margin"]
     guarantee: float | None = None
     confidence: float = DEFAULTS["confidence"]
-    k: int | None = None
     cv: Any = DEFAULTS["cv"]
     random_state: int = DEFAULTS["random_state"]
-    n_alphas: int = DEFAULTS["n_alphas"]
     alpha_min_ratio: float = DEFAULTS["alpha_min_ratio"]
-    scaling: str = DEFAULTS["scaling"]
-    feature_transform: str = DEFAULTS["feature_transform"]
-    monotone: Mapping[str, str | int] | None = None
-    keep: Sequence[str] | None = None
-    drop: Sequence[str] | None = None
-    feature_groups: str | os.PathLike | Mapping[str, str] | None = None
-    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None
-    missing: str | float | Mapping[Any, str | float] | None = "error"
-    pair_weights: str = DEFAULTS["pair_weights"]
-    tol: float = DEFAULTS["tol"]
     max_iter: int = DEFAULTS["max_iter"]
-    n_threads: int | None = None
-    loss: str | PairwiseLoss = DEFAULTS["loss"]
 
     _kinds: ClassVar = {
         **KINDS,
@@ -167,7 +150,7 @@ class SparseRankerCV(PenalizedRanker):
             raise DataError(f"{self._name}: every query has weight 0; at least one must have a positive weight.")
         if len(training.evaluation) > 1:
             raise DataError(f"{self._name} takes one evaluation set; got {len(training.evaluation)}.")
-        unseen: RankingDataset | None = training.evaluation[0] if training.evaluation else None
+        unseen = training.evaluation[0] if training.evaluation else None
         if unseen is None and len(counted) == 1:
             if not training.one_list:
                 warnings.warn(
@@ -225,9 +208,8 @@ class SparseRankerCV(PenalizedRanker):
     def _check_parameters(self) -> None:
         penalty = self._checked_penalty()
         if isinstance(penalty, SizedMaker):
-            searches = (
-                f"{penalty.name} searches over the number of features; use `select` (penalties={penalty.name!r})."
-            )
+            name = penalty.name
+            searches = f"{name} searches over the number of features; use `select` (penalties={name!r})."
             raise ParameterError("penalty", searches, owner=self._name)
         check_splits(self._name, self.cv)
         if self.guarantee is not None and (self.k is not None or self.rule == "best"):
@@ -243,9 +225,8 @@ class SparseRankerCV(PenalizedRanker):
         candidates = candidate_set.sparse or candidate_set.dense
         rule = Rule(self.margin, self.guarantee, self.k)
         choice = choose(candidates, rule=rule, confidence=self.confidence, seed=self.random_state)
-        best = choice.best
-        chosen = choice.chosen if self.k is not None or self.rule == "smallest" else best
-        self.best_index_ = best.index
+        chosen = choice.chosen if self.k is not None or self.rule == "smallest" else choice.best
+        self.best_index_ = choice.best.index
         self.chosen_index_ = chosen.index
         self.bound_ = choice.bound(chosen)
         self.resolution_ = choice.bounds.resolution
@@ -253,9 +234,10 @@ class SparseRankerCV(PenalizedRanker):
         self.curve_ = []
         for c in choice.candidates:
             mean, low, high = map(float, mean_interval(c.values, self.confidence))
-            row = {"alpha": float(self.path_.alphas[c.index]), "n_features": c.n_features}
-            self.curve_.append(row | {"mean": mean, "low": low, "high": high, "bound": choice.bound(c)})
-        self.alphas_, self.best_score_ = self.path_.alphas, max(row["mean"] for row in self.curve_)
+            strength = {"alpha": float(self.path_.alphas[c.index]), "n_features": c.n_features}
+            self.curve_.append({**strength, "mean": mean, "low": low, "high": high, "bound": choice.bound(c)})
+        self.alphas_ = self.path_.alphas
+        self.best_score_ = max(row["mean"] for row in self.curve_)
         names = {"alpha": "param_alpha", "mean": "mean_test_score"}
         self.cv_results_ = {names.get(n, n): np.array([row[n] for row in self.curve_]) for n in self.curve_[0]}
 

@@ -156,8 +156,8 @@ def as_bool(body: Body, place: str) -> Json:
     """The request as a bool query with one clause per entry, named if the request asks for its score. One of the fields
     must match."""
     names = asked(body[PARAMS], place)
-    fields = []
-    others = []
+    fields: list[Json] = []
+    others: list[Json] = []
     for entry in entries(body[PARAMS]):
         named = {NAME: entry.name} if entry.name in names else {}
         clauses = fields if entry.part == QF else others

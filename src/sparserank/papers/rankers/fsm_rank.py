@@ -10,7 +10,6 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError, ParameterError
-from sparserank.metrics import Metric
 from sparserank.number_checks import as_floats
 from sparserank.options import Choice, Count, Flag, Number
 from sparserank.papers.measures import (
@@ -21,7 +20,7 @@ from sparserank.papers.measures import (
     nearest_positive_semidefinite,
 )
 from sparserank.papers.solvers.fsm import FsmProblem, Nesterov, accelerated_gradient
-from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
+from sparserank.rankers.base import ThreadedRanker, TrainingSet
 from sparserank.rankers.inputs import checked_metric
 from sparserank.solvers.solution import Status
 
@@ -29,7 +28,7 @@ FORMS = ("split", "quadratic")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FSMRank(LinearRanker):
+class FSMRank(ThreadedRanker):
     """Minimise (lambda1/2) |w|^T A |w| + lambda2 sum_j |w_j| / importance_j + mean squared hinge over preferred pairs.
 
     Parameters
@@ -111,8 +110,6 @@ class FSMRank(LinearRanker):
     positive_semidefinite: bool = False
     max_iter: int = 400
     tol: float = 1e-4
-    metric: str | Metric = "ndcg@10"
-    n_threads: int | None = None
 
     def _check_parameters(self) -> None:
         if isinstance(self.importance, str) and self.importance not in ("ones", *CORRELATIONS):
@@ -121,10 +118,8 @@ class FSMRank(LinearRanker):
             raise ParameterError("similarity", Choice(SIMILARITIES).problem(self.similarity), owner=self._name)
 
     def _learn(self, training: TrainingSet) -> None:
-        data = training.data
-        query_weight = training.query_weight
         objective = self._objective(training)
-        measured = used_queries(data, query_weight)
+        measured = training.used
         self.importance_ = self._importance(measured)
         if not (objective.varying & (self.importance_ > 0)).any():
             raise DataError(

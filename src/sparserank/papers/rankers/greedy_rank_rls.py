@@ -9,8 +9,8 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.metrics import Metric
-from sparserank.options import Choice, Count, Number, Or
+from sparserank.options import Choice, Count, Number
+from sparserank.options.kinds import COUNT_OR_NONE
 from sparserank.papers.rls.backfitting import backfitting_search
 from sparserank.papers.rls.centring import (
     MAX_DENSE_BYTES,
@@ -22,14 +22,14 @@ from sparserank.papers.rls.centring import (
 )
 from sparserank.papers.rls.gram_search import floating_search, gram_greedy_search, prefers_grams
 from sparserank.papers.rls.greedy import Candidates, GreedyStep, greedy_search
-from sparserank.rankers.base import LinearRanker, TrainingSet
+from sparserank.rankers.base import ThreadedRanker, TrainingSet
 from sparserank.rankers.inputs import random_generator
 
 SEARCHES = ("forward", "floating", "backfitting")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GreedyRankRLS(LinearRanker):
+class GreedyRankRLS(ThreadedRanker):
     """RankRLS on the features that greedy forward selection finds by exact leave-query-out error.
 
     Parameters
@@ -93,10 +93,10 @@ class GreedyRankRLS(LinearRanker):
     """
 
     _kinds: ClassVar = {
-        "k": Or(None, Count()),
+        "k": COUNT_OR_NONE,
         "lam": Number(above=0),
         "search": Choice(SEARCHES),
-        "n_candidates": Or(None, Count()),
+        "n_candidates": COUNT_OR_NONE,
         "size_penalty": Number(least=0),
         "k_max": Count(),
     }
@@ -108,14 +108,10 @@ class GreedyRankRLS(LinearRanker):
     size_penalty: float = 1e-3
     k_max: int = 100
     random_state: Any = None
-    metric: str | Metric = "ndcg@10"
-    n_threads: int | None = None
 
     def _learn(self, training: TrainingSet) -> None:
-        data = training.data
-        query_weight = training.query_weight
         k = self.k if self.k is not None else self.k_max
-        path, empty_error = self._search(data, k, query_weight)
+        path, empty_error = self._search(training.data, k, training.query_weight)
         chosen = path[-1]
         if self.k is None:
             chosen = min(path, key=lambda s: s.leave_query_out_error / empty_error + self.size_penalty * s.k)

@@ -11,11 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from sparserank.errors import ConvergenceWarning, DataError
-from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
-from sparserank.options import Choice, Count, Flag, Number, Or
+from sparserank.options import Choice, Flag, Number
+from sparserank.options.kinds import COUNT_OR_NONE
 from sparserank.penalties import L1, MCP, Log, Lp, Penalty
-from sparserank.rankers.base import LinearRanker, TrainingSet
+from sparserank.rankers.base import ThreadedRanker, TrainingSet
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Solution, Stop, solve
 from sparserank.solvers.loop import Solver
 
@@ -112,7 +112,7 @@ def laporte_path(
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Laporte2014(LinearRanker):
+class Laporte2014(ThreadedRanker):
     """RankSVM with nonconvex penalties: penalty + C_sum * sum over preferred pairs of the squared hinge.
 
     It is solved by Algorithm 1 (l1) or Algorithm 2 (the others), as in ncsvmclassNob of the Matlab toolbox.
@@ -174,7 +174,7 @@ class Laporte2014(LinearRanker):
         "C_sum": Number(above=0),
         "published": Flag(),
         "tol": Number(above=0),
-        "max_iter": Or(None, Count()),
+        "max_iter": COUNT_OR_NONE,
     }
 
     penalty: str = "log"
@@ -182,8 +182,6 @@ class Laporte2014(LinearRanker):
     published: bool = False
     tol: float = 1e-6
     max_iter: int | None = None
-    metric: str | Metric = "ndcg@10"
-    n_threads: int | None = None
 
     def _learn(self, training: TrainingSet) -> None:
         penalty = laporte2014_penalty(self.penalty)
