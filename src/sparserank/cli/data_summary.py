@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def summary_of(
-    files: Sequence[Any], data: RankingDataset, *, features: bool = True, suspicions: Sequence[str] = ()
+    files: Sequence[Any], data: RankingDataset, *, features: bool = True, suspicions: Sequence[str]
 ) -> tuple[dict[str, Any], list[list[str]]]:
     """({name: value} for programs, rows of a table for people) for data whose missing values may be kept. Features that
     are made from one column of a table count as one. With features=False, the summary is about queries and labels only.

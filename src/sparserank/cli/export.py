@@ -9,7 +9,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.output import answer, give
 from sparserank.cli.reading import model_of, require
 from sparserank.cli.screen import note, say
 
@@ -94,9 +94,9 @@ def _write(out: Path | None, files: Mapping[str, str | bytes], to: str) -> None:
     """Write the files to `out`, or a single text to standard output."""
     if out is None:
         texts = [content for content in files.values() if isinstance(content, str)]
-        several = answer().format != TEXT and len(texts) == len(files)
+        several = not answer().is_text and len(texts) == len(files)
         require(several or len(texts) == len(files) == 1, "--out", f"must be a folder: {to} has {' and '.join(files)}.")
-        if answer().format != TEXT:
+        if not answer().is_text:
             give({"files": files}, [{"file": name, "content": text} for name, text in files.items()], exact=True)
             return
         sys.stdout.flush()

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.output import answer, give
 from sparserank.cli.reading import client_of
 from sparserank.cli.screen import say, show_all, table
 from sparserank.report.document import Table
@@ -47,7 +47,7 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     document = {"model": str(out), **fitted.summary}
     give(document, [{name: value for name, value in document.items() if name != "features"}])
     short = _short(fitted, out)
-    if answer().format == TEXT and not answer().verbose:
+    if answer().is_text and not answer().verbose:
         show_all(short)
         return
     if answer().verbose:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.cli.interrupts import resumable
-from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.output import answer, give
 from sparserank.cli.screen import progress_bar, show_all, width_of_screen
 
 SHOWN = (
@@ -59,7 +59,7 @@ def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: An
         result = fuse(list(map(str, runs)) if not columns else runs, qrels, out=out, progress=progress, **options)
     give(result.to_json(), result.rows())
     warn_if_replaced(out, before, len(result.retrievers), "retriever")
-    if answer().format != TEXT:
+    if not answer().is_text:
         return
     show_all(fusion_lines(result, str(out), width=width_of_screen()))
     if answer().verbose:

@@ -41,6 +41,11 @@ class Answer:
     code: int = 0  # exit code of the command, unless an error ends it
     began: float = field(default_factory=time.monotonic)  # approximate start of the command
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the output is printed while the command runs."""
+        return self.format == TEXT
+
     def print(self) -> None:
         """Print the document or the rows; nothing in text format, which is printed while the command runs."""
         if self.format == JSON:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.output import answer, give
 from sparserank.cli.reading import documents_for, model_of, require, require_no_reading
 from sparserank.cli.screen import warn
 
@@ -106,7 +106,7 @@ def _put(out: Path | None, lines: Iterable[str], rows: Callable[[], list[dict[st
         with atomic_write(out, "wb") as stream:
             write(pa.Table.from_pylist(rows()), stream)
         return
-    if out is None and answer().format != TEXT:
+    if out is None and not answer().is_text:
         give(rows())
         return
     text = "".join(lines)

@@ -108,21 +108,18 @@ def client_of(scheduler: str | None) -> Any:
     """A client of the cluster that --scheduler names, or None."""
     if scheduler is None:
         return None
+    import logging
+
     from sparserank.shards.dask import connect
 
     client = connect(scheduler)
-    _quieten("distributed")  # importing it sets log levels; errors are reported by the command in one sentence
+    # Importing distributed sets log levels, and each of its loggers may have its own. The command reports errors in
+    # one sentence, so all are silenced.
+    for name in ["distributed", *logging.root.manager.loggerDict]:
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     screen.note(f"{len(client.nthreads())} workers at {scheduler}; dashboard: {client.dashboard_link}")
     return client
-
-
-def _quieten(package: str) -> None:
-    """Silence every logger of a package, because each may have a separate level."""
-    import logging
-
-    for name in [package, *logging.root.manager.loggerDict]:
-        if name.partition(".")[0] == package:
-            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def reading_of(options: dict[str, Any], **fixed: Any) -> Reading:

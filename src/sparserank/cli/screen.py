@@ -17,7 +17,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from sparserank._kernel_cache import tell_once
-from sparserank.cli.output import TEXT, answer
+from sparserank.cli.output import answer
 from sparserank.report.document import Table
 from sparserank.text import FIRST_LOOK, visible
 
@@ -42,7 +42,7 @@ def prepare_streams() -> None:
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """Print a table; the first column contains texts, the others numbers."""
-    if answer().format != TEXT:
+    if not answer().is_text:
         # two columns may have the heading ""
         keys = [column + " " * columns[:i].count(column) for i, column in enumerate(columns)]
         named = [dict(zip(keys, row, strict=True)) for row in rows]
@@ -83,7 +83,7 @@ def show_all(lines: Sequence[str | Table]) -> None:
     for one in lines:
         if isinstance(one, Table):
             table(one.title, *one.on_screen())
-            if one.note and answer().format == TEXT:
+            if one.note and answer().is_text:
                 print(f"{visible(one.note)}\n")
         elif one:
             say(one)
@@ -93,7 +93,7 @@ def show_all(lines: Sequence[str | Table]) -> None:
 
 def say(text: str) -> None:
     """Print one line of the result."""
-    if answer().format != TEXT:
+    if not answer().is_text:
         answer().sentences.append(text)
         return
     print(visible(text))
@@ -106,7 +106,7 @@ def width_of_screen() -> int:
 
 def gap() -> None:
     """Print an empty line."""
-    if answer().format == TEXT:
+    if answer().is_text:
         print()
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.output import answer, give
 from sparserank.cli.screen import say, show_all, warn, width_of_screen
 from sparserank.errors import SparserankError
 from sparserank.model.size_models import load_model
@@ -34,8 +33,16 @@ def show_selection(
 ) -> None:
     """Print a summary of the result. With --verbose, print everything: sizes, penalties with certificates, selected
     features with costs, and the comparison on test data."""
-    give(result.to_json(), [_flat(row) for row in result.facts.features])
-    if answer().format == TEXT and not answer().verbose:
+    rows = []
+    for row in result.facts.features:
+        flat = {name: row[name] for name in ("feature", "transform", "weight", "gain") if name in row}
+        # the cost of leaving it out for each metric
+        for metric, cost in row.get("zeroed", {}).items():
+            known = dict.fromkeys(cost) if row["cost"] is None else row["cost"][metric]
+            flat |= {f"{metric} {name}": value for name, value in known.items()}
+        rows.append(flat)
+    give(result.to_json(), rows)
+    if answer().is_text and not answer().verbose:
         show_all(screen_lines(result, folder, most=most, width=width_of_screen(), k=k))
         return
     if isinstance(result, SelectionResult):
@@ -55,15 +62,6 @@ def show_selection(
     test = [] if result.test is None else [comparison_table(result.test, result.plan.confidence)]
     notes = [f"note: {text}" for text in result.notes]
     show_all([*result.sentences, *notes, "", *tables, *test, *last])
-
-
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A selected feature as one row, with the cost of leaving it out for each metric."""
-    out = {name: row[name] for name in ("feature", "transform", "weight", "gain") if name in row}
-    for metric, cost in row.get("zeroed", {}).items():
-        known = dict.fromkeys(cost) if row["cost"] is None else row["cost"][metric]
-        out |= {f"{metric} {name}": value for name, value in known.items()}
-    return out
 
 
 def chosen_in(out: Path) -> int | None:

@@ -91,16 +91,6 @@ class _Solr(Dialect):
         return self.case(f"lt({z},{SMALL})", f"product({z},sub(1,div(product({z},{z}),6)))", whole) if fine else whole
 
 
-def functions(term: Feature, source: Source) -> list[tuple[str, float]]:
-    """(function, weight) of one or two features whose weighted sum is the term without its constant. No function is
-    negative: the first transforms positive values, the second negative ones, if there can be any.
-    """
-    x = source.value
-    above = shape(term, _Solr(), f"max({x},0)")
-    below = shape(term, _Solr(), f"max(sub(0,{x}),0)")
-    return [(above, term.slope), *([(below, -term.slope)] if source.signed else [])]
-
-
 def _number(name: str, value: Any) -> str:
     try:
         number = float(value) if isinstance(value, str | Real) and not isinstance(value, bool) else math.nan
@@ -197,10 +187,17 @@ def _derived(term: Feature, names: Names, options: Options) -> list[tuple[Json, 
             '{"feature name": {"class": "...", "params": {...}}, ...}.'
         )
     source = source_of(term.name, definition_of(options.features, term, "class", _of_field))
-    out: list[tuple[Json, float]] = []
-    for function, weight in functions(term, source):
-        name = names.derived(term, f"{'negative_' if out else ''}{term.name}")
-        params = {"q": source.header + function, **({"fq": source.filters} if source.filters else {})}
+    # One or two features whose weighted sum is the term without its constant. No function is negative: the first
+    # transforms positive values, the second negative ones, if there can be any.
+    parts = [("", f"max({source.value},0)", term.slope)]
+    if source.signed:
+        parts.append(("negative_", f"max(sub(0,{source.value}),0)", -term.slope))
+    out = []
+    for prefix, x, weight in parts:
+        name = names.derived(term, prefix + term.name)
+        params = {"q": source.header + shape(term, _Solr(), x)}
+        if source.filters:
+            params["fq"] = source.filters
         out.append(({"store": options.name, "name": name, "class": PACKAGE + QUERY, "params": params}, weight))
     return out
 

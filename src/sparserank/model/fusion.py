@@ -218,12 +218,12 @@ def is_fusion(model: RankingModel) -> bool:
 
 
 def fusion_parameters(
-    depth: int, engine: str | None, negative: Sequence[str] = (), merged: Mapping[str, float] | None = None
+    depth: int, engine: str | None, negative: Sequence[str], merged: Mapping[str, float]
 ) -> dict[str, Any]:
     """The entry of `fuse` in the parameters of a model. negative, merged: as in `FusionTerm`, by retriever."""
     parameters: dict[str, Any] = {"depth": depth, "engine": engine}
     if negative:
         parameters[NEGATIVE] = list(negative)
-    if shown := {name: share for name, share in (merged or {}).items() if share >= MIN_MERGED}:
+    if shown := {name: share for name, share in merged.items() if share >= MIN_MERGED}:
         parameters[MERGED] = shown
     return {KEY: parameters}

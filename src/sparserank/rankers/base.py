@@ -25,6 +25,7 @@ from sparserank.evaluation import evaluate, mean_of
 from sparserank.losses import PairwiseLoss, loss_name
 from sparserank.metrics import Metric
 from sparserank.model.ranking_model import RankingModel
+from sparserank.number_checks import checked_weights
 from sparserank.objective import PairwiseObjective
 from sparserank.options.arguments import check_arguments
 from sparserank.options.kinds import Kind
@@ -35,7 +36,6 @@ from sparserank.rankers.inputs import (
     ROUTING,
     checked_metric,
     checked_missing,
-    checked_query_weight,
     evaluation_sets,
     feature_names,
     features_to_score,
@@ -47,6 +47,7 @@ from sparserank.rankers.inputs import (
 )
 from sparserank.shards.dask import placed
 from sparserank.shards.scaling import FeatureScaling
+from sparserank.solvers import Solution
 from sparserank.text import brief
 from sparserank.transforms import Transform
 
@@ -195,7 +196,10 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         if data.fill_values is not None and np.isfinite(data.fill_values).any():
             self.fill_values_ = data.fill_values
         try:
-            weight = checked_query_weight(data, training.query_weight)
+            weight = training.query_weight
+            if weight is not None:
+                expected = f"one finite weight >= 0 per query ({data.n_queries}), in order of first appearance"
+                weight = checked_weights("query_weight", weight, data.n_queries, expected)
             self._learn(replace(training, data=ready, query_weight=weight))
             check_unchanged(data.X)
         except np.linalg.LinAlgError as error:
@@ -461,6 +465,13 @@ class ThreadedRanker(LinearRanker):
 
     metric: str | Metric = "ndcg@10"
     n_threads: int | None = None
+
+    def _keep_end_of(self, solution: Solution) -> None:
+        """Set the attributes that describe how a solver ended."""
+        self.objective_ = solution.value
+        self.kkt_violation_ = solution.kkt_violation
+        self.n_iter_ = solution.n_iter
+        self.status_ = solution.status.value
 
 
 def _parameter(value: Any) -> Any:

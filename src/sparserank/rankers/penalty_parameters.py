@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
-from sparserank.bins import Bins
 from sparserank.crossval.feature_rules import complete_penalties
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.losses import PairwiseLoss
-from sparserank.model.ranking_model import step_model
 from sparserank.objective import PairwiseObjective
 from sparserank.options import option, parse_option
 from sparserank.options.kinds import Kind
@@ -150,13 +148,6 @@ class PenalizedRanker(ThreadedRanker):
         if learned.note:
             warnings.warn(f"{self._name}: {learned.note}", DataWarning, stacklevel=6)
         return learned
-
-    def _draw(self, bins: Bins) -> None:
-        """Set steps_ from the fitted jumps, and scaled_coef_ with one weight per feature."""
-        names = tuple(f"f{j + 1}" for j in range(self.n_features_in_))
-        model = step_model(bins, self.scaled_coef_, names)
-        self.scaled_coef_ = model.coef.copy()
-        self.steps_ = {f.index: f.steps.times(f.coef) for f in model.features if f.steps is not None}
 
 
 def checked_penalty(owner: str, value: Any) -> Penalty | SizedMaker:

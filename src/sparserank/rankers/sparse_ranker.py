@@ -13,6 +13,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import transformed
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.metrics import Metric
+from sparserank.model.ranking_model import step_model
 from sparserank.number_checks import kept_in_vain
 from sparserank.objective import PairwiseObjective
 from sparserank.options import Number, option
@@ -221,8 +222,10 @@ class SparseRanker(PenalizedRanker):
         self.C_sum_ = self.C_mean_ / objective.total_weight
         if isinstance(penalty, SizedMaker):  # a path by size has no strength
             self.alpha_ = self.C_mean_ = self.C_sum_ = float("nan")
-        if isinstance(shape, Bins):
-            self._draw(shape)
+        if isinstance(shape, Bins):  # the fitted jumps become steps, and one weight per feature
+            model = step_model(shape, self.scaled_coef_, tuple(f"f{j + 1}" for j in range(self.n_features_in_)))
+            self.scaled_coef_ = model.coef.copy()
+            self.steps_ = {f.index: f.steps.times(f.coef) for f in model.features if f.steps is not None}
         self.r_ = float(np.abs(self.scaled_coef_).sum())
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from sparserank.errors import DataFormatError, DataWarning
 from sparserank.lazy import cached_property
+from sparserank.number_checks import as_real
 from sparserank.options import option
 from sparserank.strict_json import Json
 from sparserank.text import brief, listed
@@ -224,7 +225,7 @@ def _values(
 
 
 def _score(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
+    if not 0 <= as_real(value) <= LARGEST:
         sorts = " (null if a request sorts by something else)" if value is None else ""
         raise DataFormatError(f"{where} has the score {brief(str(value))}; expected numbers >= 0{sorts}.")
     return float(np.float32(value))

@@ -17,6 +17,7 @@ import numpy as np
 
 from sparserank.errors import DataError, DataFormatError
 from sparserank.lazy import cached_property
+from sparserank.number_checks import as_real
 from sparserank.options.selection import REQUESTS
 from sparserank.requests import edismax
 from sparserank.requests.query_types import (
@@ -447,7 +448,7 @@ def _names(content: Any) -> Iterator[str]:
 
 def _boost(holder: Body, place: str) -> float:
     boost = holder.get(BOOST, 1.0)
-    if isinstance(boost, bool) or not isinstance(boost, int | float) or not (math.isfinite(boost) and boost >= 0):
+    if not 0 <= as_real(boost) < math.inf:
         raise DataFormatError(
             f"{place}: a boost must be a number >= 0, written without quotes; got {brief(str(boost))}."
         )

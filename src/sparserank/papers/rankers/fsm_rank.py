@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError, ParameterError
-from sparserank.number_checks import as_floats
+from sparserank.number_checks import as_floats, usable_weights
 from sparserank.options import Choice, Count, Flag, Number
 from sparserank.papers.measures import (
     CORRELATIONS,
@@ -139,10 +139,7 @@ class FSMRank(ThreadedRanker):
         steps = Nesterov(self.tol)
         result = accelerated_gradient(problem, max_iter=self.max_iter, tol=self.tol, solver=steps)
         self.coef_ = problem.weights(result.w)
-        self.objective_ = result.value
-        self.kkt_violation_ = result.kkt_violation
-        self.n_iter_ = result.n_iter
-        self.status_ = result.status.value
+        self._keep_end_of(result)
         objectives = np.array([value for _, value, _ in result.history])
         self.history_ = {"objective": objectives, "lipschitz": np.array(steps.lipschitz)}
         if result.status is Status.ITERATION_LIMIT:
@@ -158,24 +155,19 @@ class FSMRank(ThreadedRanker):
             if self.importance == "ones":
                 return np.ones(data.n_features)
             return feature_importance(data, self.importance)
-        values = _numbers(self.importance)
-        if values.shape != (data.n_features,) or not np.isfinite(values).all() or (values < 0).any():
+        values = usable_weights(self.importance, data.n_features)
+        if values is None:
             raise DataError(f"FSMRank: importance must contain {data.n_features} finite values >= 0.")
         return values
 
     def _similarity(self, data: RankingDataset) -> np.ndarray:
         if isinstance(self.similarity, str):
             return feature_similarity(data, self.similarity, positive_semidefinite=self.positive_semidefinite)
-        A = _numbers(self.similarity)
         d = data.n_features
+        try:
+            A = as_floats(self.similarity)
+        except (TypeError, ValueError, OverflowError):
+            A = np.empty(0)
         if A.shape != (d, d) or not np.isfinite(A).all() or (A < 0).any() or not np.allclose(A, A.T):
             raise DataError(f"FSMRank: similarity must be a symmetric ({d}, {d}) array with finite entries >= 0.")
         return nearest_positive_semidefinite(A) if self.positive_semidefinite else A
-
-
-def _numbers(values: Any) -> np.ndarray:
-    """An array of floats; empty if the values are not numbers."""
-    try:
-        return as_floats(values)
-    except (TypeError, ValueError, OverflowError):
-        return np.empty(0)

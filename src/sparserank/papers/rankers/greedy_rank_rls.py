@@ -15,7 +15,7 @@ from sparserank.papers.rls.backfitting import backfitting_search
 from sparserank.papers.rls.centring import (
     MAX_DENSE_BYTES,
     centre,
-    centre_rows,
+    centred_relevance,
     held_out_blocks,
     refuse_without_preference,
     row_scale,
@@ -125,7 +125,7 @@ class GreedyRankRLS(ThreadedRanker):
         candidates = self._candidates()
         if self.search == "backfitting":
             path = backfitting_search(data, float(self.lam), k, query_weight=query_weight, candidates=candidates)
-            y = centre_rows(data.relevance.astype(np.float64), data.query_ptr) * row_scale(data, query_weight)
+            y = centred_relevance(data, row_scale(data, query_weight))
             return path, float(y @ y)
         refuse_without_preference(data, query_weight)
         centred = replace(centre(data, query_weight), query_ptr=held_out_blocks(data))

@@ -200,11 +200,8 @@ class Laporte2014(ThreadedRanker):
         s = laporte2014_solve(objective, self.penalty, penalty, stop, published=self.published)
         self.coef_ = s.w
         self.C_sum_, self.C_mean_, self.r_ = self.C_sum, 1.0 / self.alpha_, float(np.abs(s.w).sum())
-        self.objective_ = s.value
         self.loss_ = s.loss
-        self.kkt_violation_ = s.kkt_violation
-        self.n_iter_ = s.n_iter
-        self.status_ = s.status.value
+        self._keep_end_of(s)
         self.history_ = np.array([value for _, value, _ in s.history])
         if self.status_ not in ("optimal", "stationary"):
             warnings.warn(

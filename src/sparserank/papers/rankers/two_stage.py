@@ -46,10 +46,7 @@ class TwoStageRanker(ThreadedRanker):
         self.selected_ = order[: self.k]
         solution = refit_on_support(objective, self.selected_, self.alpha)
         self.coef_ = solution.w
-        self.objective_ = solution.value
-        self.kkt_violation_ = solution.kkt_violation
-        self.status_ = solution.status.value
-        self.n_iter_ = solution.n_iter
+        self._keep_end_of(solution)
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         """Features from the most to the least important."""

@@ -58,7 +58,7 @@ def centre(data: RankingDataset, query_weight: np.ndarray | None = None) -> Cent
     X[:, ~varying] = 0.0  # never candidates; their means may be beyond the range of numbers
     return CentredData(
         centre_rows(X, data.query_ptr) * scale[:, None],
-        centre_rows(data.relevance.astype(np.float64), data.query_ptr) * scale,
+        centred_relevance(data, scale),
         data.query_ptr,
         varying,
     )
@@ -70,6 +70,11 @@ def centre_rows(values: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
     sums = np.add.reduceat(values, query_ptr[:-1], axis=0)
     means = sums / lengths.reshape(-1, *[1] * (values.ndim - 1))
     return values - np.repeat(means, lengths, axis=0)
+
+
+def centred_relevance(data: RankingDataset, scale: np.ndarray) -> np.ndarray:
+    """(n_docs,) relevance minus the mean of the query, times the scale of the row."""
+    return centre_rows(data.relevance.astype(np.float64), data.query_ptr) * scale
 
 
 def held_out_blocks(data: RankingDataset) -> np.ndarray:
