@@ -201,7 +201,8 @@ def _above(edge: float) -> np.float32:
 
 def _names(of: Sum, options: Options, engine: Engine) -> tuple[list[str], Files]:
     """(the names of all features, with _ in place of characters that the format does not allow; files). If this changes
-    the name of a feature in use, the files contain columns.json: {name in the format: column and level}.
+    the name of a feature in use, the files contain columns.json: {name in the format: the column of the table, with the
+    level of a category, or with a mark if the feature says whether the value is missing}.
 
     Raises
         DataError   an option cannot be written
@@ -209,18 +210,14 @@ def _names(of: Sum, options: Options, engine: Engine) -> tuple[list[str], Files]
     options.refuse(ADD_UP, "normalizers", "features", "sigmoid")
     free = Names(of.names)
     names = [name if engine.takes(name) else free.fresh(engine.allowed(name)) for name in of.names]
-    sources = {names[t.index]: _column(t) for t in of.terms}
+    sources = {}
+    for t in of.terms:
+        source: Json = {"column": t.source}
+        if t.derived is not None:
+            source |= {"level": t.derived.level} if t.derived.level else {"missing": True}
+        sources[names[t.index]] = source
     renamed = any(names[t.index] != t.name for t in of.terms)
     return names, {"columns.json": json_text(sources)} if renamed else {}
-
-
-def _column(term: Feature) -> Json:
-    """The source of a term's value, for columns.json: the column of the table, with the level of a category, or with a
-    mark if the feature says whether the value is missing."""
-    mark: Json = {}
-    if term.derived is not None:
-        mark = {"level": term.derived.level} if term.derived.level else {"missing": True}
-    return {"column": term.source, **mark}
 
 
 def _splits(of: Sum, options: Options) -> list[tuple[Feature, float, bool, float, float]]:

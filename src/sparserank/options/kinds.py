@@ -107,7 +107,8 @@ class Flag(Kind):
         return bool(value)
 
     def problem(self, value: Any) -> str:
-        return "" if is_flag(value) else f"must be True or False; got {brief(value)}."
+        # NumPy is not imported for this check of its flags
+        return "" if type(value).__name__ in ("bool", "bool_") else f"must be True or False; got {brief(value)}."
 
 
 @dataclass(frozen=True)
@@ -184,8 +185,3 @@ COUNT_OR_NONE = Or(None, Count())
 TEXT = CheckedLater("str | None")
 TEXTS = CheckedLater("list[str] | None")
 FILE = CheckedLater("Path | None", path=True)
-
-
-def is_flag(value: Any) -> bool:
-    """Whether a value is True or False, of Python's or NumPy's type; NumPy is not imported for this check."""
-    return type(value).__name__ in ("bool", "bool_")

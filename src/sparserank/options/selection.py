@@ -1,14 +1,13 @@
 """Options of `select` and `fit`: what is selected, and how."""
 
 from collections.abc import Iterable
-from numbers import Integral
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from sparserank.errors import ParameterError
 from sparserank.options import CheckedLater, Choice, Count, Flag, Number, Option, Or, Parsed, options_of
 from sparserank.options import paths as of_paths
 from sparserank.options import reading as of_data
-from sparserank.options.kinds import COUNT_OR_NONE, FILE, TEXT, TEXTS, is_flag
+from sparserank.options.kinds import COUNT_OR_NONE, FILE, TEXT, TEXTS
 from sparserank.text import brief
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def lengths_of(sizes: Any) -> tuple[int, ...]:
     """
     many = isinstance(sizes, Iterable) and not isinstance(sizes, str) and getattr(sizes, "ndim", True)
     listed = list(sizes) if many else []
-    if not listed or any(is_flag(s) or not isinstance(s, Integral) or s < 1 for s in listed):
+    if not listed or any(map(Count().problem, listed)):
         raise ParameterError("sizes", f"must be whole numbers >= 1; got {brief(sizes)}.")
     return tuple(sorted({int(s) for s in listed}))
 

@@ -100,7 +100,7 @@ class Screen(ABC):
         if short:
             first = [line for line in first if not line.startswith(ALONE)]
             notes = notes if len(notes) < 2 else self.notes(short=True)
-        last = [*self.sizes(), "", *self.wrapped(self.unused(0 if short else PAIRS)), *notes]
+        last = [*self.size_lines(self.some_sizes()), "", *self.wrapped(self.unused(0 if short else PAIRS)), *notes]
         return [*first, *self.worth(room), "", *last]
 
     # -- how good, on which queries ------------------------------------------------------------------------------------
@@ -193,15 +193,15 @@ class Screen(ABC):
 
     def more_names(self, names: Sequence[str], statement: str = "") -> Lines:
         """The names that do not have a separate line, and a statement about them."""
-        return [self.cut(f"{len(names)} more{statement}: {', '.join(names)}")] if names else []
+        text = f"{len(names)} more{statement}: {', '.join(names)}"
+        if len(text) > self.width:
+            text = f"{text[: self.width - 5].rsplit(', ', 1)[0]}, ..."
+        return [text] if names else []
 
     # -- other sizes, unused features, next commands -------------------------------------------------------------------
 
-    def sizes(self) -> Lines:
-        """Some sizes, and for each the best model of at most this size, compared with the reference."""
-        return self.size_lines(self.some_sizes())
-
     def size_lines(self, shown: Sequence[Candidate]) -> Lines:
+        """Some sizes, and for each the best model of at most this size, compared with the reference."""
         result = self.result
         by_cost = self.result.choice.by_cost
         sizes = [f"{c.cost:g}" if by_cost else str(c.n_features) for c in shown]
@@ -229,16 +229,12 @@ class Screen(ABC):
             sizes.remove(max(others, key=lambda c: abs(math.log(max(c.n_features, 1) / max(chosen.n_features, 1)))))
         return sizes
 
-    def all_notes(self) -> Lines:
-        """The rivals that were not compared, and the notes that the first lines do not contain."""
-        above = self.result.suspicion or ""
-        not_compared = [c.text for c in self.claims if c.key == NOT_COMPARED]
-        return [*not_compared, *(n for n in self.result.notes if n.removesuffix(".") not in above)]
-
     def notes(self, *, short: bool = False) -> Lines:
         """The first notes, or if `short`, only how many there are. What changes in a request, and what a rival reads
         beyond our models, is never left out."""
-        notes = self.all_notes()
+        # The rivals that were not compared, and the notes that the first lines do not contain.
+        notes = [c.text for c in self.claims if c.key == NOT_COMPARED]
+        notes += [n for n in self.result.notes if n.removesuffix(".") not in (self.result.suspicion or "")]
         always = [note for note in notes if note.startswith((BOOSTS, LOST)) or note.endswith(BEYOND)]
         others = [note for note in notes if note not in always]
         room = len(others) if len(notes) <= MAX_NOTES else max(MAX_NOTES - 1 - len(always), 0)
@@ -268,12 +264,9 @@ class Screen(ABC):
             if report.exists():
                 commands.append(f"open {shlex.quote(str(report))}")
             commands.append(f"{VERBOSE} for all")
-        return self.joined(commands)
-
-    def joined(self, commands: Sequence[str]) -> Lines:
-        """The commands, on as few lines as possible."""
+        # on as few lines as possible, but not wrapped
         lines: Lines = []
-        for command in commands:  # they are not wrapped
+        for command in commands:
             if lines and len(lines[-1]) + len(command) + 3 <= self.width:
                 lines[-1] += f" | {command}"
             else:
@@ -286,9 +279,6 @@ class Screen(ABC):
 
     def wrapped(self, *texts: str | None) -> Lines:
         return wrapped(texts, self.width)
-
-    def cut(self, text: str) -> str:
-        return text if len(text) <= self.width else f"{text[: self.width - 5].rsplit(', ', 1)[0]}, ..."
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from sparserank.papers.rls.centring import (
     refuse_without_preference,
     row_scale,
 )
-from sparserank.papers.rls.gram_search import floating_search, gram_greedy_search, prefers_grams
+from sparserank.papers.rls.gram_search import gram_search, prefers_grams
 from sparserank.papers.rls.greedy import Candidates, GreedyStep, greedy_search
 from sparserank.rankers.base import ThreadedRanker, TrainingSet
 from sparserank.rankers.inputs import random_generator
@@ -130,16 +130,15 @@ class GreedyRankRLS(ThreadedRanker):
         refuse_without_preference(data, query_weight)
         centred = replace(centre(data, query_weight), query_ptr=held_out_blocks(data))
         empty = float(centred.y @ centred.y)
-        if self.search == "floating":
-            gram_bytes = 5 * 8.0 * centred.n_queries * float(centred.varying.sum()) ** 2
-            if gram_bytes > MAX_DENSE_BYTES:
-                raise DataError(
-                    f"search='floating' needs {gram_bytes / (1 << 30):.0f} GiB for {centred.n_queries} queries and "
-                    f"{int(centred.varying.sum())} features; use search='forward'."
-                )
-            return floating_search(centred, float(self.lam), k, candidates=candidates), empty
-        if prefers_grams(centred):
-            return gram_greedy_search(centred, float(self.lam), k, candidates=candidates), empty
+        floating = self.search == "floating"
+        gram_bytes = 5 * 8.0 * centred.n_queries * float(centred.varying.sum()) ** 2
+        if floating and gram_bytes > MAX_DENSE_BYTES:
+            raise DataError(
+                f"search='floating' needs {gram_bytes / (1 << 30):.0f} GiB for {centred.n_queries} queries and "
+                f"{int(centred.varying.sum())} features; use search='forward'."
+            )
+        if floating or prefers_grams(centred):
+            return gram_search(centred, float(self.lam), k, floating=floating, candidates=candidates), empty
         path = greedy_search(centred, float(self.lam), k, candidates=candidates, n_threads=self.n_threads)
         return path, empty
 
