@@ -34,6 +34,9 @@ TYPES = {
     "bool": click.BOOL,
     "Path": click.Path(path_type=Path),
 }
+SEVERAL = "list["  # begins the declared type of several values
+OPTIONAL = " | None"  # ends a declared type if no value is required
+TYPES |= {f"{SEVERAL}{name}]": kind for name, kind in TYPES.items()}
 ALL = "help_all"
 
 
@@ -88,10 +91,11 @@ class DeclaredArgument(click.Argument):
     """A positional argument, as declared."""
 
     def __init__(self, declared: Argument) -> None:
-        kind, several, required = _read_as(declared.command)
-        super().__init__([declared.name], type=TYPES[kind], nargs=-1 if several else 1, required=required)
+        self.kind = declared.command.removesuffix(OPTIONAL)
+        several = self.kind.startswith(SEVERAL)
+        required = self.kind == declared.command
+        super().__init__([declared.name], type=TYPES[self.kind], nargs=-1 if several else 1, required=required)
         self.help = declared.help
-        self.kind = f"list[{kind}]" if several else kind
         self.metavar = f"{declared.name}{'...' * several}"
 
 
@@ -103,9 +107,9 @@ class DeclaredOption(click.Option):
     """
 
     def __init__(self, declared: Option, *, required: bool = False) -> None:
-        kind, several, _ = _read_as(declared.command or declared.kind.command)
+        self.kind = (declared.command or declared.kind.command).removesuffix(OPTIONAL)
+        several = self.kind.startswith(SEVERAL)
         self.panel = declared.panel or "Options"
-        self.kind = f"list[{kind}]" if several else kind
         self.declared = declared
         default = declared.default
         if declared.shown:
@@ -122,20 +126,12 @@ class DeclaredOption(click.Option):
         names = [declared.name, *declared.spelled.split(",")]
         super().__init__(
             names,
-            type=TYPES[kind],
+            type=TYPES[self.kind],
             multiple=several,
             required=required,
             help=text,
-            is_flag=True if kind == "bool" else None,
+            is_flag=True if self.kind == "bool" else None,
         )
-
-
-def _read_as(command: str) -> tuple[str, bool, bool]:
-    """For a declared type such as 'list[Path] | None': (type of one value, whether several values are read, whether at
-    least one is required)."""
-    kind = command.removesuffix(" | None")
-    several = kind.startswith("list[")
-    return kind.removeprefix("list[").removesuffix("]"), several, kind == command
 
 
 class HelpfulCommand(click.Command):

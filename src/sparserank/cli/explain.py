@@ -111,7 +111,7 @@ def run(
         [[r["feature"], *(_value(r[of], r[f"{of}_step"]) for of in SIDES), signed(r["difference"])] for r in compared],
     )
     total = sum(r["difference"] for r in compared)
-    higher = f"total {signed(total)}: {pair[0] if total > 0 else pair[1]} is ranked higher."
+    higher = f"total {signed(total)}: {pair[total < 0]} is ranked higher."
     say(higher if total else "total 0: a tie.")
 
 

@@ -155,15 +155,15 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
     """Yield a callback (done, total, what, seconds left): a bar on a terminal, an occasional line elsewhere. With
     --verbose, it prints a line whenever a piece ends, but none for reports of pieces that are still running."""
     current = answer()  # read here, because another thread that reports would get a new, empty answer
-    columns = [
-        TextColumn("{task.description}"),
+    bar = Progress(
+        "{task.description}",
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
+        "{task.fields[left]}",
         TextColumn("{task.fields[what]}", markup=False),
-    ]
-    bar = Progress(*columns, console=Console(stderr=True))
+        console=Console(stderr=True),
+    )
     task = bar.add_task(title, total=None, what="", left="")
     has_bar = sys.stderr.isatty() and not current.quiet and not current.verbose
     last = time.monotonic()

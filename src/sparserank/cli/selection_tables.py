@@ -35,7 +35,7 @@ def show_selection(
     features with costs, and the comparison on test data."""
     rows = []
     for row in result.facts.features:
-        flat = {name: row[name] for name in ("feature", "transform", "weight", "gain") if name in row}
+        flat: dict[str, Any] = {name: row[name] for name in ("feature", "transform", "weight", "gain") if name in row}
         # the cost of leaving it out for each metric
         for metric, cost in row.get("zeroed", {}).items():
             known = dict.fromkeys(cost) if row["cost"] is None else row["cost"][metric]

@@ -78,11 +78,6 @@ class FsmProblem:
     def gap(self, here: Iterate) -> float | None:
         return None
 
-    def smooth(self, u: np.ndarray) -> tuple[float, np.ndarray]:
-        """The differentiable part and its gradient (dimension,)."""
-        here = run(self.evaluate(u))
-        return here.loss, here.gradient
-
     def prox(self, z: np.ndarray, gradient: np.ndarray, L: float) -> np.ndarray:
         """The projection step, in closed form."""
         # Gradient step, then: subtract costs / L and project on u >= 0, or soft-threshold without the split.
