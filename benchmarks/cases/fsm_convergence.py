@@ -124,9 +124,8 @@ def _problem(name: str) -> FsmProblem:
     data = published_train(name)
     objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=1)
     problem = FsmProblem(objective, LAMBDA1, LAMBDA2, feature_importance(data), feature_similarity(data))
-    lockstep.run(
-        problem.evaluate(np.zeros(problem.dimension))
-    )  # compilation, and which features vary: outside the clock
+    # compilation, and which features vary: outside the clock
+    lockstep.run(problem.evaluate(np.zeros(problem.dimension)))
     return problem
 
 

@@ -61,14 +61,14 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
     from sparserank.model.file_format import FORMAT
 
     first, *others = files
-    is_model_file = first.is_file() and FORMAT.encode() in (head_of(first) or b"")
-    is_model = (first / "model.json").is_file() or is_model_file
+    head = (head_of(first) or b"") if first.is_file() else b""
+    is_model = (first / "model.json").is_file() or FORMAT.encode() in head
     if others and is_model:
         require(not verify, "--verify", "applies to stores.")
         _drift(first, others, options, fail=fail_if_drift)
         return
     require(not fail_if_drift, "--fail-if-drift", "needs a model, then data.")
-    if not others and first.is_file() and BEGINS_REQUEST.match(head_of(first) or b""):
+    if not others and BEGINS_REQUEST.match(head):
         _request(first)
         return
     reading = reading_of(options, flags=True)

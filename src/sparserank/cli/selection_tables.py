@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from sparserank.cli.output import answer, give
 from sparserank.cli.screen import say, show_all, warn, width_of_screen

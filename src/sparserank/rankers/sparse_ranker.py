@@ -249,24 +249,28 @@ class SparseRanker(PenalizedRanker):
         def sizes(path: PathResult) -> np.ndarray:
             return path.nnz if groups is None else groups.counts_of(path.sparse_coefs, path.width)
 
+        def largest(path: PathResult) -> int:
+            """The largest size that is at most k; 0 if there is none."""
+            return int(sizes(path)[sizes(path) <= k].max(initial=0))
+
         path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
         if not isinstance(penalty, SizedMaker) and sizes(path).max() < min(k, _usable(penalty, objective).sum()):
             weaker = path.alphas[-1] * np.geomspace(1.0, DEFAULTS["alpha_min_ratio"], self.n_alphas + 1)[1:]
             further = fit_path_on(objective, penalty, alphas=weaker, **options)
-            if _largest_within(sizes(further), k) > sizes(path).max():
+            if largest(further) > sizes(path).max():
                 path = further
         finer = path
         for _ in range(MAX_REFINEMENTS):
-            if isinstance(penalty, SizedMaker) or _largest_within(sizes(path), k) == k or sizes(finer).max() <= k:
+            if isinstance(penalty, SizedMaker) or largest(path) == k or sizes(finer).max() <= k:
                 break
             # The grid skipped size k: refine between its last point of at most k features and its first larger one.
             first_larger = int(np.argmax(sizes(finer) > k))
             above = finer.alphas[first_larger - 1] if first_larger else finer.alphas[0] * 1.5
             between = np.geomspace(above, finer.alphas[first_larger], REFINED_ALPHAS)
             finer = fit_path_on(objective, penalty, alphas=between, **options)
-            if _largest_within(sizes(finer), k) > _largest_within(sizes(path), k):
+            if largest(finer) > largest(path):
                 path = finer
-            elif _largest_within(sizes(path), k) > 0:
+            elif largest(path) > 0:
                 break
         warn_of_missed(path, self.tol, stacklevel=5)
         within = np.flatnonzero((sizes(path) <= k) & (sizes(path) > 0))
@@ -289,11 +293,6 @@ class SparseRanker(PenalizedRanker):
         self.status_ = path.statuses[best]
         self.n_pairs_ = path.n_pairs
         self.certificate_ = path.certificate_at(best)
-
-
-def _largest_within(sizes: np.ndarray, k: int) -> int:
-    """The largest size that is at most k; 0 if there is none."""
-    return int(sizes[sizes <= k].max(initial=0))
 
 
 def _usable(penalty: Penalty | SizedMaker, objective: PairwiseObjective) -> np.ndarray:

@@ -171,10 +171,10 @@ def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, s
         tallest = max(int(side.max()) for side in counts.values()) or 1
         bars = {name: [(k, n / tallest) for k, n in enumerate(side) if n] for name, side in counts.items()}
         text += f"; tallest bar: {queries(tallest)}"
-    out = {"said": text}
+    out = {}
     for name, side in bars.items():
         out[name] = "".join(f"M{(k + 0.5) * step:.1f} {level}V{level * (1 - height):.1f}" for k, height in side)
-    return out
+    return {**out, "said": text}
 
 
 def differences(metric: str, name: str, picture: dict[str, Any], n_queries: int, most: float) -> Markup:

@@ -259,11 +259,10 @@ def _pair_table(query: str, pair: Pair, rival: str, lost: bool, noun: str) -> Ta
     minus its contribution to the other."""
     of_chosen, of_rival_only = ([r for r in pair.features if (r.chosen is None) is lacks] for lacks in (False, True))
     shown = [*of_chosen[:MAX_OWN], *of_rival_only][: MAX_OWN + MAX_RIVAL]
-    values = [[v if isinstance(v, str) else f"{v:.6g}" for v in (r.better, r.worse)] for r in shown]
-    rows = [
-        [r.feature, signed(r.chosen), signed(r.rival), *pair_values]
-        for r, pair_values in zip(shown, values, strict=True)
-    ]
+    rows = []
+    for r in shown:
+        values = [v if isinstance(v, str) else f"{v:.6g}" for v in (r.better, r.worse)]
+        rows.append([r.feature, signed(r.chosen), signed(r.rival), *values])
     rest = [r for r in pair.features if r not in shown]
     n = len(rest) + pair.others[0]
     if n:
