@@ -45,6 +45,9 @@ class _Column:
         return self == _Column(self.features[:1])
 
 
+_Columns = list[_Column]
+
+
 class _Input:
     """The features of the pipeline's input: its columns, and features that are made from a column. fill: the
     replacement for a missing value of each feature."""
@@ -112,7 +115,7 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
     return _on_input(ranker.to_model(), inputs, columns)
 
 
-def _after(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list[_Column]:
+def _after(inputs: _Input, columns: _Columns, name: str, step: Any) -> _Columns:
     """The columns after one more step of the pipeline."""
     from sklearn import preprocessing as p
     from sklearn.compose import ColumnTransformer
@@ -163,13 +166,13 @@ def _after(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list
     )
 
 
-def _scaled(columns: list[_Column], center: Any, scale: Any) -> list[_Column]:
+def _scaled(columns: _Columns, center: Any, scale: Any) -> _Columns:
     centers = np.zeros(len(columns)) if center is None else np.asarray(center)
     scales = np.ones(len(columns)) if scale is None else np.asarray(scale)
     return [column.then(c, s) for column, c, s in zip(columns, centers, scales, strict=True)]
 
 
-def _imputed(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list[_Column]:
+def _imputed(inputs: _Input, columns: _Columns, name: str, step: Any) -> _Columns:
     """The columns with missing values filled in, followed by columns that say where values were missing."""
     if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
         raise DataError(
@@ -190,7 +193,7 @@ def _imputed(inputs: _Input, columns: list[_Column], name: str, step: Any) -> li
     return [*out, *flags]
 
 
-def _levels(inputs: _Input, j: int, step: Any, k: int, name: str) -> list[_Column]:
+def _levels(inputs: _Input, j: int, step: Any, k: int, name: str) -> _Columns:
     """The columns that a OneHotEncoder makes of feature j, the k-th feature that it encodes: one for each frequent
     level, then one for all others, without the level that it drops."""
     levels = [_level_text(level, name) for level in step.categories_[k].tolist()]

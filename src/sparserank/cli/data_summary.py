@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparserank.data.dataset import RankingDataset
+    from sparserank.report.document import Cells
 
 
 def summary_of(
     files: Sequence[Any], data: RankingDataset, *, features: bool = True, suspicions: Sequence[str]
-) -> tuple[dict[str, Any], list[list[str]]]:
+) -> tuple[dict[str, Any], Cells]:
     """({name: value} for programs, rows of a table for people) for data whose missing values may be kept. Features that
     are made from one column of a table count as one. With features=False, the summary is about queries and labels only.
     suspicions: sentences about suspicious features."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sparserank.model.fusion import FusionFormula
+    from sparserank.report.document import Cells
 
 # Matches the beginning of a search request. In place of its object, a run has numbers; the keys qid and ratings exclude
 # responses and judged requests.
@@ -119,7 +120,7 @@ def _entries(path: Path, kind: str) -> None:
     _show_summary(f"{path}: {kind}", summary, [[name, shown_value(summary[name])] for name in list(summary)[2:]])
 
 
-def _show_summary(title: str, summary: dict[str, Any], rows: list[list[str]]) -> None:
+def _show_summary(title: str, summary: dict[str, Any], rows: Cells) -> None:
     """Set the summary as the result for programs, and print these rows of it for people."""
     from sparserank.cli.data_summary import shown_value
 

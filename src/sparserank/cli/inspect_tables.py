@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sparserank.data.reading import Reading
     from sparserank.data.tables.guess import Proposal
     from sparserank.data.tables.survey import Survey
+    from sparserank.report.document import Cells
 
 MAX_SHOWN = 100  # columns shown as text; the output for programs has all
 IN_MEMORY = 1 << 28  # bytes of features; above this, only queries and labels are read
@@ -106,7 +107,7 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
 
 def _summary(
     files: Sequence[Path], reading: Reading, proposal: Proposal, surveyed: Survey
-) -> tuple[dict[str, Any], list[list[str]]]:
+) -> tuple[dict[str, Any], Cells]:
     """Summary of the ranking data, and rows of a table; problems are added to the proposal."""
     from sparserank.cli.data_summary import summary_of, suspicious
     from sparserank.data.missing import KEEP

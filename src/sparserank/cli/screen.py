@@ -18,7 +18,7 @@ from rich.text import Text
 
 from sparserank._kernel_cache import tell_once
 from sparserank.cli.output import answer
-from sparserank.report.document import Table
+from sparserank.report.document import Cells, Table
 from sparserank.text import FIRST_LOOK, visible
 
 QUIET_INTERVAL_S = 5.0
@@ -40,7 +40,7 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+def table(title: str, columns: list[str], rows: Cells) -> None:
     """Print a table; the first column contains texts, the others numbers."""
     if not answer().is_text:
         # two columns may have the heading ""

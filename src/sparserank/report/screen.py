@@ -16,7 +16,7 @@ from sparserank.crossval.choice import Candidate, reference_name
 from sparserank.crossval.tree_rivals import AS_IN, BEYOND, WITHOUT
 from sparserank.export import ENGINES
 from sparserank.options import option
-from sparserank.report.document import Fact
+from sparserank.report.document import Cells, Fact
 from sparserank.requests.selection import BOOSTS, LOST
 from sparserank.selection.claims import BELOW, CONSTANT, FIRST, NOT_COMPARED, Claim, counted
 from sparserank.selection.for_engine import other_fills
@@ -129,11 +129,11 @@ class Screen(ABC):
     def fitted(
         self,
         names: Sequence[str],
-        cells: list[list[str]],
+        cells: Cells,
         most: int,
         extra: int,
         short: Callable[[str, int], str] = shortened,
-    ) -> list[list[str]]:
+    ) -> Cells:
         """The lines of a table, each a name and its cells, the head first, so that no figure has to be cut. Names have
         at most `most` characters; if there is no room for them, the column `extra` of the cells is left out."""
         longest = min(most, max(map(len, names)))
