@@ -90,26 +90,26 @@ def is_request(body: Any) -> bool:
     return isinstance(body, Mapping) and PARAMS in body and body.keys().isdisjoint(("query", "source", "id"))
 
 
-def check(body: Body, place: str) -> None:
+def check(body: Body) -> None:
     """Refuse a request that is not a sum of its clauses, or whose other parameters affect the order of documents."""
     params = body[PARAMS]
     if not isinstance(params, Mapping) or len(body) > 1:
-        raise DataFormatError(f'{place}: expected {{"params": {{...}}}} alone; write filters as fq, limits as rows.')
+        raise DataFormatError('expected {"params": {...}} alone; write filters as fq, limits as rows.')
     for part, why in REFUSED.items():
         if params.get(part) not in ABSENT:
-            raise DataFormatError(f"{place}: {part} {why}.")
+            raise DataFormatError(f"{part} {why}.")
     if params.get("defType") != "edismax":
-        raise DataFormatError(f"{place}: defType is {brief(str(params.get('defType')))}; only edismax can be tuned.")
+        raise DataFormatError(f"defType is {brief(str(params.get('defType')))}; only edismax can be tuned.")
     if not all(isinstance(text, str) for part in PARTS for text in entries_of(params.get(part))):
-        raise DataFormatError(f"{place}: {', '.join(PARTS)} must be text.")
+        raise DataFormatError(f"{', '.join(PARTS)} must be text.")
     parts_used = [entry.part for entry in entries(params)]
     if QF not in parts_used:
-        raise DataFormatError(f"{place}: has no qf; write the parameters of your handler into the request.")
+        raise DataFormatError("has no qf; write the parameters of your handler into the request.")
     tie = params.get("tie", 0)
     for part in FIELDS:
         if parts_used.count(part) > 1 and str(tie) not in ("1", "1.0"):
             raise DataFormatError(
-                f"{place}: tie is {tie}, so the best field of {part} counts; with tie 1, which is another query, each "
+                f"tie is {tie}, so the best field of {part} counts; with tie 1, which is another query, each "
                 "field is a clause."
             )
 
@@ -126,7 +126,7 @@ def entries(params: Body) -> list[Entry]:
     return parsed
 
 
-def asked(params: Body, place: str) -> set[str]:
+def asked(params: Body) -> set[str]:
     """The names of the clauses whose scores the request asks for in fl.
 
     Raises
@@ -138,7 +138,7 @@ def asked(params: Body, place: str) -> set[str]:
     for name, alone in expected.items():
         if params.get(f"of_{name}") != alone:
             raise DataFormatError(
-                f"{place}: of_{name} is not the clause {brief(name)} of the request; remove fl, and write it again "
+                f"of_{name} is not the clause {brief(name)} of the request; remove fl, and write it again "
                 "with 'sparserank inspect'."
             )
     return set(expected)
@@ -152,10 +152,10 @@ def _field(name: str) -> str:
     return f"{name}:query($of_{name})"
 
 
-def as_bool(body: Body, place: str) -> Json:
+def as_bool(body: Body) -> Json:
     """The request as a bool query with one clause per entry, named if the request asks for its score. One of the fields
     must match."""
-    names = asked(body[PARAMS], place)
+    names = asked(body[PARAMS])
     fields: list[Json] = []
     others: list[Json] = []
     for entry in entries(body[PARAMS]):
@@ -181,7 +181,7 @@ def with_boosts(body: Body, boosts: Mapping[str, float], place: str) -> Json | N
     """The request with these boosts; a clause without a boost is deleted. The last fields keep the boost 0, because
     they determine which documents match. None if no clause has a boost."""
     params = body[PARAMS]
-    names = asked(params, place)
+    names = asked(params)
     changed = [e.times(boosts.get(e.name, 0.0)) if e.name in names else e for e in entries(params)]
     if not any(e.boost for e in changed):
         return None
@@ -200,11 +200,11 @@ def with_boosts(body: Body, boosts: Mapping[str, float], place: str) -> Json | N
     return with_entries(body, left, names)
 
 
-def proposed(body: Body, place: str) -> tuple[Json | None, list[str]]:
+def proposed(body: Body) -> tuple[Json | None, list[str]]:
     """(the request with the score of each clause added to fl, or None if it asks for scores already; sentences about
     what was done, and what could not be)."""
     clauses = entries(body[PARAMS])
-    if asked(body[PARAMS], place):
+    if asked(body[PARAMS]):
         return None, []
     notes = ["the scores of the clauses were added to fl; all documents and scores are the same."]
     for entry in clauses:
