@@ -67,10 +67,10 @@ def load_size_model(path: StrPath, k: int) -> RankingModel:
         raise ModelFormatError(
             f"{path}: not found; run the selection again to get models of other sizes, or omit {option('k')}."
         )
-    content = read_content(
-        path, FORMAT, FORMAT_VERSION, "models.json that 'sparserank select' writes", links=not inside
-    )
     try:
+        content = read_content(
+            path, FORMAT, FORMAT_VERSION, "models.json that 'sparserank select' writes", links=not inside
+        )
         entries = [_entry(e) for e in part(content, "models", LIST)]
         models = [RankingModel(**fields_of({**e, NAMES: part(content, NAMES, LIST)})) for e in entries]
         sizes = [len(m.columns) for m in models]
