@@ -119,12 +119,13 @@ def _published_cells(p: Published, best: float) -> list[Any]:
 def _problem(name: str) -> FsmProblem:
     from sparserank.papers import feature_importance, feature_similarity
     from sparserank.papers.solvers.fsm import FsmProblem
-    from sparserank.solvers import PairwiseObjective
+    from sparserank.solvers import PairwiseObjective, lockstep
 
     data = published_train(name)
     objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=1)
     problem = FsmProblem(objective, LAMBDA1, LAMBDA2, feature_importance(data), feature_similarity(data))
-    problem.smooth(np.zeros(problem.dimension))  # compilation, and which features vary: outside the clock
+    # compilation, and which features vary: outside the clock
+    lockstep.run(problem.evaluate(np.zeros(problem.dimension)))
     return problem
 
 

@@ -20,12 +20,15 @@ class Subgradient:
 
     def minimise(self, problem: FsmProblem, n_iter: int) -> tuple[np.ndarray, np.ndarray]:
         """Moments (n_iter,) of the clock at which the objectives (n_iter,) of the points, from u = 0 on, were known."""
+        from sparserank.solvers.lockstep import run
+
         moments, objectives = np.empty(n_iter), np.empty(n_iter)
         usable = np.isfinite(problem.costs)
         costs = np.where(usable, problem.costs, 0.0)
         u = np.zeros(problem.dimension)
         for t in range(n_iter):
-            value, gradient = problem.smooth(u)
+            here = run(problem.evaluate(u))
+            value, gradient = here.loss, here.gradient
             objectives[t] = value + costs @ u
             moments[t] = time.perf_counter()
             u = np.where(usable, np.maximum(u - self.c / np.sqrt(t + 1.0) * (gradient + costs), 0.0), 0.0)

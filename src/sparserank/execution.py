@@ -69,35 +69,26 @@ def one_blas_thread() -> Iterator[None]:
 
     If BLAS has one pool for all threads, the limit applies to the process: the first user sets it, the last lifts it.
     """
+    global _blas_users, _blas_before
     _depth.value = getattr(_depth, "value", 0) + 1
     try:
         if _depth.value == 1:
-            _enter_blas_limit()
+            with _blas_lock:
+                libraries = [c for c in _controller().lib_controllers if c.user_api == "blas"]
+                if _blas_users == 0:
+                    _blas_before = [(c, c.num_threads) for c in libraries]
+                _blas_users += 1
+                for library in libraries:
+                    _set_threads(library, 1)
         yield
     finally:
         _depth.value -= 1
         if _depth.value == 0:
-            _leave_blas_limit()
-
-
-def _enter_blas_limit() -> None:
-    global _blas_users, _blas_before
-    with _blas_lock:
-        libraries = [c for c in _controller().lib_controllers if c.user_api == "blas"]
-        if _blas_users == 0:
-            _blas_before = [(c, c.num_threads) for c in libraries]
-        _blas_users += 1
-        for library in libraries:
-            _set_threads(library, 1)
-
-
-def _leave_blas_limit() -> None:
-    global _blas_users
-    with _blas_lock:
-        _blas_users -= 1
-        for library, n_threads in _blas_before:
-            if _blas_users == 0 or library.threading_layer == "openmp":  # OpenMP has a limit per thread
-                _set_threads(library, n_threads)
+            with _blas_lock:
+                _blas_users -= 1
+                for library, n_threads in _blas_before:
+                    if _blas_users == 0 or library.threading_layer == "openmp":  # OpenMP has a limit per thread
+                        _set_threads(library, n_threads)
 
 
 def _set_threads(library: Any, n_threads: int) -> None:

@@ -11,7 +11,6 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
-from pathlib import Path
 from typing import IO, Any
 
 from sparserank.errors import RunDirectoryError
@@ -127,7 +126,8 @@ def refuse_inputs(out: StrPath, inputs: Iterable[StrPath]) -> None:
                 raise RunDirectoryError(f"{out}: is also an input ({source}); choose another output file.")
     try:
         old = _existing(out)
-        if _open_descriptor(out) is None and (old is None or not _is_device(old)):
+        # Devices, pipes and sockets are written to, not replaced.
+        if _open_descriptor(out) is None and (old is None or stat.S_ISREG(old.st_mode) or stat.S_ISDIR(old.st_mode)):
             if os.path.isdir(out):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             try_to_create_in(os.path.dirname(os.path.realpath(out)))
@@ -165,12 +165,6 @@ def discard_unfinished() -> None:
         _discard(part)
 
 
-def discard_parts(folder: Path) -> None:
-    """Remove the unfinished files of an earlier, killed process from `folder`; the caller must hold its lock."""
-    for part in folder.glob(PART):
-        part.unlink(missing_ok=True)
-
-
 def _part_in(folder: StrPath) -> str:
     """A new name for an unfinished file, registered so that `discard_unfinished` removes it."""
     part = os.path.join(folder, PART.replace("*", secrets.token_hex(8)))
@@ -180,11 +174,6 @@ def _part_in(folder: StrPath) -> str:
 
 def _unwritable(path: StrPath, error: OSError) -> RunDirectoryError:
     return RunDirectoryError(f"{path}: cannot be written ({error.strerror or error}); choose another path.")
-
-
-def _is_device(old: os.stat_result) -> bool:
-    """Whether `atomic_write` writes to the existing file instead of replacing it: devices, pipes, sockets."""
-    return not stat.S_ISREG(old.st_mode) and not stat.S_ISDIR(old.st_mode)
 
 
 def _discard(part: str) -> None:

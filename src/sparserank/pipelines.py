@@ -45,6 +45,9 @@ class _Column:
         return self == _Column(self.features[:1])
 
 
+_Columns = list[_Column]
+
+
 class _Input:
     """The features of the pipeline's input: its columns, and features that are made from a column. fill: the
     replacement for a missing value of each feature."""
@@ -106,15 +109,13 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
     columns = [_Column((j,)) for j in range(len(names))]
     for name, step in steps:
         columns = _after(inputs, columns, name, step)
-    twice = [
-        j for j, value in enumerate(inputs.fill) if value == value and sum(c.features[0] == j for c in columns) > 1
-    ]
-    if twice:
-        raise DataError(f"the pipeline imputes {brief(inputs.names[twice[0]])} and uses it twice; use it once.")
+    for j, value in enumerate(inputs.fill):
+        if value == value and sum(c.features[0] == j for c in columns) > 1:
+            raise DataError(f"the pipeline imputes {brief(inputs.names[j])} and uses it twice; use it once.")
     return _on_input(ranker.to_model(), inputs, columns)
 
 
-def _after(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list[_Column]:
+def _after(inputs: _Input, columns: _Columns, name: str, step: Any) -> _Columns:
     """The columns after one more step of the pipeline."""
     from sklearn import preprocessing as p
     from sklearn.compose import ColumnTransformer
@@ -133,26 +134,27 @@ def _after(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list
     if kind is ColumnTransformer:
         if step.transformer_weights:
             raise DataError(f"step {brief(name)}: transformer_weights cannot be folded; scale the columns instead.")
-        held = list(getattr(step, "feature_names_in_", range(step.n_features_in_)))
-        parts = [(f"{name}: {n}", t, [columns[j] for j in _places(of, held)]) for n, t, of in step.transformers_]
-        return [column for n, t, part in parts for column in (_after(inputs, part, n, t) if part else [])]
+        out = []
+        for inner_name, inner, _ in step.transformers_:
+            part = [columns[j] for j in step._transformer_to_input_indices[inner_name]]
+            if part:
+                out += _after(inputs, part, f"{name}: {inner_name}", inner)
+        return out
     if isinstance(step, SelectorMixin) and kind.transform is SelectorMixin.transform:
         return [columns[j] for j in np.flatnonzero(step.get_support())]
-    if kind is p.StandardScaler or kind is p.RobustScaler:
-        center = getattr(step, "mean_" if kind is p.StandardScaler else "center_", None)
-        used = step.with_mean if kind is p.StandardScaler else step.with_centering
-        return _scaled(columns, center if used else None, getattr(step, "scale_", None))
+    if kind is p.StandardScaler:
+        return _scaled(columns, step.mean_ if step.with_mean else None, step.scale_)
+    if kind is p.RobustScaler:
+        return _scaled(columns, step.center_, step.scale_)
     if kind is p.MaxAbsScaler and not getattr(step, "clip", False):
         return _scaled(columns, None, step.scale_)
     if kind is p.MinMaxScaler and not step.clip:
         return _scaled(columns, -np.asarray(step.min_) / step.scale_, 1.0 / np.asarray(step.scale_))
-    if (
-        kind is p.FunctionTransformer
-        and not step.kw_args
-        and step.func in (None, np.log1p)
-        and (plain or not step.func)
-    ):
-        return [replace(column, is_log=step.func is not None) for column in columns] if step.func else columns
+    if kind is p.FunctionTransformer and not step.kw_args:
+        if step.func is None:
+            return columns
+        if step.func is np.log1p and plain:
+            return [replace(column, is_log=True) for column in columns]
     if kind is p.OneHotEncoder and plain:
         return [made for j, column in enumerate(columns) for made in _levels(inputs, column.features[0], step, j, name)]
     if kind is SimpleImputer and plain and all(np.isnan(inputs.fill[c.features[0]]) for c in columns):
@@ -164,25 +166,13 @@ def _after(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list
     )
 
 
-def _places(of: Any, held: Sequence[Any]) -> list[int]:
-    """The numbers of columns that a ColumnTransformer names by names, numbers, a slice or a mask."""
-    if isinstance(of, slice):
-        ends = [held.index(end) if isinstance(end, str) else end for end in (of.start, of.stop)]
-        last = None if ends[1] is None else ends[1] + isinstance(of.stop, str)  # a name at the end is included
-        return list(range(len(held)))[ends[0] : last : of.step]
-    listed = np.atleast_1d(np.asarray(of, dtype=object)).tolist()
-    if listed and all(isinstance(one, bool | np.bool_) for one in listed):
-        return np.flatnonzero(np.asarray(listed, dtype=bool)).tolist()
-    return [held.index(one) if isinstance(one, str) else int(one) % len(held) for one in listed]
-
-
-def _scaled(columns: list[_Column], center: Any, scale: Any) -> list[_Column]:
+def _scaled(columns: _Columns, center: Any, scale: Any) -> _Columns:
     centers = np.zeros(len(columns)) if center is None else np.asarray(center)
     scales = np.ones(len(columns)) if scale is None else np.asarray(scale)
     return [column.then(c, s) for column, c, s in zip(columns, centers, scales, strict=True)]
 
 
-def _imputed(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list[_Column]:
+def _imputed(inputs: _Input, columns: _Columns, name: str, step: Any) -> _Columns:
     """The columns with missing values filled in, followed by columns that say where values were missing."""
     if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
         raise DataError(
@@ -203,7 +193,7 @@ def _imputed(inputs: _Input, columns: list[_Column], name: str, step: Any) -> li
     return [*out, *flags]
 
 
-def _levels(inputs: _Input, j: int, step: Any, k: int, name: str) -> list[_Column]:
+def _levels(inputs: _Input, j: int, step: Any, k: int, name: str) -> _Columns:
     """The columns that a OneHotEncoder makes of feature j, the k-th feature that it encodes: one for each frequent
     level, then one for all others, without the level that it drops."""
     levels = [_level_text(level, name) for level in step.categories_[k].tolist()]
@@ -241,20 +231,22 @@ def _on_input(model: RankingModel, inputs: _Input, columns: Sequence[_Column]) -
     """The model of the last step, expressed on the input of the first step."""
     plain = all(column.is_plain for column in columns)
     has_steps = any(f.steps is not None for f in model.features)
-    if not plain and (model.logarithmic or any(f.kind != NONE for f in model.features)):
-        raise DataError(
-            "the ranker applies logarithms or steps to features that the pipeline has scaled, which a model cannot "
-            "represent; leave the scaler out (rankers scale features themselves)."
-        )
-    if not plain and model.per_query:
-        raise DataError(f"{option('scaling', model.scaling)} cannot follow scaled or encoded features.")
+    if not plain:
+        if model.logarithmic or any(f.kind != NONE for f in model.features):
+            raise DataError(
+                "the ranker applies logarithms or steps to features that the pipeline has scaled, which a model cannot "
+                "represent; leave the scaler out (rankers scale features themselves)."
+            )
+        if model.per_query:
+            raise DataError(f"{option('scaling', model.scaling)} cannot follow scaled or encoded features.")
+        if any(f.missing is not None for f in model.features):
+            raise DataError(
+                "the ranker fills in missing values after the pipeline has scaled them; put a SimpleImputer first "
+                "instead."
+            )
     of_one = [column.features[0] for column in columns if len(column.features) == 1]
     if has_steps and len(set(of_one)) < len(of_one):
         raise DataError("the pipeline uses a feature twice, whose steps a model cannot add; use it once.")
-    if not plain and any(f.missing is not None for f in model.features):
-        raise DataError(
-            "the ranker fills in missing values after the pipeline has scaled them; put a SimpleImputer first instead."
-        )
     made: dict[int, Feature] = {}  # features of the input, with weight 1
     weight = np.zeros(len(inputs.names))
     constant = 0.0

@@ -19,6 +19,8 @@ MAX_BYTES = 256 * 2**20
 MAX_DEPTH = 20  # levels of nested objects and lists
 MAX_DIGITS = 300  # of an integer; the largest float has more
 
+Json = dict[str, Any]  # an object of a file
+
 # Types of values in a file, with the words for them in messages.
 Kind = tuple[str, tuple[type, ...]]
 INTEGER = ("an integer", (int,))
@@ -40,7 +42,7 @@ def read_own_json(path: StrPath, *, links: bool = False) -> Any:
     return parse_json(read_regular(path, MAX_BYTES, links=links))
 
 
-def read_json(path: StrPath, expected: str) -> dict[str, Any]:
+def read_json(path: StrPath, expected: str) -> Json:
     """The JSON object of a file that users write; see `parse_json`.
 
     Raises
@@ -77,7 +79,7 @@ def parse_json(content: bytes) -> Any:
     return value
 
 
-def part(content: dict[str, Any], key: str, kind: Kind) -> Any:
+def part(content: Json, key: str, kind: Kind) -> Any:
     """content[key], which must exist and have exactly this type: true and false are not numbers."""
     what, types = kind
     if key not in content:
@@ -129,9 +131,9 @@ def _check_depth(value: Any, levels: int) -> None:
             _check_depth(v, levels - 1)
 
 
-def of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def of_pairs(pairs: list[tuple[str, Any]]) -> Json:
     """The object of these pairs; raise ValueError for a key that appears twice."""
-    out: dict[str, Any] = {}
+    out: Json = {}
     for key, value in pairs:
         if key in out:
             raise ValueError(f"the key {brief(key)} appears twice in an object")

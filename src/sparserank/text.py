@@ -39,11 +39,11 @@ def visible(text: object) -> str:
     shown = str(text)
     if shown.isprintable():
         return shown
-    return "".join(_escaped(c) if c in _BIDI or unicodedata.category(c) in _HIDDEN else c for c in shown)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+    escaped = ""
+    for c in shown:
+        hides = c in _BIDI or unicodedata.category(c) in _HIDDEN
+        escaped += c.encode("unicode_escape").decode("ascii") if hides else c
+    return escaped
 
 
 def shortened(name: str, most: int) -> str:

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,11 +14,11 @@ from sparserank.errors import DataError
 from sparserank.papers.rls import GreedyStep, greedy_search
 from sparserank.papers.rls._kernels import candidate_errors
 from sparserank.papers.rls.centring import centre
-from sparserank.papers.rls.gram_search import floating_search, gram_greedy_search
+from sparserank.papers.rls.gram_search import gram_search
 from tests.oracles import rank_rls as oracle
 from tests.support.problems import small_problem, unit_problem
 
-FORWARD = {"algorithm 1": greedy_search, "grams": gram_greedy_search}
+FORWARD = {"algorithm 1": greedy_search, "grams": partial(gram_search, floating=False)}
 PROBLEMS = {
     "lists with ties": unit_problem(0),
     "another": unit_problem(1),
@@ -104,12 +105,12 @@ def test_floating_search_follows_the_rule_of_the_oracle() -> None:
         best, moves = oracle.floating(data.X, data.relevance, data.query_ptr, 0.001, 5)
         if seed == 2068:
             assert moves[6:10] == [("add", 6), ("drop", 3), ("drop", 1), ("add", 1)]  # here 6 is not dropped
-        steps = floating_search(centre(data), 0.001, 5)
+        steps = gram_search(centre(data), 0.001, 5, floating=True)
         assert [sorted(s.features) for s in steps] == [best[size][0] for size in range(1, 6)], seed
         np.testing.assert_allclose(
             [s.leave_query_out_error for s in steps], [best[size][1] for size in range(1, 6)], rtol=1e-7
         )
-        forward = gram_greedy_search(centre(data), 0.001, 5)
+        forward = gram_search(centre(data), 0.001, 5, floating=False)
         lower = [f.leave_query_out_error < 0.99 * g.leave_query_out_error for f, g in zip(steps, forward, strict=True)]
         assert any(lower) <= any(move == "drop" for move, _ in moves)
         selected, _ = oracle.greedy(data.X, data.relevance, data.query_ptr, 0.001, 5)

@@ -66,10 +66,10 @@ def main(application: click.Group = app) -> None:
 
 def _run(application: click.Group) -> None:
     flags = (argument.partition("=")[0] for argument in sys.argv[1:] if argument.startswith("--"))
-    removed = next((name for name in (*sys.argv[1:2], *flags) if name in GONE), None)
-    if removed is not None and application is app:
-        error_line(f"{removed} {GONE[removed]}")
-        sys.exit(2)
+    for name in (*sys.argv[1:2], *flags):
+        if name in GONE and application is app:
+            error_line(f"{name} {GONE[name]}")
+            sys.exit(2)
     try:
         try:
             application()

@@ -34,30 +34,10 @@ TYPES = {
     "bool": click.BOOL,
     "Path": click.Path(path_type=Path),
 }
+SEVERAL = "list["  # begins the declared type of several values
+OPTIONAL = " | None"  # ends a declared type if no value is required
+TYPES |= {f"{SEVERAL}{name}]": kind for name, kind in TYPES.items()}
 ALL = "help_all"
-
-
-def help_of_command(command: click.Command, context: click.Context, shown: set[str]) -> str:
-    """The help text of a command. shown: names of the options to list, each with only its first sentence; if empty, all
-    options are listed in full."""
-    panels: dict[str, list[Row]] = {"Arguments": [], "Options": []}
-    for param in command.get_params(context):
-        is_argument = isinstance(param, click.Argument)
-        rows = panels.setdefault("Arguments" if is_argument else getattr(param, "panel", "Options"), [])
-        # rows keep the order in which the command declares its options
-        if not shown or is_argument or param.is_eager or param.name in shown:
-            rows.append(_row(param, short=bool(shown) and not is_argument))
-    return _printed(command, context, [_panel(title, rows) for title, rows in panels.items() if rows])
-
-
-def help_of_group(group: click.Group, context: click.Context) -> str:
-    rows = [_row(p) for p in group.get_params(context) if isinstance(p, click.Option)]
-    commands = Table.grid(padding=(0, 2), expand=True)
-    commands.add_column(style="bold cyan", no_wrap=True)
-    commands.add_column(ratio=1)
-    for name in group.commands:
-        commands.add_row(name, (group.commands[name].help or "").strip().split("\n\n")[0].replace("\n", " "))
-    return _printed(group, context, [_panel("Options", rows), _framed("Commands", commands)])
 
 
 def _row(param: click.Parameter, *, short: bool = False) -> Row:
@@ -111,10 +91,11 @@ class DeclaredArgument(click.Argument):
     """A positional argument, as declared."""
 
     def __init__(self, declared: Argument) -> None:
-        kind, several, required = _read_as(declared.command)
-        super().__init__([declared.name], type=TYPES[kind], nargs=-1 if several else 1, required=required)
+        self.kind = declared.command.removesuffix(OPTIONAL)
+        several = self.kind.startswith(SEVERAL)
+        required = self.kind == declared.command
+        super().__init__([declared.name], type=TYPES[self.kind], nargs=-1 if several else 1, required=required)
         self.help = declared.help
-        self.kind = f"list[{kind}]" if several else kind
         self.metavar = f"{declared.name}{'...' * several}"
 
 
@@ -126,9 +107,9 @@ class DeclaredOption(click.Option):
     """
 
     def __init__(self, declared: Option, *, required: bool = False) -> None:
-        kind, several, _ = _read_as(declared.command or declared.kind.command)
+        self.kind = (declared.command or declared.kind.command).removesuffix(OPTIONAL)
+        several = self.kind.startswith(SEVERAL)
         self.panel = declared.panel or "Options"
-        self.kind = f"list[{kind}]" if several else kind
         self.declared = declared
         default = declared.default
         if declared.shown:
@@ -145,20 +126,12 @@ class DeclaredOption(click.Option):
         names = [declared.name, *declared.spelled.split(",")]
         super().__init__(
             names,
-            type=TYPES[kind],
+            type=TYPES[self.kind],
             multiple=several,
             required=required,
             help=text,
-            is_flag=True if kind == "bool" else None,
+            is_flag=True if self.kind == "bool" else None,
         )
-
-
-def _read_as(command: str) -> tuple[str, bool, bool]:
-    """For a declared type such as 'list[Path] | None': (type of one value, whether several values are read, whether at
-    least one is required)."""
-    kind = command.removesuffix(" | None")
-    several = kind.startswith("list[")
-    return kind.removeprefix("list[").removesuffix("]"), several, kind == command
 
 
 class HelpfulCommand(click.Command):
@@ -186,14 +159,28 @@ class HelpfulCommand(click.Command):
         click.echo(context.get_help())
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write(help_of_command(self, ctx, set() if ctx.meta.get(ALL) else self.shown))
+        shown = set() if ctx.meta.get(ALL) else self.shown  # if empty, all options are listed in full
+        panels: dict[str, list[Row]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            is_argument = isinstance(param, click.Argument)
+            rows = panels.setdefault("Arguments" if is_argument else getattr(param, "panel", "Options"), [])
+            # rows keep the order in which the command declares its options
+            if not shown or is_argument or param.is_eager or param.name in shown:
+                rows.append(_row(param, short=bool(shown) and not is_argument))
+        formatter.write(_printed(self, ctx, [_panel(title, rows) for title, rows in panels.items() if rows]))
 
 
 class HelpfulGroup(click.Group):
     """The program; its --help lists the commands."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write(help_of_group(self, ctx))
+        rows = [_row(p) for p in self.get_params(ctx)]
+        commands = Table.grid(padding=(0, 2), expand=True)
+        commands.add_column(style="bold cyan", no_wrap=True)
+        commands.add_column(ratio=1)
+        for name, command in self.commands.items():
+            commands.add_row(name, (command.help or "").strip().split("\n\n")[0].replace("\n", " "))
+        formatter.write(_printed(self, ctx, [_panel("Options", rows), _framed("Commands", commands)]))
 
 
 def group(name: str, help: str, commands: Sequence[click.Command], *, version: str = "") -> HelpfulGroup:
@@ -262,8 +249,7 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
     flags = FLAGS | arguments | {str(o.name): o.opts[0] for o in options}
     set_by_user = {}
     for name, value in values.items():
-        source = context.get_parameter_source(name)
-        if source is not None and source is not click.core.ParameterSource.DEFAULT:
+        if context.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT):
             plain = list(value) if isinstance(value, tuple) else value
             set_by_user[name] = READ[name](plain) if name in READ else plain
     for option in options:

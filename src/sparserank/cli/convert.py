@@ -8,7 +8,7 @@ from typing import Any
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import give
 from sparserank.cli.reading import reading_of, require
-from sparserank.cli.screen import counting, say
+from sparserank.cli.screen import counting_documents, say
 
 HELP = """Write an on-disk store. Every command accepts a store in place of files, and reads features when needed.
 
@@ -54,12 +54,12 @@ def run(
         )
     if is_file_name(out):
         require(like is None, "--like", "applies only to stores.")
-        with counting("documents") as progress:
+        with counting_documents() as progress:
             n = write_file(sources, out, reading, progress=progress)
         give({"wrote": str(out), "n_docs": n})
         say(f"wrote {out}: {n} documents")
         return
-    with resumable(out, restart=restart), counting("documents") as progress:
+    with resumable(out, restart=restart), counting_documents() as progress:
         store = to_store(
             sources, out, reading, shard_bytes=shard_mb << 20, restart=restart, like=like, progress=progress
         )

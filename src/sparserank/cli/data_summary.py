@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparserank.data.dataset import RankingDataset
+    from sparserank.report.document import Cells
 
 
 def summary_of(
-    files: Sequence[Any], data: RankingDataset, *, features: bool = True, suspicions: Sequence[str] = ()
-) -> tuple[dict[str, Any], list[list[str]]]:
+    files: Sequence[Any], data: RankingDataset, *, features: bool = True, suspicions: Sequence[str]
+) -> tuple[dict[str, Any], Cells]:
     """({name: value} for programs, rows of a table for people) for data whose missing values may be kept. Features that
     are made from one column of a table count as one. With features=False, the summary is about queries and labels only.
     suspicions: sentences about suspicious features."""
@@ -66,9 +67,8 @@ def summary_of(
     rows.append(["features", f"{len(names)} ({'sparse' if data.is_sparse else 'dense'})"])
     if data.is_stored:
         rows.append(["on disk", f"{data.X.nbytes / 1e6:.1f} MB of {data.X.dtype} in {len(data.X.parts)} shards"])
-    named = f": {', '.join(constant[:20])}" if constant else ""
     rows += [
-        ["constant within every query", f"{len(constant)}{named}"],
+        ["constant within every query", f"{len(constant)}{': ' if constant else ''}{', '.join(constant[:20])}"],
         ["missing values", ", ".join(f"{name} {100 * part:.3g}%" for name, part in list(holes.items())[:20]) or "none"],
         ["document ids", "yes" if data.docid is not None else "no"],
     ]

@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+import click
+
 from sparserank.cli.output import give
 from sparserank.cli.reading import columns_of_run, documents_for, model_of, require, require_no_reading
 from sparserank.cli.screen import say, table
@@ -62,9 +64,8 @@ def run(
         for sentence in words.values() if words else ["the model uses no feature."]:
             say(sentence)
         return
-    require(bool(data) and query is not None, "--query", "is needed, and the files that contain the query; or --plain.")
-    assert data
-    assert query is not None
+    if not data or query is None:
+        raise click.BadParameter("is needed, and the files that contain the query; or --plain.", param_hint="--query")
     require(pair is None or len(pair) == 2, "--pair", "must be used twice, once for each document.")
     loaded = model_of(model, missing)
     fused = is_fusion(loaded)
@@ -94,11 +95,8 @@ def run(
         by_feature += [{**shown, "feature": feature, "contribution": value} for feature, value in parts.items()]
         drivers = ", ".join(f"{feature} {signed(value)}" for feature, value in explanation.drivers(i))
         rows.append([name, "-" if label is None else f"{label:g}", figure(score), drivers])
-    give(
-        {"query": explanation.query, "documents": documents, "pair": compared},
-        by_feature if compared is None else compared,
-    )
-    if compared is None:
+    give({"query": explanation.query, "documents": documents, "pair": compared}, compared or by_feature)
+    if pair is None or compared is None:
         table(
             f"Query {explanation.query}: {len(explanation.documents)} documents; "
             "largest contributions, relative to their mean",
@@ -106,14 +104,14 @@ def run(
             rows,
         )
         return
-    assert pair is not None
+
     table(
         f"Query {explanation.query}: {'ranks of ' if fused else ''}{pair[0]} compared with {pair[1]}",
         ["retriever" if fused else "feature", pair[0], pair[1], "adds"],
         [[r["feature"], *(_value(r[of], r[f"{of}_step"]) for of in SIDES), signed(r["difference"])] for r in compared],
     )
     total = sum(r["difference"] for r in compared)
-    higher = f"total {signed(total)}: {pair[0] if total > 0 else pair[1]} is ranked higher."
+    higher = f"total {signed(total)}: {pair[total < 0]} is ranked higher."
     say(higher if total else "total 0: a tie.")
 
 

@@ -9,7 +9,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.output import answer, give
 from sparserank.cli.reading import model_of, require
 from sparserank.cli.screen import note, say
 
@@ -77,8 +77,8 @@ def run(
     if is_fusion(exported):
         name = options.pop("name", "sparserank")
         inapplicable = {"features": known, **options, "offset": shift}
-        odd = next((f"--{flag}" for flag, value in inapplicable.items() if value), "")
-        require(not odd, odd, "does not apply to fused retrievers.")
+        for flag, value in inapplicable.items():
+            require(not value, f"--{flag}", "does not apply to fused retrievers.")
         formula = formula_of(exported)
         _write(out, export_fusion(formula, to, name), to)
         for text in filter(None, [FUSION_ENGINES[to].to_replace, *FUSION_ENGINES[to].notes(formula)]):
@@ -94,9 +94,9 @@ def _write(out: Path | None, files: Mapping[str, str | bytes], to: str) -> None:
     """Write the files to `out`, or a single text to standard output."""
     if out is None:
         texts = [content for content in files.values() if isinstance(content, str)]
-        several = answer().format != TEXT and len(texts) == len(files)
+        several = not answer().is_text and len(texts) == len(files)
         require(several or len(texts) == len(files) == 1, "--out", f"must be a folder: {to} has {' and '.join(files)}.")
-        if answer().format != TEXT:
+        if not answer().is_text:
             give({"files": files}, [{"file": name, "content": text} for name, text in files.items()], exact=True)
             return
         sys.stdout.flush()
@@ -155,9 +155,9 @@ def _write_files(out: Path, files: Mapping[str, str | bytes]) -> list[str]:
     file_of = {file: out.with_name(f"{out.stem}.{file}") for file in files} | {first: out}
     places = {file_of[name] if is_file else out / name: content for name, content in files.items()}
     with nullcontext() if is_file else WorkDirectory(out, "export"):
-        there = next((place for place in places if os.path.lexists(place)), None)
-        if there is not None:
-            raise RunDirectoryError(f"{there}: already exists; choose another --out.")
+        for place in places:
+            if os.path.lexists(place):
+                raise RunDirectoryError(f"{place}: already exists; choose another --out.")
         for place, content in places.items():
             with atomic_write(place, "wb" if isinstance(content, bytes) else "w") as target:
                 target.write(content)

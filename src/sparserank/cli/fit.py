@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.output import answer, give
 from sparserank.cli.reading import client_of
 from sparserank.cli.screen import say, show_all, table
 from sparserank.report.document import Table
@@ -40,21 +40,18 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     refuse_inputs(out, [*train, *read])
     refuse_foreign(out, lambda head: f'"{FORMAT}"'.encode() in head[:200], "is not a sparserank model")
     fitted = fit_model(train, client=client_of(client), **options)
-    fitted.model.save(out)
-    _show(fitted, out)
-
-
-def _show(fitted: FittedModel, out: Path) -> None:
     ranker = fitted.ranker
     model = fitted.model
     data = fitted.data
+    model.save(out)
     document = {"model": str(out), **fitted.summary}
     give(document, [{name: value for name, value in document.items() if name != "features"}])
-    if answer().format == TEXT and not answer().verbose:
-        show_all(_short(fitted, out))
+    short = _short(fitted, out)
+    if answer().is_text and not answer().verbose:
+        show_all(short)
         return
     if answer().verbose:
-        show_all(_short(fitted, out)[:3])
+        show_all(short[:3])
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"
     certificate = [f"{ranker.objective_:.9f}", f"{ranker.kkt_violation_:.1e}", gap]
     table(

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.cli.interrupts import resumable
-from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.screen import progress_bar, say, show_all, width_of_screen
+from sparserank.cli.output import answer, give
+from sparserank.cli.screen import progress_bar, show_all, width_of_screen
 
 SHOWN = (
     "qrels",
@@ -47,7 +47,7 @@ it by enough, and names fewer retrievers that may be as good.
 
 def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: Any) -> None:
     """Options are those of `fuse`."""
-    from sparserank.cli.selection_tables import chosen_in, warn_if_replaced
+    from sparserank.cli.selection_tables import chosen_in, say_written, warn_if_replaced
     from sparserank.report.fusion import fusion_lines
     from sparserank.report.tables import penalty_table, rival_table, size_table
     from sparserank.selection.fuse import fuse
@@ -59,11 +59,11 @@ def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: An
         result = fuse(list(map(str, runs)) if not columns else runs, qrels, out=out, progress=progress, **options)
     give(result.to_json(), result.rows())
     warn_if_replaced(out, before, len(result.retrievers), "retriever")
-    if answer().format != TEXT:
+    if not answer().is_text:
         return
     show_all(fusion_lines(result, str(out), width=width_of_screen()))
     if answer().verbose:
         selection = result.selection
         notes = [f"note: {text}" for text in selection.notes]
         show_all([*notes, size_table(selection), rival_table(selection), penalty_table(selection)])
-        say("wrote " + ", ".join(str(out / name) for name in RESULT_FILES if (out / name).exists()))
+        say_written(out, RESULT_FILES)

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import FAILED_CHECK, answer, give
 from sparserank.cli.reading import documents_for, model_of, reading_of, require, require_no_reading
-from sparserank.cli.screen import note, say, table
+from sparserank.cli.screen import note, say, show_all, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sparserank.model.fusion import FusionFormula
+    from sparserank.report.document import Cells
 
 # Matches the beginning of a search request. In place of its object, a run has numbers; the keys qid and ratings exclude
 # responses and judged requests.
@@ -61,14 +62,14 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
     from sparserank.model.file_format import FORMAT
 
     first, *others = files
-    is_model_file = first.is_file() and FORMAT.encode() in (head_of(first) or b"")
-    is_model = (first / "model.json").is_file() or is_model_file
+    head = (head_of(first) or b"") if first.is_file() else b""
+    is_model = (first / "model.json").is_file() or FORMAT.encode() in head
     if others and is_model:
         require(not verify, "--verify", "applies to stores.")
         _drift(first, others, options, fail=fail_if_drift)
         return
     require(not fail_if_drift, "--fail-if-drift", "needs a model, then data.")
-    if not others and first.is_file() and BEGINS_REQUEST.match(head_of(first) or b""):
+    if not others and BEGINS_REQUEST.match(head):
         _request(first)
         return
     reading = reading_of(options, flags=True)
@@ -119,7 +120,7 @@ def _entries(path: Path, kind: str) -> None:
     _show_summary(f"{path}: {kind}", summary, [[name, shown_value(summary[name])] for name in list(summary)[2:]])
 
 
-def _show_summary(title: str, summary: dict[str, Any], rows: list[list[str]]) -> None:
+def _show_summary(title: str, summary: dict[str, Any], rows: Cells) -> None:
     """Set the summary as the result for programs, and print these rows of it for people."""
     from sparserank.cli.data_summary import shown_value
 
@@ -165,8 +166,7 @@ def _model(path: Path) -> None:
         rows,
     )
     levels = column_table(model)
-    if levels.rows:
-        table(levels.title, levels.columns, levels.rows)
+    show_all([levels] if levels.rows else [])
     if steps:
         table(
             "steps: contribution to the score beyond each value of the feature",

@@ -19,7 +19,8 @@ from sparserank.text import listed, visible
 if TYPE_CHECKING:
     from sparserank.data.reading import Reading
     from sparserank.data.tables.guess import Proposal
-    from sparserank.data.tables.survey import Column, Survey
+    from sparserank.data.tables.survey import Survey
+    from sparserank.report.document import Cells
 
 MAX_SHOWN = 100  # columns shown as text; the output for programs has all
 IN_MEMORY = 1 << 28  # bytes of features; above this, only queries and labels are read
@@ -51,10 +52,24 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
     )
     reasons = proposal.left_out | {name: why for _, name, why in roles}
     becomes = dict.fromkeys(proposal.holes, MEDIAN if reading.missing is None else reading.missing)
-    columns = [
-        _column_row(c, use.get(c.name, "-")) | {"why": reasons.get(c.name), "missing_becomes": becomes.get(c.name)}
-        for c in surveyed.columns.values()
-    ]
+    columns = []
+    for c in surveyed.columns.values():
+        low, high = (None if v != v else v for v in (c.low, c.high))
+        columns.append(
+            {
+                "column": c.name,
+                "type": c.kind,
+                "use": use.get(c.name, "-"),
+                "missing": None if c.n_distinct is None else c.missing,
+                "infinite": c.n_infinite,
+                "distinct": None if c.breaks else c.n_distinct,
+                "constant": c.is_constant,
+                "low": low,
+                "high": high,
+                "why": reasons.get(c.name),
+                "missing_becomes": becomes.get(c.name),
+            }
+        )
     document = {
         **(summary or {"files": paths, "n_docs": surveyed.n_rows}),
         "columns": columns,
@@ -92,7 +107,7 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
 
 def _summary(
     files: Sequence[Path], reading: Reading, proposal: Proposal, surveyed: Survey
-) -> tuple[dict[str, Any], list[list[str]]]:
+) -> tuple[dict[str, Any], Cells]:
     """Summary of the ranking data, and rows of a table; problems are added to the proposal."""
     from sparserank.cli.data_summary import summary_of, suspicious
     from sparserank.data.missing import KEEP
@@ -161,22 +176,6 @@ def _unused(stem: str, suffix: str) -> str:
     while Path(name := f"{stem}{'' if number == 1 else number}{suffix}").exists():
         number += 1
     return name
-
-
-def _column_row(c: Column, use: str) -> dict[str, Any]:
-    """A column of the table as a row for programs."""
-    low, high = (None if v != v else v for v in (c.low, c.high))
-    return {
-        "column": c.name,
-        "type": c.kind,
-        "use": use,
-        "missing": None if c.n_distinct is None else c.missing,
-        "infinite": c.n_infinite,
-        "distinct": None if c.breaks else c.n_distinct,
-        "constant": c.is_constant,
-        "low": low,
-        "high": high,
-    }
 
 
 def _show_columns(title: str, surveyed: Survey, use: dict[str, str]) -> None:

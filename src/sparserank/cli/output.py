@@ -41,6 +41,11 @@ class Answer:
     code: int = 0  # exit code of the command, unless an error ends it
     began: float = field(default_factory=time.monotonic)  # approximate start of the command
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the output is printed while the command runs."""
+        return self.format == TEXT
+
     def print(self) -> None:
         """Print the document or the rows; nothing in text format, which is printed while the command runs."""
         if self.format == JSON:
@@ -51,8 +56,9 @@ class Answer:
 
             print(json.dumps(plain(document), indent=1, allow_nan=False))
         elif self.format == MARKDOWN:
-            alone = self.rows if self.rows and not self.sentences else None
-            tables = self.tables or ([] if alone is None else [{"title": "Result", "rows": alone}])
+            tables = self.tables
+            if self.rows and not tables and not self.sentences:
+                tables = [{"title": "Result", "rows": self.rows}]
             print("\n\n".join([*(_table(t["title"], t["rows"]) for t in tables), *map(_marked, self.sentences)]))
         elif self.format == CSV:
             rows = self.rows

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.output import answer, give
 from sparserank.cli.reading import documents_for, model_of, require, require_no_reading
 from sparserank.cli.screen import warn
 
@@ -63,8 +63,9 @@ def run(
     unjudged = options.get("unjudged", "zero")
     require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     require(run is None or out is None, "--run", "cannot be combined with --out.")
-    both = [os.path.realpath(path) for path in (run or out, qrels) if path is not None]
-    require(len(set(both)) == len(both), "--qrels", "names the same file as the scores.")
+    targets = [path for path in (run or out, qrels) if path is not None]
+    same = len(set(map(os.path.realpath, targets))) < len(targets)
+    require(not same, "--qrels", "names the same file as the scores.")
     of_out = COLUMNS if out is not None and out.suffix in TABLES else "score"
     for target, layout in ((out, of_out), (run, RUN), (qrels, QRELS)):
         if target is not None:
@@ -86,7 +87,7 @@ def run(
         _tell_of_numbers(documents, " ".join(f"--{name}" for name, path in (("run", run), ("qrels", qrels)) if path))
     if qrels is not None:
         write_qrels(documents, qrels)
-    wrote = [str(path) for path in (run or out, qrels) if path is not None]
+    wrote = list(map(str, targets))
     give({"wrote": wrote, "n_docs": documents.n_docs}, [{"file": path} for path in wrote])
     if run is not None:
         write_run(documents, scores, run)
@@ -105,7 +106,7 @@ def _put(out: Path | None, lines: Iterable[str], rows: Callable[[], list[dict[st
         with atomic_write(out, "wb") as stream:
             write(pa.Table.from_pylist(rows()), stream)
         return
-    if out is None and answer().format != TEXT:
+    if out is None and not answer().is_text:
         give(rows())
         return
     text = "".join(lines)
@@ -174,11 +175,7 @@ def scored_rows(documents: RankingDataset, scores: np.ndarray) -> list[dict[str,
     """{qid, docno if there is one, score} of each document, in file order."""
     import numpy as np
 
-    assert documents.qid is not None
-    ids = documents.to_input_order(np.asarray(documents.qid))
-    docid = documents.docid
-    docno = None if docid is None else documents.to_input_order(np.asarray(docid))
-    return [
-        {"qid": ids[i], **({} if docno is None else {"docno": docno[i]}), "score": score}
-        for i, score in enumerate(scores.tolist())
-    ]
+    ids = {"qid": documents.qid, "docno": documents.docid}
+    columns = {name: documents.to_input_order(np.asarray(of)) for name, of in ids.items() if of is not None}
+    rows = zip(*columns.values(), scores.tolist(), strict=True)
+    return [dict(zip([*columns, "score"], row, strict=True)) for row in rows]

@@ -58,8 +58,8 @@ def _columns(texts: list[str]) -> list[str]:
     from sparserank.data.text_lines import read_names
 
     names = [n for text in texts for n in (read_names(text) if Path(text).is_file() else split_names(text))]
-    twice = next((n for n in names if names.count(n) > 1), None)
-    require(twice is None, "--feature-columns", f"names {twice!r} twice.")
+    for name in names:
+        require(names.count(name) == 1, "--feature-columns", f"names {name!r} twice.")
     return names
 
 
@@ -108,21 +108,18 @@ def client_of(scheduler: str | None) -> Any:
     """A client of the cluster that --scheduler names, or None."""
     if scheduler is None:
         return None
+    import logging
+
     from sparserank.shards.dask import connect
 
     client = connect(scheduler)
-    _quieten("distributed")  # importing it sets log levels; errors are reported by the command in one sentence
+    # Importing distributed sets log levels, and each of its loggers may have its own. The command reports errors in
+    # one sentence, so all are silenced.
+    for name in ["distributed", *logging.root.manager.loggerDict]:
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     screen.note(f"{len(client.nthreads())} workers at {scheduler}; dashboard: {client.dashboard_link}")
     return client
-
-
-def _quieten(package: str) -> None:
-    """Silence every logger of a package, because each may have a separate level."""
-    import logging
-
-    for name in [package, *logging.root.manager.loggerDict]:
-        if name.partition(".")[0] == package:
-            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def reading_of(options: dict[str, Any], **fixed: Any) -> Reading:
@@ -227,8 +224,8 @@ def documents_for(
 
 def require_no_reading(why: str = "a model of fuse, which ranks runs", **options: Any) -> None:
     """Refuse options that say how features are read; an option that is None was not set."""
-    first = next((name for name, value in options.items() if value is not None), None)
-    require(first is None, option(first or ""), f"does not apply to {why}; leave it out.")
+    for name, value in options.items():
+        require(value is None, option(name), f"does not apply to {why}; leave it out.")
 
 
 def model_of(path: Path, missing: str | None, k: int | None = None) -> RankingModel:

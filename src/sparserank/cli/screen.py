@@ -17,8 +17,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from sparserank._kernel_cache import tell_once
-from sparserank.cli.output import TEXT, answer
-from sparserank.report.document import Table
+from sparserank.cli.output import answer
+from sparserank.report.document import Cells, Table
 from sparserank.text import FIRST_LOOK, visible
 
 QUIET_INTERVAL_S = 5.0
@@ -40,9 +40,9 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+def table(title: str, columns: list[str], rows: Cells) -> None:
     """Print a table; the first column contains texts, the others numbers."""
-    if answer().format != TEXT:
+    if not answer().is_text:
         # two columns may have the heading ""
         keys = [column + " " * columns[:i].count(column) for i, column in enumerate(columns)]
         named = [dict(zip(keys, row, strict=True)) for row in rows]
@@ -83,7 +83,7 @@ def show_all(lines: Sequence[str | Table]) -> None:
     for one in lines:
         if isinstance(one, Table):
             table(one.title, *one.on_screen())
-            if one.note and answer().format == TEXT:
+            if one.note and answer().is_text:
                 print(f"{visible(one.note)}\n")
         elif one:
             say(one)
@@ -93,7 +93,7 @@ def show_all(lines: Sequence[str | Table]) -> None:
 
 def say(text: str) -> None:
     """Print one line of the result."""
-    if answer().format != TEXT:
+    if not answer().is_text:
         answer().sentences.append(text)
         return
     print(visible(text))
@@ -106,7 +106,7 @@ def width_of_screen() -> int:
 
 def gap() -> None:
     """Print an empty line."""
-    if answer().format == TEXT:
+    if answer().is_text:
         print()
 
 
@@ -155,15 +155,15 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
     """Yield a callback (done, total, what, seconds left): a bar on a terminal, an occasional line elsewhere. With
     --verbose, it prints a line whenever a piece ends, but none for reports of pieces that are still running."""
     current = answer()  # read here, because another thread that reports would get a new, empty answer
-    columns = [
-        TextColumn("{task.description}"),
+    bar = Progress(
+        "{task.description}",
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
+        "{task.fields[left]}",
         TextColumn("{task.fields[what]}", markup=False),
-    ]
-    bar = Progress(*columns, console=Console(stderr=True))
+        console=Console(stderr=True),
+    )
     task = bar.add_task(title, total=None, what="", left="")
     has_bar = sys.stderr.isatty() and not current.quiet and not current.verbose
     last = time.monotonic()
@@ -211,7 +211,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int, str], None]]:
+def counting_documents() -> Iterator[Callable[[int, str], None]]:
     """Yield a callback (number so far, current activity) for work of unknown length; it prints an occasional line."""
     began = last = time.monotonic()
     first = 0
@@ -221,9 +221,9 @@ def counting(what: str) -> Iterator[Callable[[int, str], None]]:
         now = time.monotonic()
         if doing == "resumed":
             first = n
-            note(f"{n} {what} reused from an earlier run")
+            note(f"{n} documents reused from an earlier run")
         elif now - last >= QUIET_INTERVAL_S:
             last = now
-            note(f"{n} {what} {doing}, {(n - first) / (now - began):.0f} per second")
+            note(f"{n} documents {doing}, {(n - first) / (now - began):.0f} per second")
 
     yield report

@@ -9,7 +9,7 @@ from typing import Any
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import answer
 from sparserank.cli.reading import client_of
-from sparserank.cli.screen import progress_bar, say
+from sparserank.cli.screen import progress_bar
 
 SHOWN = (
     *("out", "valid", "test", "label", "qid", "missing", "drop", "ignore_columns", "metric", "k", "margin"),
@@ -36,7 +36,7 @@ value of each feature, in about 30 CPU seconds per 10,000 rows of 50 features. R
 
 def run(*, train: list[Path], out: Path, client: str | None = None, **options: Any) -> None:
     """Options are those of `select`."""
-    from sparserank.cli.selection_tables import chosen_in, show_selection, warn_if_replaced
+    from sparserank.cli.selection_tables import chosen_in, say_written, show_selection, warn_if_replaced
     from sparserank.selection.result import SelectionResult
     from sparserank.selection.result_files import LIST_FILES, RESULT_FILES
     from sparserank.selection.select import select
@@ -54,4 +54,4 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     show_selection(result, str(out), k=files is RESULT_FILES)
     warn_if_replaced(out, before, n_features, result.noun)
     if answer().verbose:
-        say("wrote " + ", ".join(str(out / name) for name in files if (out / name).exists()))
+        say_written(out, files)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.screen import show_all, warn, width_of_screen
+from sparserank.cli.output import answer, give
+from sparserank.cli.screen import say, show_all, warn, width_of_screen
 from sparserank.errors import SparserankError
 from sparserank.model.size_models import load_model
 from sparserank.report.screen import MAX_LINES, screen_lines
@@ -34,8 +34,16 @@ def show_selection(
 ) -> None:
     """Print a summary of the result. With --verbose, print everything: sizes, penalties with certificates, selected
     features with costs, and the comparison on test data."""
-    give(result.to_json(), [_flat(row) for row in result.facts.features])
-    if answer().format == TEXT and not answer().verbose:
+    rows = []
+    for row in result.facts.features:
+        flat: dict[str, Any] = {name: row[name] for name in ("feature", "transform", "weight", "gain") if name in row}
+        # the cost of leaving it out for each metric
+        for metric, cost in row.get("zeroed", {}).items():
+            known = dict.fromkeys(cost) if row["cost"] is None else row["cost"][metric]
+            flat |= {f"{metric} {name}": value for name, value in known.items()}
+        rows.append(flat)
+    give(result.to_json(), rows)
+    if answer().is_text and not answer().verbose:
         show_all(screen_lines(result, folder, most=most, width=width_of_screen(), k=k))
         return
     if isinstance(result, SelectionResult):
@@ -57,15 +65,6 @@ def show_selection(
     show_all([*result.sentences, *notes, "", *tables, *test, *last])
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A selected feature as one row, with the cost of leaving it out for each metric."""
-    out = {name: row[name] for name in ("feature", "transform", "weight", "gain") if name in row}
-    for metric, cost in row.get("zeroed", {}).items():
-        known = dict.fromkeys(cost) if row["cost"] is None else row["cost"][metric]
-        out |= {f"{metric} {name}": value for name, value in known.items()}
-    return out
-
-
 def chosen_in(out: Path) -> int | None:
     """Number of features of the model, or of the list for trees, in a run directory; None if there is none."""
     if (out / LIST_FILES[0]).exists():
@@ -74,6 +73,11 @@ def chosen_in(out: Path) -> int | None:
         return len(load_model(out / "model.json").columns)
     except SparserankError:
         return None
+
+
+def say_written(out: Path, names: Sequence[str]) -> None:
+    """Name the files of a run that exist."""
+    say("wrote " + ", ".join(str(out / name) for name in names if (out / name).exists()))
 
 
 def warn_if_replaced(out: Path, before: int | None, now: int, noun: str) -> None:

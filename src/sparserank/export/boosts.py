@@ -17,11 +17,12 @@ def boosts(of: Sum, options: Options) -> Files:
     """Write query.json, the request with new boosts; without a request, boosts.json: {clause: factor of its boost}."""
     options.refuse("a request is a sum of its clauses", "sigmoid", "offset", "normalizers", "features", "filled")
     weights = {t.name: t.slope for t in of.terms}
-    if odd := next((name for name, weight in weights.items() if weight < 0), None):
-        raise DataError(
-            f"{brief(odd)} has a weight below 0, and a clause cannot lower a score; train with an "
-            "engine of boosts, such as engine='elasticsearch-query' (--engine elasticsearch-query)."
-        )
+    for name, weight in weights.items():
+        if weight < 0:
+            raise DataError(
+                f"{brief(name)} has a weight below 0, and a clause cannot lower a score; train with an "
+                "engine of boosts, such as engine='elasticsearch-query' (--engine elasticsearch-query)."
+            )
     # The part of the score outside named clauses cannot be changed, so it is the unit of the boosts.
     unit = weights.pop(REST, 1.0)
     weights = {name: weight / unit for name, weight in weights.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import Any
 
 from sparserank.data.fusion.norms import L2, MINMAX, RRF
 from sparserank.errors import DataError
@@ -18,6 +17,7 @@ from sparserank.export.terms import Sum
 from sparserank.model.feature import Feature
 from sparserank.model.fusion import FusionFormula, FusionTerm
 from sparserank.options import option
+from sparserank.strict_json import Json
 from sparserank.text import brief
 from sparserank.transforms import NONE
 
@@ -65,9 +65,8 @@ def elasticsearch(of: Sum, options: Options) -> Files:
         name = names.fresh("constant")
         derived.append(_derived(name, ONE))
         weights[name] = constant
-    numbers = [v for t in of.terms for v in (t.mean, t.scale)] if options.normalizers else []
-    weights = single_precision(weights, numbers)
-    model: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(weights)}
+    weights = single_precision(weights, of.terms if options.normalizers else ())
+    model: Json = {"type": "model/linear", "definition": json.dumps(weights)}
     if options.normalizers:
         model["feature_normalizers"] = norms
     files: Files = {}
@@ -78,13 +77,13 @@ def elasticsearch(of: Sum, options: Options) -> Files:
     return {**files, "model.json": json_text({"model": {"name": options.name, "model": model}})}
 
 
-def _of_field(field: str, level: str | None) -> dict[str, Any]:
+def _of_field(field: str, level: str | None) -> Json:
     """The definition of a feature that is 1 where a field has a level, or no value, else 0."""
     if "{{" in (level or ""):
         raise DataError(
             f"the level {brief(level or '')} cannot be in a template; define its feature in {option('features')}."
         )
-    none: dict[str, Any] = {"bool": {"must_not": {"exists": {"field": field}}}}
+    none: Json = {"bool": {"must_not": {"exists": {"field": field}}}}
     if level == "":
         none = {"bool": {"should": [none, {"term": {field: ""}}]}}
     return {"template": {"constant_score": {"filter": {"term": {field: level}} if level else none}}}
@@ -103,7 +102,7 @@ def _base(term: Feature, names: Names, options: Options) -> str:
     return names.fresh(f"feature_{term.index}")
 
 
-def _derived(name: str, text: str) -> dict[str, Any]:
+def _derived(name: str, text: str) -> Json:
     return {"name": name, "params": [], "template_language": DERIVED, "template": text}
 
 
@@ -135,7 +134,7 @@ def elasticsearch_fusion(formula: FusionFormula, name: str) -> Files:
     norm = formula.norm
     children = [_retriever(term, formula.depth) for term in formula.terms]
     plain = norm.name == RRF and equal_weights(formula)
-    kind: dict[str, Any] = {"retrievers": children, "rank_window_size": formula.depth}
+    kind: Json = {"retrievers": children, "rank_window_size": formula.depth}
     if not plain:
         normalizer = {} if norm.name == RRF else {"normalizer": NORMALIZERS[norm.name]}
         kind["retrievers"] = [
@@ -148,7 +147,7 @@ def elasticsearch_fusion(formula: FusionFormula, name: str) -> Files:
     return {"retriever.json": as_json({"retriever": fused, "size": formula.depth})}
 
 
-def _retriever(term: FusionTerm, depth: int) -> dict[str, Any]:
+def _retriever(term: FusionTerm, depth: int) -> Json:
     """A retriever with placeholders; it searches by vectors if its name says so."""
     if not OF_VECTORS.search(term.retriever):
         return {"standard": {"query": query_placeholder(term)}}
@@ -181,11 +180,11 @@ def opensearch_fusion(formula: FusionFormula, name: str) -> Files:
     return {"pipeline.json": as_json(pipeline), "query.json": as_json(query)}
 
 
-def _processor(formula: FusionFormula) -> dict[str, Any]:
+def _processor(formula: FusionFormula) -> Json:
     """The processor of the pipeline: score ranker for rrf, normalization for norms of scores."""
-    parameters = {"weights": [term.weight for term in formula.terms]}
+    parameters = {"weights": formula.weights}
     if formula.norm.name == RRF:
-        ranked: dict[str, Any] = {"technique": "rrf", "rank_constant": formula.norm.k}
+        ranked: Json = {"technique": "rrf", "rank_constant": formula.norm.k}
         if not equal_weights(formula):
             ranked["parameters"] = parameters
         return {"score-ranker-processor": {"combination": ranked}}

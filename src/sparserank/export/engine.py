@@ -57,9 +57,9 @@ class Options:
 
     def refuse(self, why: str, *names: str) -> None:
         """Raise ParameterError if one of these options is set."""
-        asked = next((n for n in names if getattr(self, n)), None)
-        if asked is not None:
-            raise ParameterError(asked, f"cannot be written ({why}); leave it out.")
+        for name in names:
+            if getattr(self, name):
+                raise ParameterError(name, f"cannot be written ({why}); leave it out.")
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,13 @@ class Engine:
             if self.lacks([] if stepped else [term.kind], steps=stepped):
                 takes = "" if stepped else self._takes
                 raise DataError(f"{self.title} {takes}cannot express {shown(term)}. {self._instead_of(term)}")
-        odd = next((t for t in of.terms if t.missing), None) if self.takes_zero else None
-        if odd is not None and not options.filled:
-            raise DataError(
-                f"the model replaces a missing {brief(odd.name)} with {odd.missing!r}, but {self.title} replaces it "
-                f"with 0. Let the engine's feature return {odd.missing!r} for a missing value and declare this with "
-                f"{option('filled', True)}, or train with {option('missing', 'zero')}."
-            )
-
+        for term in of.terms:
+            if term.missing and self.takes_zero and not options.filled:
+                raise DataError(
+                    f"the model replaces a missing {brief(term.name)} with {term.missing!r}, but {self.title} replaces "
+                    f"it with 0. Let the engine's feature return {term.missing!r} for a missing value and declare this "
+                    f"with {option('filled', True)}, or train with {option('missing', 'zero')}."
+                )
         known = options.features
         if self.defined and known is not None:
             lacking = [term.name for term in of.terms if term.derived is None and term.name not in known]
@@ -146,13 +145,13 @@ class Engine:
         for term in of.terms if self.takes_zero else ():
             text = json.dumps((options.features or {}).get(term.name), default=str)
             fills = [] if term.missing is None or '"modifier' in text or '"factor' in text else MISSING.findall(text)
-            wrong = next((value for value in fills if np.float32(value) != np.float32(term.missing)), None)
-            if wrong is not None:
-                raise ParameterError(
-                    "features",
-                    f"The definition of {brief(term.name)} gives {wrong} for a missing value, but the model takes "
-                    f"{term.missing!r}; write {term.missing!r} there.",
-                )
+            for value in fills:
+                if np.float32(value) != np.float32(term.missing):
+                    raise ParameterError(
+                        "features",
+                        f"The definition of {brief(term.name)} gives {value} for a missing value, but the model takes "
+                        f"{term.missing!r}; write {term.missing!r} there.",
+                    )
 
     def _instead_of(self, term: Feature) -> str:
         """Advice on a term that the engine cannot run."""

@@ -38,10 +38,10 @@ class QueryExplanation:
     contributions: np.ndarray
     steps: Mapping[str, StepFunction] = field(default_factory=dict)
 
-    def drivers(self, i: int, most: int = 3) -> list[tuple[str, float]]:
-        """The features that move the i-th document most from the mean of the query."""
+    def drivers(self, i: int) -> list[tuple[str, float]]:
+        """The three features that move the i-th document most from the mean of the query."""
         added = self.contributions[i]
-        order = np.argsort(-np.abs(added), kind="stable")[:most]
+        order = np.argsort(-np.abs(added), kind="stable")[:3]
         return [(self.features[j], float(added[j])) for j in order if added[j] != 0.0]
 
     def pair(self, above: str, below: str) -> list[dict[str, Any]]:

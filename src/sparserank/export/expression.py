@@ -10,6 +10,7 @@ from typing import Any
 
 from sparserank.bins import StepFunction
 from sparserank.errors import ParameterError
+from sparserank.export.engine import Options
 from sparserank.export.terms import MISSING_FROM, Sum, contribution, is_fine, rise, where_missing
 from sparserank.model.feature import Feature
 from sparserank.text import brief
@@ -32,15 +33,20 @@ class Dialect:
     """The syntax of a language: methods take and return text. Each language declares what differs.
 
     engine         name of the language in messages
-    ln, size, one  the functions log x and |x|, and the constant 1
+    if_else        text of a case distinction: {0} condition, {1} where it holds, {2} elsewhere
+    as_double      text of the feature {0} as a number in double precision
+    ln, size, one  the functions log x and |x|, and the constant 1; exponent: the end of a number without an exponent
     comments       tokens that begin a comment outside quotes
     has_texts, has_booleans   whether columns may contain texts, and booleans that are not numbers
     """
 
     engine: str
+    if_else: str
+    as_double = "{0}"
     ln = "log"
     size = "abs"
     one = "1"
+    exponent = ""
     comments: tuple[str, ...] = ("#",)
     has_texts = False
     has_booleans = False
@@ -51,7 +57,7 @@ class Dialect:
 
     def case(self, condition: str, yes: str, no: str) -> str:
         """The text `yes` where the condition holds, else `no`."""
-        raise NotImplementedError
+        return self.if_else.format(condition, yes, no)
 
     def equals(self, x: str, text: str) -> str:
         """The condition that a column equals this text; "" means that the column has no value."""
@@ -70,11 +76,12 @@ class Dialect:
     def number(self, value: float) -> str:
         """The shortest text that parses as this number, in brackets if negative."""
         text = repr(float(value))
+        text = text if "e" in text else text + self.exponent
         return f"({text})" if value < 0 else text
 
     def real(self, x: str) -> str:
         """The feature x as a number in double precision."""
-        return x
+        return self.as_double.format(x)
 
     def exp(self, x: str) -> str:
         return f"exp({x})"
@@ -104,19 +111,19 @@ class Dialect:
         return self.case(f"{size} < {small}", f"{z} * ({self.one} - {square} / 6)", whole) if fine else whole
 
 
-def expression(
-    of: Sum, dialect: Dialect, features: Mapping[str, Any] | None = None, offset: float = 0.0, sigmoid: bool = False
-) -> str:
-    """Write constant + offset + one line per term, in brackets; through 1 / (1 + e^-x) with `sigmoid`.
+def expression(of: Sum, dialect: Dialect, options: Options) -> str:
+    """Write constant + offset + one line per term, in brackets; through 1 / (1 + e^-x) with `sigmoid`. Features that
+    the options do not define are the variables of their names.
 
-    Parameters
-        features   {feature name: expression of the engine} for some features; others are the variables of their names
+    Raises
+        ParameterError   the scaling, which is folded in, is to be written as normalisers
     """
-    constant = of.constant + offset
+    options.refuse("the scaling is folded into the expression", "normalizers")
+    constant = of.constant + options.offset
     lines = [dialect.number(constant)] if constant else []
-    lines += [_line(term, dialect, features or {}, of.booleans) for term in of.terms]
+    lines += [_line(term, dialect, options.features or {}, of.booleans) for term in of.terms]
     inner = summed(lines, "\n    ")
-    if sigmoid:
+    if options.sigmoid:
         return f"{dialect.number(1.0)} / ({dialect.number(1.0)} + {dialect.exp(f'-({inner})')})\n"
     return f"(\n    {inner}\n)\n"
 

@@ -30,8 +30,7 @@ def query_placeholder(term: FusionTerm) -> dict[str, str]:
 
 def equal_weights(formula: FusionFormula) -> bool:
     """Whether the formula is a plain sum, up to rounding."""
-    weights = [term.weight for term in formula.terms]
-    return math.isclose(min(weights), max(weights), rel_tol=1e-12)
+    return math.isclose(min(formula.weights), max(formula.weights), rel_tol=1e-12)
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,11 @@ class FusionEngine:
         """Why the system cannot compute a norm, for messages; None if it can. `it` replaces the title of the system;
         negative: retrievers with scores below 0."""
         lowest, highest = self.rrf_k
-        k = "" if highest == LARGEST_K else f"(k={lowest} to {highest})"
+        k = f"(k>={lowest})" if lowest > 0 else ""
         if lowest == highest:
             k = f"(k={lowest})"
-        elif highest == LARGEST_K and lowest > 0:
-            k = f"(k>={lowest})"
+        elif highest < LARGEST_K:
+            k = f"(k={lowest} to {highest})"
         for below in ((), negative):
             names = [name for name in self.norms if not (below and name in self.of_positive)]
             if norm.name not in names or (norm.name == RRF and not lowest <= norm.k <= highest):
@@ -108,7 +107,7 @@ class FusionEngine:
         lacking = self.why_not(formula.norm, [t.retriever for t in formula.terms if t.negative], "it")
         if lacking is not None:
             raise DataError(f"{self.title} does not compute {formula.norm} ({lacking}). {train}")
-        if self.positive and any(t.weight < 0 for t in formula.terms):
+        if self.positive and min(formula.weights) < 0:
             raise DataError(f"{self.title} takes only weights >= 0; use {option('sign', 'positive')}.")
         if self.most is not None and len(formula.retrievers) > self.most:
             raise DataError(
@@ -120,6 +119,6 @@ class FusionEngine:
             raise DataError(
                 f"the formula was chosen {origin}, whose rules at the edges differ from {self.title}'s. {train}"
             )
-        odd = next((r for r in formula.retrievers if not r.isprintable()), None)
-        if odd is not None:
-            raise DataError(f"a retriever is called {brief(odd)}; give it a printable name.")
+        for retriever in formula.retrievers:
+            if not retriever.isprintable():
+                raise DataError(f"a retriever is called {brief(retriever)}; give it a printable name.")

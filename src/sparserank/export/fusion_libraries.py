@@ -38,7 +38,7 @@ def ranx(formula: FusionFormula, name: str) -> Files:
     arguments = {
         "norm": "min-max",
         "method": "wsum",
-        "params": {"weights": [term.weight for term in formula.terms]},
+        "params": {"weights": formula.weights},
     }
     content = {"retrievers": list(formula.retrievers), "depth": formula.depth, "arguments": arguments}
     return {"ranx.json": as_json(content)}
@@ -52,7 +52,7 @@ def qdrant(formula: FusionFormula, name: str) -> Files:
     prefetch = [{"query": query_placeholder(term), "limit": formula.depth} for term in formula.terms]
     rrf: dict[str, Any] = {"k": formula.norm.k + 1}
     if not equal_weights(formula):
-        rrf["weights"] = [term.weight for term in formula.terms]
+        rrf["weights"] = formula.weights
     body = {"prefetch": prefetch, "query": {"rrf": rrf}, "limit": formula.depth}
     return {"query.json": as_json(body)}
 

@@ -21,15 +21,14 @@ def definition_of(
 ) -> Mapping[str, Any]:
     """The definition of a feature. A feature that is made from a column needs none: by default, it is made from the
     field and the level."""
-    name = term.name
     definition = features.get(term.name)
     if term.derived is not None and definition is None:
         return default(_field(features, term), term.derived.level)
     if not isinstance(definition, Mapping) or needed not in definition:
-        raise ParameterError("features", f"The definition of {brief(name)} must be an object with {needed!r}.")
+        raise ParameterError("features", f"The definition of {brief(term.name)} must be an object with {needed!r}.")
     if needed == "class" and not isinstance(definition[needed], str):
         raise ParameterError(
-            "features", f"The class of {brief(name)} must be a string; got {brief(str(definition[needed]))}."
+            "features", f"The class of {brief(term.name)} must be a string; got {brief(str(definition[needed]))}."
         )
     return {key: value for key, value in definition.items() if key != FIELD}
 
@@ -54,16 +53,17 @@ def _field(features: Mapping[str, Any], term: Feature) -> str:
     return field
 
 
-def single_precision(weights: Mapping[str, float], norms: Iterable[float] = ()) -> dict[str, float]:
+def single_precision(weights: Mapping[str, float], normalised: Iterable[Feature]) -> dict[str, float]:
     """Weights in the range of single precision: if they do not fit, all are multiplied by a power of two, which changes
-    no order. norms: numbers of the normalisers, which must fit unchanged.
+    no order. normalised: the terms with a normaliser, whose numbers must fit unchanged.
 
     Raises
         DataError   they do not fit together
     """
     sizes = np.abs(np.array(list(weights.values())))
     factor = 1.0 if _fits(sizes) else 2.0 ** -float(np.frexp(sizes.max())[1])
-    if not _fits(sizes * factor) or not _fits(np.array([abs(v) for v in norms if v])):
+    norms = np.array([abs(v) for t in normalised for v in (t.mean, t.scale) if v])
+    if not _fits(sizes * factor) or not _fits(norms):
         raise DataError(
             "the engine uses single precision, which cannot represent all weights of this model. Scale the features, "
             "or export to python, sql or onnx."

@@ -12,6 +12,7 @@ from sparserank.text import brief
 
 class _Lucene(Dialect):
     engine = "Lucene expressions"
+    if_else = "({0} ? {1} : {2})"
     ln = "ln"
     comments = ("#", "//")
 
@@ -24,17 +25,13 @@ class _Lucene(Dialect):
             )
         return name
 
-    def case(self, condition: str, yes: str, no: str) -> str:
-        return f"({condition} ? {yes} : {no})"
-
 
 LUCENE = _Lucene()
 
 
 def lucene(of: Sum, options: Options) -> Files:
     """Write model.expression for Lucene's expressions module, and for scripts in the language `expression`."""
-    options.refuse("the scaling is folded into the expression", "normalizers")
-    return {"model.expression": expression(of, LUCENE, options.features, options.offset, options.sigmoid)}
+    return {"model.expression": expression(of, LUCENE, options)}
 
 
 ENGINE = Engine("lucene", "Lucene", lucene, takes_zero=True, negative="Lucene clamps negative scores to 0;", steps=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,29 +44,39 @@ def onnx(of: Sum, options: Options) -> Files:
         from onnx import TensorProto, checker, helper
     except ImportError as error:
         raise DataError("ONNX needs the package onnx; install it with: pip install 'sparserank[onnx]'") from error
-    derived = [t for t in of.terms if t.derived is not None and not options.wide]
-    whole = of
-    of = replace(of, terms=tuple(t for t in of.terms if t not in derived))
-    names = list(dict.fromkeys([t.name for t in of.terms] + [t.source for t in derived]))
-    texts = {t.source for t in derived if t.derived is not None and t.derived.level is not None}
+    plain = []
+    made: dict[str, list[Feature]] = {}  # {column: features that are made from it}
+    texts = set()  # columns that are categories
+    for t in of.terms:
+        if t.derived is None or options.wide:
+            plain.append(t)
+            continue
+        made.setdefault(t.source, []).append(t)
+        if t.derived.level is not None:
+            texts.add(t.source)
+    names = list(dict.fromkeys([*(t.name for t in plain), *made]))
     graph = _Graph(names)
     if options.wide:
         inputs = {WIDE: of.n_features}
         x = graph.add("Gather", WIDE, np.array([t.index for t in of.terms]), axis=1)
     else:
-        bad = next((name for name in names if name in ("", SCORE) or "\0" in name), None)
-        if bad is not None:
-            raise DataError(
-                f"an input of the graph cannot have the name {brief(bad)}. Export a single input with all features "
-                f"({option('wide', True)})."
-            )
+        for name in names:
+            if name in ("", SCORE) or "\0" in name:
+                raise DataError(
+                    f"an input of the graph cannot have the name {brief(name)}. Export a single input with all "
+                    f"features ({option('wide', True)})."
+                )
         inputs = dict.fromkeys(names, 1)
-        x = graph.add("Concat", *(t.name for t in of.terms), axis=1) if of.terms else ""
-    score = _of_numbers(graph, x, of) if of.terms else graph.constant(np.zeros((1, 1)))
-    for source in dict.fromkeys(t.source for t in derived):
-        levels = [t for t in derived if t.source == source]
-        score = graph.add("Add", score, _of_column(graph, source, levels, is_text=source in texts))
-    score = graph.add("Add", score, np.array([whole.constant + options.offset]))
+        x = graph.add("Concat", *(t.name for t in plain), axis=1) if plain else ""
+    score = _of_numbers(graph, x, plain) if plain else graph.constant(np.zeros((1, 1)))
+    for source, levels in made.items():
+        if source in texts:
+            known = [["" if t.derived is None else t.derived.level or "" for t in levels]]
+            where = graph.add("Equal", source, np.array(known, dtype=object))
+        else:
+            where = graph.add("Not", graph.add("Less", graph.add("Abs", source), LIMIT))
+        score = graph.add("Add", score, _sum_where(graph, where, np.array(list(map(rise, levels)))))
+    score = graph.add("Add", score, np.array([of.constant + options.offset]))
     graph.add("Sigmoid" if options.sigmoid else "Identity", score, name=SCORE)
     kinds = {name: TensorProto.STRING if name in texts else TensorProto.DOUBLE for name in inputs}
     finished = helper.make_graph(
@@ -80,7 +89,7 @@ def onnx(of: Sum, options: Options) -> Files:
     opset = helper.make_opsetid("", OPSET_OF_TEXTS if texts else OPSET)
     model = helper.make_model(finished, opset_imports=[opset], producer_name="sparserank")
     model.ir_version = IR_VERSION
-    properties = {"sparserank": __version__, "features": json.dumps([[t.index, t.name] for t in whole.terms])}
+    properties = {"sparserank": __version__, "features": json.dumps([[t.index, t.name] for t in of.terms])}
     helper.set_model_props(model, properties)
     checker.check_model(model, full_check=True)
     return {"model.onnx": model.SerializeToString()}
@@ -89,32 +98,23 @@ def onnx(of: Sum, options: Options) -> Files:
 ENGINE = Engine("onnx", "ONNX", onnx, steps=True)
 
 
-def _of_numbers(graph: _Graph, x: str, of: Sum) -> str:
+def _of_numbers(graph: _Graph, x: str, terms: Sequence[Feature]) -> str:
     """The sum of the terms of the columns of x, without their constants."""
-    known = _filled(graph, x, of)
-    x = _shaped(graph, known, of)
-    weights = np.array([[0.0 if t.steps is not None else t.slope] for t in of.terms])
+    # Fill values replace missing values; NaN where there is none.
+    is_known = graph.add("Less", graph.add("Abs", x), LIMIT)
+    known = graph.add("Where", is_known, x, numbers(terms, "missing")[None])
+    x = _shaped(graph, known, terms)
+    weights = np.array([[0.0 if t.steps is not None else t.slope] for t in terms])
     score = graph.add("MatMul", x, weights)
-    if any(t.missing is None for t in of.terms):  # a missing value must give NaN, even for steps, which accept NaN
-        nothing = graph.add("MatMul", graph.add("Sub", known, known), np.ones((len(of.terms), 1)))
+    if any(t.missing is None for t in terms):  # a missing value must give NaN, even for steps, which accept NaN
+        nothing = graph.add("MatMul", graph.add("Sub", known, known), np.ones((len(terms), 1)))
         score = graph.add("Add", score, nothing)
-    for k, term in enumerate(of.terms):
+    for k, term in enumerate(terms):
         if (steps := term.heights) is not None:
             column = graph.add("Gather", x, np.array([k]), axis=1)
             beyond = graph.add("Greater", column, steps.edges[None])
             score = graph.add("Add", score, _sum_where(graph, beyond, np.diff(steps.values)))
     return score
-
-
-def _of_column(graph: _Graph, source: str, terms: Sequence[Feature], *, is_text: bool) -> str:
-    """The sum of the terms of the features that are made from one column, which is an input of the graph, without their
-    constants."""
-    if is_text:
-        levels = np.array([["" if t.derived is None else t.derived.level or "" for t in terms]], dtype=object)
-        where = graph.add("Equal", source, levels)
-    else:
-        where = graph.add("Not", graph.add("Less", graph.add("Abs", source), LIMIT))
-    return _sum_where(graph, where, np.array([rise(t) for t in terms]))
 
 
 def _sum_where(graph: _Graph, where: str, values: np.ndarray) -> str:
@@ -125,17 +125,10 @@ def _sum_where(graph: _Graph, where: str, values: np.ndarray) -> str:
     return graph.add("MatMul", number, values[:, None])
 
 
-def _filled(graph: _Graph, x: str, of: Sum) -> str:
-    """x with missing values replaced by the fill values of its columns; NaN where there is none."""
-    fill = numbers(of.terms, "missing")[None]
-    known = graph.add("Less", graph.add("Abs", x), LIMIT)
-    return graph.add("Where", known, x, fill)
-
-
-def _shaped(graph: _Graph, x: str, of: Sum) -> str:
+def _shaped(graph: _Graph, x: str, terms: Sequence[Feature]) -> str:
     """x after the transforms (log, asinh) of its columns."""
     for kind in (LOG, ASINH):
-        where = np.array([t.kind == kind for t in of.terms])
+        where = np.array([t.kind == kind for t in terms])
         if not where.any():
             continue
         if kind == LOG:
@@ -144,7 +137,7 @@ def _shaped(graph: _Graph, x: str, of: Sum) -> str:
         else:
             # Not every runtime has asinh for doubles. With z = x / c, it is asinh(min(z, LARGE)) plus the growth of
             # log(2 z) beyond LARGE, which is computed from log x and log c because z may overflow.
-            c = numbers(of.terms, "constant")[None]
+            c = numbers(terms, "constant")[None]
             z = graph.add("Div", x, c)
             size = graph.add("Abs", z)
             large = graph.constant(np.array([LARGE]))

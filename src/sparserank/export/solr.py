@@ -15,6 +15,7 @@ from sparserank.export.linear_weights import Names, definition_of, json_text, si
 from sparserank.export.terms import Sum, shown
 from sparserank.model.feature import Feature
 from sparserank.options import option
+from sparserank.strict_json import Json
 from sparserank.text import brief
 from sparserank.transforms import NONE
 
@@ -77,9 +78,7 @@ class _Solr(Dialect):
     """Function queries of values >= 0."""
 
     engine = "Solr"
-
-    def case(self, condition: str, yes: str, no: str) -> str:
-        return f"if({condition},{yes},{no})"
+    if_else = "if({0},{1},{2})"
 
     def log(self, x: str, fine: bool) -> str:
         whole = f"ln(sum(1,{x}))"
@@ -90,16 +89,6 @@ class _Solr(Dialect):
         z = f"div({x},{c!r})"
         whole = f"ln(sum({z},hypot({z},1)))"
         return self.case(f"lt({z},{SMALL})", f"product({z},sub(1,div(product({z},{z}),6)))", whole) if fine else whole
-
-
-def functions(term: Feature, source: Source) -> list[tuple[str, float]]:
-    """(function, weight) of one or two features whose weighted sum is the term without its constant. No function is
-    negative: the first transforms positive values, the second negative ones, if there can be any.
-    """
-    x = source.value
-    above = shape(term, _Solr(), f"max({x},0)")
-    below = shape(term, _Solr(), f"max(sub(0,{x}),0)")
-    return [(above, term.slope), *([(below, -term.slope)] if source.signed else [])]
 
 
 def _number(name: str, value: Any) -> str:
@@ -135,39 +124,43 @@ def solr(of: Sum, options: Options) -> Files:
         "Solr's LinearModel has no constant and no link function, and accepts negative scores", "offset", "sigmoid"
     )
     names = Names(t.name for t in of.terms)
-    definitions: list[dict[str, Any]] = []
-    entries: list[dict[str, Any]] = []
+    definitions: list[Json] = []
+    entries: list[Json] = []
     weights: dict[str, float] = {}
     for t in of.terms:
         if t.kind == NONE:
             definitions += definitions_for(t, options)
-            entries.append({"name": t.name, **(_solr_norm(t) if options.normalizers else {})})
+            entry: Json = {"name": t.name}
+            if options.normalizers:
+                params = {"avg": repr(t.mean), "std": repr(t.scale)}
+                entry["norm"] = {"class": "org.apache.solr.ltr.norm.StandardNormalizer", "params": params}
+            entries.append(entry)
             weights[t.name] = t.coef if options.normalizers else t.slope
             continue
         for definition, weight in _derived(t, names, options):
             definitions.append(definition)
             entries.append({"name": definition["name"]})
             weights[definition["name"]] = weight
-    numbers = [v for t in of.terms if t.kind == NONE for v in (t.mean, t.scale)] if options.normalizers else []
-    model: dict[str, Any] = {
+    normalised = [t for t in of.terms if t.kind == NONE and options.normalizers]
+    model: Json = {
         "store": options.name,
         "name": options.name,
         "class": "org.apache.solr.ltr.model.LinearModel",
         "features": entries,
-        "params": {"weights": single_precision(weights, numbers)},
+        "params": {"weights": single_precision(weights, normalised)},
     }
     files: Files = {} if options.features is None else {"features.json": json_text(definitions)}
     return {**files, "model.json": json_text(model)}
 
 
-def definitions_for(term: Feature, options: Options) -> list[dict[str, Any]]:
+def definitions_for(term: Feature, options: Options) -> list[Json]:
     """The definition of a feature, in a list; the list is empty if the user passed no definitions."""
     if options.features is None:
         return []
     return [{**definition_of(options.features, term, "class", _of_field), "store": options.name, "name": term.name}]
 
 
-def _of_field(field: str, level: str | None) -> dict[str, Any]:
+def _of_field(field: str, level: str | None) -> Json:
     """The definition of a feature that is 1 where a field has a level, or no value, else 0."""
     if "${" in (level or ""):
         raise DataError(
@@ -185,7 +178,7 @@ def _of_field(field: str, level: str | None) -> dict[str, Any]:
     return {"class": PACKAGE + QUERY, "params": {"q": q}}
 
 
-def _derived(term: Feature, names: Names, options: Options) -> list[tuple[dict[str, Any], float]]:
+def _derived(term: Feature, names: Names, options: Options) -> list[tuple[Json, float]]:
     """(definition, weight) of the features that together express a term other than a weighted raw feature."""
     if options.features is None:
         raise NeedsDefinitions(
@@ -194,17 +187,19 @@ def _derived(term: Feature, names: Names, options: Options) -> list[tuple[dict[s
             '{"feature name": {"class": "...", "params": {...}}, ...}.'
         )
     source = source_of(term.name, definition_of(options.features, term, "class", _of_field))
-    out: list[tuple[dict[str, Any], float]] = []
-    for function, weight in functions(term, source):
-        name = names.derived(term, f"{'negative_' if out else ''}{term.name}")
-        params = {"q": source.header + function, **({"fq": source.filters} if source.filters else {})}
+    # One or two features whose weighted sum is the term without its constant. No function is negative: the first
+    # transforms positive values, the second negative ones, if there can be any.
+    parts = [("", f"max({source.value},0)", term.slope)]
+    if source.signed:
+        parts.append(("negative_", f"max(sub(0,{source.value}),0)", -term.slope))
+    out = []
+    for prefix, x, weight in parts:
+        name = names.derived(term, prefix + term.name)
+        params = {"q": source.header + shape(term, _Solr(), x)}
+        if source.filters:
+            params["fq"] = source.filters
         out.append(({"store": options.name, "name": name, "class": PACKAGE + QUERY, "params": params}, weight))
     return out
-
-
-def _solr_norm(term: Feature) -> dict[str, Any]:
-    params = {"avg": repr(term.mean), "std": repr(term.scale)}
-    return {"norm": {"class": "org.apache.solr.ltr.norm.StandardNormalizer", "params": params}}
 
 
 ENGINE = Engine("solr", "Solr", solr, takes_zero=True, trees="solr-trees", defined=True)

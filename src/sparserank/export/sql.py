@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 from sparserank.data.fusion.norms import L2, LEAST, LOGRANK, MINMAX, RETURNED, RRF, ZSCORE, Norm
 from sparserank.errors import DataError
@@ -79,21 +78,12 @@ def _quoted(name: str, quote: str, odd: str) -> str:
     return quoted
 
 
-def _refuse_shared_columns(of: Sum, defined: Mapping[str, Any]) -> None:
-    """Raise DataError for two features that SQLite and DuckDB would read from the same column."""
-    first: dict[str, str] = {}
-    for name in (t.source for t in of.terms if t.name not in defined and t.source not in defined):
-        other = first.setdefault(name.lower(), name)
-        if other != name:
-            raise DataError(
-                f"{brief(other)} and {brief(name)} differ only in case, which some SQL databases ignore. Give the "
-                f"expression of one of them in {option('features')}: "
-                '{"feature name": "expression", ...}.'
-            )
-
-
 class _Sql(Dialect):
     engine = "SQL"
+    if_else = "CASE WHEN {0} THEN {1} ELSE {2} END"
+    as_double = "CAST({0} AS DOUBLE PRECISION)"
+    # Without an exponent, databases read 1.25 as a decimal, which overflows or rounds.
+    exponent = "e0"
     ln = "LN"
     size = "ABS"
     one = "1e0"
@@ -113,21 +103,8 @@ class _Sql(Dialect):
         parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\\")]
         return parts[0] if len(parts) == 1 else f"({BACKSLASH.join(parts)})"
 
-    def case(self, condition: str, yes: str, no: str) -> str:
-        return f"CASE WHEN {condition} THEN {yes} ELSE {no} END"
-
     def signed(self, x: str, of_size: str) -> str:
         return f"SIGN({x}) * {of_size}"
-
-    def number(self, value: float) -> str:
-        """The value as a floating-point literal: without an exponent, databases read 1.25 as a decimal, which overflows
-        or rounds."""
-        text = repr(float(value))
-        text = text if "e" in text else f"{text}e0"
-        return f"({text})" if value < 0 else text
-
-    def real(self, x: str) -> str:
-        return f"CAST({x} AS DOUBLE PRECISION)"
 
     def where_known(self, x: str, value: str, other: str | None) -> str:
         """The text `value` if x is neither NULL nor NaN nor infinite, else `other`. ClickHouse cannot cast NULL. The
@@ -153,6 +130,7 @@ class _Sql(Dialect):
 
 class _Spark(_Sql):
     engine = "Spark SQL"
+    as_double = "CAST({0} AS DOUBLE)"
 
     def variable(self, name: str) -> str:
         """A quoted name: one in double quotes is a text. Spark replaces ${NAME} by a variable, in quotes too."""
@@ -163,33 +141,32 @@ class _Spark(_Sql):
         escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
         return f"'{escaped}'"
 
-    def real(self, x: str) -> str:
-        return f"CAST({x} AS DOUBLE)"
-
 
 SQL = _Sql()
 
 
-def sql(of: Sum, options: Options) -> Files:
-    """Write score.sql, an expression over columns with the features' names. It is NULL where a feature is missing and
-    the model has no replacement for it.
+def sql(dialect: Dialect, of: Sum, options: Options) -> Files:
+    """Write score.sql, an expression over columns with the features' names (for Spark: of expr() of a frame, or of its
+    SQL). It is NULL where a feature is missing and the model has no replacement for it.
+
+    Raises
+        DataError   some databases would read two features from the same column
     """
-    return _score(of, options, SQL)
+    defined = options.features or {}
+    first: dict[str, str] = {}
+    for name in (t.source for t in of.terms if t.name not in defined and t.source not in defined):
+        other = first.setdefault(name.lower(), name)
+        if other != name:
+            raise DataError(
+                f"{brief(other)} and {brief(name)} differ only in case, which some SQL databases ignore. Give the "
+                f"expression of one of them in {option('features')}: "
+                '{"feature name": "expression", ...}.'
+            )
+    return {"score.sql": expression(of, dialect, options)}
 
 
-def spark(of: Sum, options: Options) -> Files:
-    """Write score.sql for expr() of a Spark frame, or for its SQL."""
-    return _score(of, options, _Spark())
-
-
-def _score(of: Sum, options: Options, dialect: Dialect) -> Files:
-    options.refuse("the scaling is folded into the expression", "normalizers")
-    _refuse_shared_columns(of, options.features or {})
-    return {"score.sql": expression(of, dialect, options.features, options.offset, options.sigmoid)}
-
-
-ENGINE = Engine("sql", "SQL", sql, steps=True)
-OF_SPARK = Engine("spark", "Spark SQL", spark, steps=True)
+ENGINE = Engine("sql", "SQL", partial(sql, SQL), steps=True)
+OF_SPARK = Engine("spark", "Spark SQL", partial(sql, _Spark()), steps=True)
 
 
 def sql_fusion(formula: FusionFormula, name: str) -> Files:

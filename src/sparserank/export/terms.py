@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 
@@ -13,7 +12,8 @@ from sparserank.data.missing import HUGE
 from sparserank.errors import DataError, ParameterError
 from sparserank.model.feature import Feature
 from sparserank.model.ranking_model import RankingModel
-from sparserank.model.training_record import booleans_of, lowest_score
+from sparserank.model.training_record import BOOLEANS, lowest_score
+from sparserank.number_checks import as_real
 from sparserank.options import option
 from sparserank.text import brief
 from sparserank.transforms import LOG, NONE, Transform
@@ -73,7 +73,9 @@ def sum_of(model: RankingModel) -> Sum:
         intercept -= term.slope * term.mean
         term = term._replace(transform=LOG) if model.logarithmic else term
         terms.append(term if term.derived is None or term.kind == NONE else _of_zero_and_one(term))
-    return Sum(tuple(terms), intercept, model.feature_names, model.index_base, tuple(booleans_of(model)))
+    booleans = model.metadata.get(BOOLEANS)
+    booleans = tuple(booleans) if isinstance(booleans, list | tuple) else ()
+    return Sum(tuple(terms), intercept, model.feature_names, model.index_base, booleans)
 
 
 def _of_zero_and_one(term: Feature) -> Feature:
@@ -149,10 +151,7 @@ def offset_of(model: RankingModel, offset: float | str) -> float:
             unknown = f"this model does not contain the lowest score of its training documents. {again}"
             raise DataError(why if model.per_query else unknown)
         return max(0.0, math.ceil(-lowest) + ROOM)
-    try:
-        added = float(offset) if isinstance(offset, Real) and not isinstance(offset, bool | np.bool_) else math.nan
-    except OverflowError:
-        added = math.nan
+    added = as_real(offset)
     if not abs(added) <= MAX_OFFSET:
         usable = f"must be a finite number or {AUTO}; got {brief(str(offset))} (usable: -1e6 to 1e6)."
         raise ParameterError("offset", usable)

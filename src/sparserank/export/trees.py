@@ -15,6 +15,7 @@ from sparserank.export.linear_weights import Names, json_text
 from sparserank.export.solr import definitions_for
 from sparserank.export.terms import Sum, shown
 from sparserank.model.feature import Feature
+from sparserank.strict_json import Json
 
 SLACK = np.float32(1e-6)  # Solr adds this to every threshold
 ADD_UP = "trees add up, and contain their features by name"
@@ -74,7 +75,7 @@ def lightgbm(of: Sum, options: Options) -> Files:
 def xgboost(of: Sum, options: Options) -> Files:
     """Write model.json, in the schema that XGBoost loads."""
     names, columns = _names(of, options, XGBOOST)
-    trees: list[dict[str, Any]] = []
+    trees: list[Json] = []
     for i, (term, threshold, left, low, high) in enumerate(_single_splits(of, options)):
         zero = [0, 0, 0]
         trees.append(
@@ -143,14 +144,14 @@ def solr_trees(of: Sum, options: Options) -> Files:
         last = np.nextafter(np.float32(above), np.float32(-np.inf))
         near = np.float32(last - SLACK)
         tried = (near, np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf)))
-        threshold = next((t for t in tried if t + SLACK == last), None)
-        if threshold is None:
+        exact = [t for t in tried if t + SLACK == last]
+        if not exact:
             raise DataError(
                 f"Solr adds {float(SLACK):g} to every threshold, in single precision, which moves the edge near "
                 f"{float(last):g} of {shown(term)}. Multiply the feature by a constant, and train again."
             )
         leaves = {"left": {"value": repr(low)}, "right": {"value": repr(high)}}
-        trees.append({"weight": "1", "root": {"feature": term.name, "threshold": str(threshold), **leaves}})
+        trees.append({"weight": "1", "root": {"feature": term.name, "threshold": str(exact[0]), **leaves}})
     model = {
         "store": options.name,
         "name": options.name,
@@ -200,7 +201,8 @@ def _above(edge: float) -> np.float32:
 
 def _names(of: Sum, options: Options, engine: Engine) -> tuple[list[str], Files]:
     """(the names of all features, with _ in place of characters that the format does not allow; files). If this changes
-    the name of a feature in use, the files contain columns.json: {name in the format: column and level}.
+    the name of a feature in use, the files contain columns.json: {name in the format: the column of the table, with the
+    level of a category, or with a mark if the feature says whether the value is missing}.
 
     Raises
         DataError   an option cannot be written
@@ -208,18 +210,14 @@ def _names(of: Sum, options: Options, engine: Engine) -> tuple[list[str], Files]
     options.refuse(ADD_UP, "normalizers", "features", "sigmoid")
     free = Names(of.names)
     names = [name if engine.takes(name) else free.fresh(engine.allowed(name)) for name in of.names]
-    sources = {names[t.index]: _column(t) for t in of.terms}
+    sources = {}
+    for t in of.terms:
+        source: Json = {"column": t.source}
+        if t.derived is not None:
+            source |= {"level": t.derived.level} if t.derived.level else {"missing": True}
+        sources[names[t.index]] = source
     renamed = any(names[t.index] != t.name for t in of.terms)
     return names, {"columns.json": json_text(sources)} if renamed else {}
-
-
-def _column(term: Feature) -> dict[str, Any]:
-    """The source of a term's value, for columns.json: the column of the table, with the level of a category, or with a
-    mark if the feature says whether the value is missing."""
-    mark: dict[str, Any] = {}
-    if term.derived is not None:
-        mark = {"level": term.derived.level} if term.derived.level else {"missing": True}
-    return {"column": term.source, **mark}
 
 
 def _splits(of: Sum, options: Options) -> list[tuple[Feature, float, bool, float, float]]:

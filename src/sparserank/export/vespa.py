@@ -47,6 +47,7 @@ FUNCTION = """    function {function}() {{
 
 class _Vespa(Dialect):
     engine = "Vespa"
+    if_else = "if ({0}, {1}, {2})"
     size = "fabs"
     has_texts = True
 
@@ -56,9 +57,6 @@ class _Vespa(Dialect):
             f"{option('features')}: "
             '{"feature name": "bm25(title)", "another": "attribute(price)", ...}.'
         )
-
-    def case(self, condition: str, yes: str, no: str) -> str:
-        return f"if ({condition}, {yes}, {no})"
 
     def equals(self, x: str, text: str) -> str:
         """The condition that an attribute has this level. A level that is a whole number may be in a numeric attribute,
@@ -76,10 +74,9 @@ def vespa(of: Sum, options: Options) -> Files:
     """Write NAME.profile, a rank profile whose second phase is the model; `features` defines each selected feature in
     Vespa.
     """
-    options.refuse("the scaling is folded into the expression", "normalizers")
     name = options.name
     require_profile_name(name)
-    body = expression(of, _Vespa(), options.features, options.offset, options.sigmoid).strip()
+    body = expression(of, _Vespa(), options).strip()
     inner = "\n".join(f"            {line}" for line in body.splitlines())
     text = (
         f"rank-profile {name} inherits default {{\n    second-phase {{\n        expression {{\n{inner}\n"

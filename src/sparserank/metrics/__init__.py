@@ -82,22 +82,17 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
         if not chosen.name.startswith("xgboost"):
             raise DataError(f"{brief(name)}: the trailing minus is XGBoost's; write xgboost:ndcg@10-.")
         chosen = CONVENTIONS["xgboost-"]
-    if match["rel"]:
-        chosen = _relevant_from(match["rel"], METRICS[known], chosen)
+    if match["rel"]:  # grades from this one on are relevant
+        if not METRICS[known].is_binary:
+            raise DataError(f"{known} uses grades, so it takes no (rel={match['rel']}).")
+        try:
+            chosen = replace(chosen, relevant_from=float(match["rel"]))
+        except ValueError as error:
+            raise DataError(f"rel must be a number > 0; got {brief(match['rel'])}.") from error
     cutoff: Any = match["cutoff"]
     if cutoff is not None and len(cutoff) <= MAX_DIGITS:  # longer numbers are refused by the metric
         cutoff = int(cutoff)
     return METRICS[known](cutoff, chosen)
-
-
-def _relevant_from(level: str, metric: type[Metric], convention: Convention) -> Convention:
-    """The convention, changed to count grades from `grade` on as relevant."""
-    if not metric.is_binary:
-        raise DataError(f"{metric.name} uses grades, so it takes no (rel={level}).")
-    try:
-        return replace(convention, relevant_from=float(level))
-    except ValueError as error:
-        raise DataError(f"rel must be a number > 0; got {brief(level)}.") from error
 
 
 def _bare(name: str, convention: str | Convention) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -46,7 +47,7 @@ class ExpectedReciprocalRank(Metric):
         stop = np.minimum(exponential_gain(lists.relevance) / 2.0**self.max_grade, 1.0)
         stop = np.where(self.counted(lists), stop, 0.0)
         values = np.zeros(len(lists.lengths))
-        for q, (lo, hi) in enumerate(zip(lists.query_ptr[:-1], lists.query_ptr[1:], strict=True)):
+        for q, (lo, hi) in enumerate(pairwise(lists.query_ptr)):
             R = stop[lo:hi]
             reach = np.concatenate([[1.0], np.cumprod(1.0 - R)[:-1]])
             values[q] = float((reach * R / lists.rank[lo:hi]).sum())

@@ -92,6 +92,11 @@ class Convention:
         return "" if self.name == "default" else f"{tool}:", "" if tool == self.name else "-"
 
     @property
+    def without_relevant(self) -> float:
+        """NDCG and average precision of a query without relevant documents."""
+        return float(self.empty == "one")
+
+    @property
     def shown_gain(self) -> str:
         """The gain of a grade, as a formula."""
         return {"linear": "grade", "letor": "2^grade - 1, 0 beyond grade 4", "exp2": "2^grade - 1"}[self.gain]
@@ -107,12 +112,11 @@ class Convention:
     def relevant(self, relevance: np.ndarray) -> np.ndarray:
         return (relevance >= self.relevant_from) & ((relevance <= 4) if self.gain == "letor" else True)
 
-    def discounts(self, longest: int) -> np.ndarray:
-        """(longest,) discount of ranks 1..longest."""
-        rank = np.arange(1, longest + 1, dtype=np.float64)
-        if self.discount == "letor":
-            return 1.0 / np.log2(np.maximum(rank, 2.0))
-        return 1.0 / np.log2(rank + 1.0)
+    def discounts(self, ranks: np.ndarray) -> np.ndarray:
+        """(n,) discount of each of these ranks, from a table of all ranks up to the largest."""
+        place = np.arange(1, int(ranks.max(initial=0)) + 1, dtype=np.float64)
+        place = np.maximum(place, 2.0) if self.discount == "letor" else place + 1.0
+        return (1.0 / np.log2(place))[ranks - 1]
 
 
 CONVENTIONS = {

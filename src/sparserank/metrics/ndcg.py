@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -43,14 +44,13 @@ class Ndcg(Metric):
             ("ideal dcg", self.convention, self.cutoff),
             lambda: lists.sum_per_query(_ideal_gains(gains, lists) * discounts),
         )
-        without = 1.0 if self.convention.empty == "one" else 0.0
-        values = np.divide(dcg, ideal, out=np.full(len(dcg), without), where=ideal > 0)
+        values = lists.quotient(dcg, ideal, self.convention.without_relevant)
         if self.cutoff is not None and self.convention.short_lists in ("zero", "zero_ndcg"):
             values = np.where(lists.lengths >= self.cutoff, values, 0.0)
         return values
 
     def _discounts(self, lists: RankedLists) -> np.ndarray:
-        discounts = self.convention.discounts(int(lists.lengths.max(initial=0)))[lists.rank - 1]
+        discounts = self.convention.discounts(lists.rank)
         return discounts if self.cutoff is None else np.where(lists.rank <= self.cutoff, discounts, 0.0)
 
 
@@ -75,20 +75,17 @@ class MeanNdcg(Metric):
 
     def compute(self, lists: RankedLists) -> np.ndarray:
         gains = self.convention.gains(lists.relevance)
-        discounts = self.convention.discounts(int(lists.lengths.max(initial=0)))[lists.rank - 1]
+        discounts = self.convention.discounts(lists.rank)
         dcg = _cumulative(_shown(gains, lists) * discounts, lists)
         ideal = lists.once(
             ("ideal, cumulative", self.convention), lambda: _cumulative(_ideal_gains(gains, lists) * discounts, lists)
         )
-        without = 1.0 if self.convention.empty == "one" else 0.0
-        return (
-            lists.sum_per_query(np.divide(dcg, ideal, out=np.full(len(dcg), without), where=ideal > 0)) / lists.lengths
-        )
+        return lists.sum_per_query(lists.quotient(dcg, ideal, self.convention.without_relevant)) / lists.lengths
 
 
 def _cumulative(values: np.ndarray, lists: RankedLists) -> np.ndarray:
     """Running sums that restart at every query."""
     out = np.empty_like(values)
-    for lo, hi in zip(lists.query_ptr[:-1], lists.query_ptr[1:], strict=True):
+    for lo, hi in pairwise(lists.query_ptr):
         np.cumsum(values[lo:hi], out=out[lo:hi])
     return out

@@ -44,6 +44,10 @@ class RankedLists:
         """(n_queries,) sums of per-document values; every query has at least one document."""
         return np.add.reduceat(values, self.query_ptr[:-1]) if len(values) else np.zeros(len(self.lengths))
 
+    def quotient(self, values: np.ndarray, totals: np.ndarray, without: float = 0.0) -> np.ndarray:
+        """values / totals, and `without` where the total is 0."""
+        return np.divide(values, totals, out=np.full(len(values), without), where=totals > 0)
+
     def first(self, n: int) -> np.ndarray:
         """(n_docs,) bool, in the order of the rows: the documents on the first n ranks."""
         shown = self.rank <= n
@@ -135,11 +139,11 @@ def rank_lists(
             order = order[np.lexsort((~retrieved[order], of_query))]
         scores = np.where(retrieved, scores, -np.inf)
     known = {} if known is None else known
+    lengths = known.setdefault("lengths", np.diff(query_ptr))
     if "rank" not in known:
-        known["lengths"] = np.diff(query_ptr)
-        known["rank"] = np.arange(len(scores)) - np.repeat(query_ptr[:-1], known["lengths"]) + 1
+        known["rank"] = np.arange(len(scores)) - np.repeat(query_ptr[:-1], lengths) + 1
     shown = None if retrieved is None else retrieved[order]
     if convention.longest is not None:
         within = known["rank"] <= convention.longest
         shown = within if shown is None else shown & within
-    return RankedLists(order, relevance[order], query_ptr, known["rank"], known["lengths"], scores[order], known, shown)
+    return RankedLists(order, relevance[order], query_ptr, known["rank"], lengths, scores[order], known, shown)

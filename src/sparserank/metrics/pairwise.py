@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class PairwiseError(Metric):
 
     def compute(self, lists: RankedLists) -> np.ndarray:
         values = np.zeros(len(lists.lengths))
-        for q, (lo, hi) in enumerate(zip(lists.query_ptr[:-1], lists.query_ptr[1:], strict=True)):
+        for q, (lo, hi) in enumerate(pairwise(lists.query_ptr)):
             values[q] = _share_of_discordant(lists.scores[lo:hi], lists.relevance[lo:hi])
         return values
 

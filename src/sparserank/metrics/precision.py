@@ -52,8 +52,7 @@ class AveragePrecision(Metric):
         total = lists.sum_per_query(relevant)
         if self.cutoff is not None and self.convention.most_hits == "cutoff":
             total = np.minimum(total, self.cutoff)
-        without = np.full(len(total), 1.0 if self.convention.empty == "one" else 0.0)
-        return np.divide(lists.sum_per_query(precision * relevant), total, out=without, where=total > 0)
+        return lists.quotient(lists.sum_per_query(precision * relevant), total, self.convention.without_relevant)
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,4 +70,4 @@ class Recall(Metric):
         relevant = self.convention.relevant(lists.relevance)
         total = lists.sum_per_query(relevant.astype(float))
         hits = lists.sum_per_query((relevant & self.counted(lists)).astype(float))
-        return np.divide(hits, total, out=np.zeros(len(total)), where=total > 0)
+        return lists.quotient(hits, total)

@@ -85,7 +85,6 @@ def drift(model: RankingModel, data: Any, *, qid: str | None = None) -> list[dic
     )
     reading = with_columns_of(reading, [whole], data)
     data = as_datasets({"data": data}, qid=qid, reading=reading)["data"]
-    lengths = data.sizes
     filled = whole.selected_values(data)
     unfilled_model = replace(whole, features=tuple(f._replace(missing=None) for f in whole.features))
     unfilled = unfilled_model.selected_values(data.unfilled())
@@ -99,7 +98,7 @@ def drift(model: RankingModel, data: Any, *, qid: str | None = None) -> list[dic
     for name in model.weights:
         before = records[name]
         x = tables[before["missing"] is not None][name]
-        new = samples_of(x, before["points"], lengths)
+        new = samples_of(x, before["points"], data.sizes)
         finite = x[np.isfinite(x)]
         # If a column had the same value everywhere, it would add the same to all documents of a query.
         without = scores - parts[:, np.isin(model.support, model.columns[name])].sum(axis=1)

@@ -15,9 +15,10 @@ from sparserank.data.categories import Derived
 from sparserank.errors import DataError, ModelFormatError
 from sparserank.model.feature import Feature
 from sparserank.number_checks import as_real
+from sparserank.options import Choice, Count
 from sparserank.options.option import REMOVED
 from sparserank.options.paths import SCALINGS
-from sparserank.strict_json import INTEGER, LIST, MAX_DEPTH, NUMBER, OBJECT, TEXT, Kind, check_text, part, plain
+from sparserank.strict_json import INTEGER, LIST, MAX_DEPTH, NUMBER, OBJECT, TEXT, Json, Kind, check_text, part, plain
 from sparserank.text import brief
 from sparserank.transforms import FORMER, KINDS
 
@@ -55,7 +56,7 @@ def _no_transform(kind: str) -> str:
     return "" if kind in KINDS else f"must be one of {', '.join(KINDS)}; got {brief(kind)}"
 
 
-def _no_steps(steps: dict[str, Any]) -> str:
+def _no_steps(steps: Json) -> str:
     """Refuse steps that no fit produces: no edges, edges that do not increase, numbers that are not finite, or a number
     of values other than that of the edges plus one."""
     edges = part(steps, "edges", LIST)
@@ -96,23 +97,15 @@ def _wrong_names(names: list[Any]) -> str:
     return ""
 
 
-def _no_scaling(method: Any) -> str:
-    return "" if method in SCALINGS else f"must be one of {', '.join(SCALINGS)}; got {brief(method)}"
-
-
 def _no_intercept(value: float) -> str:
     return f"must be 0; got {brief(value)}" if value else ""
 
 
-def _no_base(base: int) -> str:
-    return "" if base in (0, 1) else f"must be 0 or 1; got {brief(base)}"
-
-
 MODEL = {  # fields of a model
     "n_features_in": Field(INTEGER, 1),
-    "scaling": Field(TEXT, 1, _no_scaling),
+    "scaling": Field(TEXT, 1, Choice(SCALINGS).problem),
     "intercept": Field(NUMBER, 1, _no_intercept),
-    "index_base": Field(INTEGER, 7, _no_base),
+    "index_base": Field(INTEGER, 7, Count(0, 1).problem),
     "derived": Field(OBJECT, 9),
     "features": Field(LIST, 1),
     "feature_names_in": Field(LIST, 1, _wrong_names),
@@ -122,7 +115,7 @@ MODEL = {  # fields of a model
 DEFAULTS = {"intercept": 0.0, "index_base": 1, "derived": {}}  # values of the fields that a file may omit
 
 
-def content_of(model: RankingModel) -> dict[str, Any]:
+def content_of(model: RankingModel) -> Json:
     """Content of the model file; parameters and metadata are reduced to JSON values, see `strict_json.plain`.
 
     Raises
@@ -151,7 +144,7 @@ def content_of(model: RankingModel) -> dict[str, Any]:
     return {"format": FORMAT, "version": max(versions), **entries}
 
 
-def fields_of(content: dict[str, Any]) -> dict[str, Any]:
+def fields_of(content: Json) -> Json:
     """The arguments of RankingModel that the content of a file describes.
 
     Raises
@@ -193,7 +186,7 @@ def _together(names: Iterable[str]) -> dict[str, Field]:
     return {name: field for name, field in FIELDS.items() if field.since in used}
 
 
-def written(feature: Feature) -> dict[str, Any]:
+def written(feature: Feature) -> Json:
     """The fields of a feature as the file contains them. The median is written only if it would replace a missing
     value.
 
@@ -221,9 +214,9 @@ def read(entry: Any, version: int) -> Feature:
     if "curve" in entry:
         raise _of_former("curves")
     fields = _together(entry)
-    early = next((key for key, field in fields.items() if field.since > version), None)
-    if early is not None:
-        raise ValueError(f"feature {name} has {early!r}, which version {version} does not support")
+    for key, field in fields.items():
+        if field.since > version:
+            raise ValueError(f"feature {name} has {key!r}, which version {version} does not support")
     values = _checked({key: part(entry, key, field.kind) for key, field in fields.items()})
     values |= {key: float(value) for key, value in values.items() if fields[key].kind == NUMBER}
     if "steps" in values:
@@ -232,7 +225,7 @@ def read(entry: Any, version: int) -> Feature:
     return Feature(**values)
 
 
-def _checked(content: dict[str, Any]) -> dict[str, Any]:
+def _checked(content: Json) -> Json:
     """The values of a feature; raises ValueError unless a fit can produce them."""
     feature = f"feature {brief(content['name'])}: "
     checked(FIELDS, content, feature)
@@ -241,9 +234,9 @@ def _checked(content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def checked(fields: dict[str, Field], content: dict[str, Any], place: str = "") -> None:
+def checked(fields: dict[str, Field], content: Json, place: str = "") -> None:
     """Raise ValueError for a value that no fit produces."""
     for name, value in content.items():
         problem = fields[name].problem(value)
         if problem:
-            raise ValueError(f"{place}{name} {problem}")
+            raise ValueError(f"{place}{name} {problem.removesuffix('.')}")

@@ -83,6 +83,11 @@ class FusionFormula:
         return tuple(t.retriever for t in self.terms)
 
     @property
+    def weights(self) -> list[float]:
+        """The weights of the terms."""
+        return [t.weight for t in self.terms]
+
+    @property
     def longest(self) -> int | None:
         """Largest number of documents in a fused list; None: all that the retrievers return up to the depth."""
         return self.depth if rules_of(self.engine).trims else None
@@ -136,12 +141,12 @@ class FusionFormula:
     def added(self, runs: Any) -> list[TermContribution]:
         """The contribution of each term to the scores of documents, in the order of the terms; runs as in `apply`."""
         named = named_runs(runs, least=1)
-        missing = next((name for name in self.retrievers if name not in named), None)
-        if missing is not None:
-            raise DataError(
-                f"the formula needs a run called {brief(missing)}; got {brief(', '.join(named))}. "
-                f"Rename the file, or pass {missing}=FILE."
-            )
+        for name in self.retrievers:
+            if name not in named:
+                raise DataError(
+                    f"the formula needs a run called {brief(name)}; got {brief(', '.join(named))}. "
+                    f"Rename the file, or pass {name}=FILE."
+                )
         queries = AnyIds()
         documents = Ids()
         lists = {
@@ -213,12 +218,12 @@ def is_fusion(model: RankingModel) -> bool:
 
 
 def fusion_parameters(
-    depth: int, engine: str | None, negative: Sequence[str] = (), merged: Mapping[str, float] | None = None
+    depth: int, engine: str | None, negative: Sequence[str], merged: Mapping[str, float]
 ) -> dict[str, Any]:
     """The entry of `fuse` in the parameters of a model. negative, merged: as in `FusionTerm`, by retriever."""
     parameters: dict[str, Any] = {"depth": depth, "engine": engine}
     if negative:
         parameters[NEGATIVE] = list(negative)
-    if shown := {name: share for name, share in (merged or {}).items() if share >= MIN_MERGED}:
+    if shown := {name: share for name, share in merged.items() if share >= MIN_MERGED}:
         parameters[MERGED] = shown
     return {KEY: parameters}

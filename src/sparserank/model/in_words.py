@@ -65,23 +65,21 @@ def _of_source(model: RankingModel, name: str, features: Sequence[Feature]) -> s
     first = features[0]
     derived = [f for f in features if f.derived is not None]
     if first.derived is None:
+        sentence = _sentence(model, first)
         low, high = _known_range(model, first)
-        only_missing = first.missing is not None and not low <= first.missing <= high
-        flag = sum(map(model.rise, derived))
-        return _sentence(model, first) + (_where_missing(model, first, flag) if derived or only_missing else "")
+        if derived or (first.missing is not None and not low <= first.missing <= high):
+            # what the flag for missing values adds, and the replacement compared with the median
+            rise = sum(map(model.rise, derived))
+            if first.missing is not None and first.median is not None:
+                rise += model.rise(first, first.median, first.missing)
+            sentence += f" A missing value {'raises' if rise > 0 else 'lowers'} it, compared with the median."
+        return sentence
     clauses = []
     for verb, sign in (("raised", 1), ("lowered", -1)):
         rises = {f.level: sign * model.rise(f) for f in derived}
         levels = sorted((level for level in rises if rises[level] > 0), key=lambda level: -rises[level])
         clauses += [f"{verb} if {name} is {_any_of(levels)}"] if levels else []
     return f"A document is {', and '.join(clauses)}." if clauses else f"{name} changes nothing."
-
-
-def _where_missing(model: RankingModel, feature: Feature, rise: float) -> str:
-    """The sentence about a missing value; rise: the contribution of the flag that says that the value is missing."""
-    if feature.missing is not None and feature.median is not None:
-        rise += model.rise(feature, feature.median, feature.missing)
-    return f" A missing value {'raises' if rise > 0 else 'lowers'} it, compared with the median."
 
 
 def _any_of(levels: Sequence[str]) -> str:

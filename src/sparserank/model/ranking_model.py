@@ -100,13 +100,16 @@ class RankingModel:
             if not 0 <= f.index < len(names):
                 raise DataError(f"feature index {brief(f.index)} is outside 0..{len(names) - 1}, by the feature names.")
             if f.name != names[f.index]:
-                problem = f"feature index {f.index} belongs to feature {brief(names[f.index])}, not to {brief(f.name)}"
-                raise DataError(f"{problem}, by the feature names.")
+                raise DataError(
+                    f"feature index {f.index} belongs to feature {brief(names[f.index])}, not to {brief(f.name)}, by "
+                    "the feature names."
+                )
             if f.index in places:
                 raise DataError(f"feature {brief(f.name)} is listed twice.")
             if f.steps is not None and f.transform != NONE:
-                problem = "has a transform and steps, which replace transforms; omit one"
-                raise DataError(f"feature {brief(f.name)} {problem}.")
+                raise DataError(
+                    f"feature {brief(f.name)} has a transform and steps, which replace transforms; omit one."
+                )
             places.add(f.index)
         features = sorted(f for f in self.features if f.coef != 0)
         if self.derived:
@@ -172,13 +175,13 @@ class RankingModel:
                 f"a model needs one weight, center and scale for each of its {len(names)} feature names; "
                 f"got arrays of shapes {shapes}."
             )
-        selected = np.flatnonzero(coef)
-        index = selected.tolist()
-        columns = {field: [default] * len(index) for field, default in Feature._field_defaults.items()}
-        columns |= {field: a[selected].tolist() for field, a in arrays.items()}
-        columns |= {field: [None if v != v else v for v in columns[field]] for field in ("missing", "median")}
-        columns |= {"index": index, "name": [names[j] for j in index], "steps": [steps.get(j) for j in index]}
-        features = map(Feature._make, zip(*(columns[field] for field in Feature._fields), strict=True))
+        features = []
+        for j in np.flatnonzero(coef).tolist():
+            fields = {field: a[j].item() for field, a in arrays.items()}
+            for name in ("missing", "median"):
+                if np.isnan(fields.get(name, 0.0)):
+                    del fields[name]
+            features.append(Feature(index=j, name=names[j], steps=steps.get(j), **fields))
         return cls(tuple(features), names, scaling.method, parameters, metadata, **more)
 
     @classmethod
@@ -248,11 +251,11 @@ class RankingModel:
         """{selected column of a table: weight of its feature, or for a category, the range of the contributions of its
         levels}, the largest first."""
         out = {}
-        for name, (first, *levels) in self.sources.items():
-            out[name] = first.coef
-            if first.derived is not None:
-                rises = [self.rise(f) for f in (first, *levels)]
-                out[name] = rises[0] if not levels else max(*rises, 0.0) - min(*rises, 0.0)
+        for name, members in self.sources.items():
+            out[name] = members[0].coef
+            if members[0].derived is not None:
+                rises = list(map(self.rise, members))
+                out[name] = rises[0] if len(rises) == 1 else max(*rises, 0.0) - min(*rises, 0.0)
         return dict(sorted(out.items(), key=lambda item: -abs(item[1])))
 
     def flag_of(self, feature: str) -> float | None:
@@ -299,19 +302,20 @@ class RankingModel:
         """
         if missing is None or (isinstance(missing, str) and missing == ERROR):
             return self
-        if not isinstance(missing, str) or missing != OF_MODEL:
+        if not (isinstance(missing, str) and missing == OF_MODEL):
             raise ParameterError(
                 "missing",
                 f"must be {OF_MODEL!r} (the training medians) or {ERROR!r} for a model; got {brief(missing)}. To fill "
                 "in other values, replace them in the data first.",
             )
         features = [f._replace(missing=f.median if f.missing is None else f.missing) for f in self.features]
-        lacking = next((f.name for f in features if f.missing is None), None)
-        if lacking is not None:
-            raise DataError(
-                f"the model contains no training median of {brief(lacking)} (models saved by sparserank 0.2 contain "
-                f"no medians). Train it again, or set a fill value for missing values ({option('missing', 'zero')})."
-            )
+        for f in features:
+            if f.missing is None:
+                raise DataError(
+                    f"the model contains no training median of {brief(f.name)} (models saved by sparserank 0.2 contain "
+                    f"no medians). Train it again, or set a fill value for missing values "
+                    f"({option('missing', 'zero')})."
+                )
         return replace(self, features=tuple(features))
 
     def predict(self, X: Any, qid: Any = None, *, missing: str | None = None) -> np.ndarray:
@@ -425,14 +429,14 @@ class RankingModel:
             raise DataError(numbered_from_1("the features of the data", "the model"))
         if all(nameless) or (any(nameless) and at.keys().isdisjoint(self.feature_names)):
             return self._selected(data.X)
-        missing = next((f for f in self.features if f.name not in at), None)
-        if missing is not None and missing.derived is not None:
-            raise DataError(
-                f"the data have no feature that is made from column {brief(missing.source)}, which the model uses; "
-                "pass the table itself."
-            )
-        if missing is not None:
-            raise DataError(f"the data have no feature {brief(missing.name)}, which the model uses.")
+        for f in self.features:
+            if f.name not in at and f.derived is not None:
+                raise DataError(
+                    f"the data have no feature that is made from column {brief(f.source)}, which the model uses; "
+                    "pass the table itself."
+                )
+            if f.name not in at:
+                raise DataError(f"the data have no feature {brief(f.name)}, which the model uses.")
         positions = [at[f.name] for f in self.features]
         columns = as_array(as_dense(data.X[:, positions]), dtype=np.float64, order="C")
         return self._shaping.filled(columns)

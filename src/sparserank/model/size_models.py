@@ -17,7 +17,7 @@ from sparserank.model.model_file import read_content, read_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import Count, option
 from sparserank.options.arguments import check_arguments
-from sparserank.strict_json import LIST, part
+from sparserank.strict_json import LIST, Json, part
 from sparserank.text import brief
 
 FILE = "models.json"
@@ -67,10 +67,10 @@ def load_size_model(path: StrPath, k: int) -> RankingModel:
         raise ModelFormatError(
             f"{path}: not found; run the selection again to get models of other sizes, or omit {option('k')}."
         )
-    content = read_content(
-        path, FORMAT, FORMAT_VERSION, "models.json that 'sparserank select' writes", links=not inside
-    )
     try:
+        content = read_content(
+            path, FORMAT, FORMAT_VERSION, "models.json that 'sparserank select' writes", links=not inside
+        )
         entries = [_entry(e) for e in part(content, "models", LIST)]
         models = [RankingModel(**fields_of({**e, NAMES: part(content, NAMES, LIST)})) for e in entries]
         sizes = [len(m.columns) for m in models]
@@ -86,7 +86,7 @@ def load_size_model(path: StrPath, k: int) -> RankingModel:
     return models[best]
 
 
-def _entry(entry: Any) -> dict[str, Any]:
+def _entry(entry: Any) -> Json:
     if not isinstance(entry, dict) or type(entry.get("mean")) not in (int, float):
         raise ValueError(f"each model must be an object with a mean; got {brief(entry)}")
     part(entry, "features", LIST)

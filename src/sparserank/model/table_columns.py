@@ -32,7 +32,11 @@ def with_columns_of(reading: Reading, models: Sequence[RankingModel], source: An
     derived = {name: d for m in models for name, d in m.derived.items()}
     clauses = next((m.parameters[REQUEST] for m in models if REQUEST in m.parameters), None)
     reading = replace(reading, derived=derived, clauses=clauses)
-    kind = kind_of(paths_of(source)[0]) if is_path(source) else "frame" if is_frame(source) else ""
+    place: Any = "the frame"
+    kind = "frame" if is_frame(source) else ""
+    if is_path(source):
+        place = paths_of(source)[0]
+        kind = kind_of(place)
     if clauses is not None:
         pairs = [v for v in clauses.values() if v is not None] if isinstance(clauses, Mapping) else [()]
         if not all(isinstance(v, list | tuple) and len(v) in (2, 4) and min(map(as_real, v)) >= 0 for v in pairs):
@@ -41,21 +45,16 @@ def with_columns_of(reading: Reading, models: Sequence[RankingModel], source: An
             raise DataError(f"the model was trained on search responses, and needs responses; got {kind}.")
     if reading.feature_columns is not None or kind not in (*TABLES, "frame") or not models:
         return reading
-    is_file = kind != "frame"
-    available = set(open_table(paths_of(source)[0], kind).schema.names if is_file else map(str, column_names(source)))
+    available = set(map(str, column_names(source)) if kind == "frame" else open_table(place, kind).schema.names)
     available |= {name for name, d in derived.items() if d.source in available}
     # Features named f1, f2, ... may also be matched by position, which requires all of them.
-    selected = [[f.name for f in m.features] for m in models]
-    whole = [
-        m.feature_names if numbered(m.feature_names) else selected_names
-        for m, selected_names in zip(models, selected, strict=True)
-    ]
-    used = list(dict.fromkeys(name for names in whole for name in names))
+    selected = [f for m in models for f in m.features]
+    used: list[str] = []
+    for m in models:
+        used += m.feature_names if numbered(m.feature_names) else [f.name for f in m.features]
     if used and available.issuperset(used):
-        return replace(reading, feature_columns=used)
-    lacking = next((name for names in selected for name in names if name not in available), None)
-    if lacking is not None and not available.isdisjoint(used):
-        lacking = derived[lacking].source if lacking in derived else lacking
-        place = paths_of(source)[0] if is_file else "the frame"
-        raise DataError(f"{place} has no column {brief(lacking)}, which the model uses.")
+        return replace(reading, feature_columns=list(dict.fromkeys(used)))
+    for f in selected:
+        if f.name not in available and not available.isdisjoint(used):
+            raise DataError(f"{place} has no column {brief(f.source)}, which the model uses.")
     return reading

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from sparserank.data.matrices import columns_dense
 from sparserank.errors import DataError
 from sparserank.model.feature import Feature
 from sparserank.model.ranking_model import RankingModel
+from sparserank.number_checks import as_real
 
 # Keys in the metadata of a model. The value of the last is the share of the metric that is lost without each feature.
 LOWEST = "lowest_score"
@@ -82,16 +82,10 @@ def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -
     return out
 
 
-def booleans_of(model: RankingModel) -> list[Any]:
-    """Names of the recorded features that were boolean columns."""
-    known = model.metadata.get(BOOLEANS)
-    return list(known) if isinstance(known, list | tuple) else []
-
-
 def lowest_score(model: RankingModel) -> float | None:
     """The recorded lowest score; None if the model has none."""
-    known = model.metadata.get(LOWEST)
-    return float(known) if isinstance(known, Real) and math.isfinite(known) else None
+    known = as_real(model.metadata.get(LOWEST))
+    return known if math.isfinite(known) else None
 
 
 def _blocks(X: Any) -> Iterator[Any]:

@@ -190,9 +190,9 @@ def _described(hint: Any) -> str:
         many = _many(inner[0] if inner else Any)
         return f"a list of {many}" if many else "a list"
     kind = origin or hint
-    known = next((word for one, word in _WORDS.items() if one is kind), None)
-    if known is not None:
-        return known
+    for known, word in _WORDS.items():
+        if known is kind:
+            return word
     return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
 
 

@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from sparserank.options import CheckedLater, Choice, Count, Flag, Number, Option, Or, Parsed, options_of
+from sparserank.options import Choice, Flag, Number, Option, Or, Parsed, options_of
 from sparserank.options import paths as of_paths
 from sparserank.options import reading as of_data
 from sparserank.options import selection as of_selection
+from sparserank.options.kinds import COUNT_OR_NONE, FILE
 
 if TYPE_CHECKING:
     import os
@@ -38,7 +39,7 @@ class FuseOptions(of_selection.Stable, total=False):
     depth: Annotated[
         int | None,
         Option(
-            Or(None, Count()),
+            COUNT_OR_NONE,
             None,
             "Rank at which every list is cut before it is normalised, in training and in use.",
             PANEL,
@@ -79,7 +80,7 @@ class FuseOptions(of_selection.Stable, total=False):
     test_qrels: Annotated[
         "str | os.PathLike | Mapping[Any, Any] | None",
         Option(
-            CheckedLater("Path | None", path=True),
+            FILE,
             None,
             "Judgments of other queries of the same runs, used only for the comparison.",
             JUDGED,
@@ -109,7 +110,7 @@ class FuseOptions(of_selection.Stable, total=False):
     costs: Annotated[
         "str | os.PathLike | Mapping[str, float] | None",
         Option(
-            CheckedLater("Path | None", path=True),
+            FILE,
             None,
             "Cost > 0 of each retriever, such as milliseconds: {retriever: cost}, or a file of lines 'retriever cost'.",
             CHOICE,

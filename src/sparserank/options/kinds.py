@@ -107,7 +107,8 @@ class Flag(Kind):
         return bool(value)
 
     def problem(self, value: Any) -> str:
-        return "" if is_flag(value) else f"must be True or False; got {brief(value)}."
+        # NumPy is not imported for this check of its flags
+        return "" if type(value).__name__ in ("bool", "bool_") else f"must be True or False; got {brief(value)}."
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,10 @@ class Parsed(Kind):
         return "list[str]" if self.several else "str"
 
     def problem(self, value: Any) -> str:
-        parse = _function(self.parse)
+        parse: Any = self.parse
+        if isinstance(parse, str):
+            module, _, name = parse.partition(":")
+            parse = attrgetter(name)(importlib.import_module(f"sparserank.{module}"))
         for one in value if self.several and not isinstance(value, str) and isinstance(value, Sequence) else (value,):
             try:
                 parse(one)
@@ -176,14 +180,8 @@ class CheckedLater(Kind):
         return ""
 
 
-def is_flag(value: Any) -> bool:
-    """Whether a value is True or False, of Python's or NumPy's type; NumPy is not imported for this check."""
-    return type(value).__name__ in ("bool", "bool_")
-
-
-def _function(named: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
-    if not isinstance(named, str):
-        return named
-    module, _, name = named.partition(":")
-    parse: Callable[[Any], Any] = attrgetter(name)(importlib.import_module(f"sparserank.{module}"))
-    return parse
+# Kinds of many options.
+COUNT_OR_NONE = Or(None, Count())
+TEXT = CheckedLater("str | None")
+TEXTS = CheckedLater("list[str] | None")
+FILE = CheckedLater("Path | None", path=True)

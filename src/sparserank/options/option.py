@@ -46,11 +46,11 @@ class Option:
         """The flag of the option on a command line, e.g. --n-alphas; "" if it has none."""
         return f"--{self.name.replace('_', '-')}" if self.flag is None else self.flag
 
-    def check(self, value: Any, owner: str = "") -> None:
+    def check(self, value: Any) -> None:
         """Raise ParameterError for an invalid value."""
         problem = self.kind.problem(value)
         if problem:
-            raise ParameterError(self.name, problem, owner=owner)
+            raise ParameterError(self.name, problem)
 
 
 def options_of(declared: type) -> dict[str, Option]:
@@ -58,11 +58,11 @@ def options_of(declared: type) -> dict[str, Option]:
     return {name: replace(typed.__metadata__[0], name=name) for name, typed in declared.__annotations__.items()}
 
 
-def check_options(options: Mapping[str, Option], values: Mapping[str, Any], owner: str = "") -> None:
+def check_options(options: Mapping[str, Option], values: Mapping[str, Any]) -> None:
     """Raise ParameterError for the first option with an invalid value."""
     for name, option in options.items():
         if name in values:
-            option.check(values[name], owner)
+            option.check(values[name])
 
 
 FORMER = {  # names of options in version 0.2

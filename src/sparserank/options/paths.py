@@ -4,6 +4,7 @@
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from sparserank.options import CheckedLater, Choice, Count, Number, Option, Or, Parsed, options_of
+from sparserank.options.kinds import COUNT_OR_NONE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,7 +123,7 @@ class PathOptions(TypedDict, total=False):
     k: Annotated[
         int | None,
         Option(
-            Or(None, Count()),
+            COUNT_OR_NONE,
             None,
             "Stop after the first point with more features than this number.",
             PANEL,

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from sparserank.options import CheckedLater, Choice, Count, Flag, Option, Or, Parsed, options_of
+from sparserank.options.kinds import COUNT_OR_NONE, FILE, TEXT, TEXTS
 
 if TYPE_CHECKING:
     import os
@@ -14,7 +15,7 @@ NAMES = "comma-separated names (in double quotes if a name contains a comma)"
 Label = Annotated[
     Any,
     Option(
-        CheckedLater("str | None"),
+        TEXT,
         None,
         "Table column that contains the labels; with an array of features, the labels themselves.",
         PANEL,
@@ -26,7 +27,7 @@ Label = Annotated[
 Qid = Annotated[
     Any,
     Option(
-        CheckedLater("str | None"),
+        TEXT,
         None,
         "Table column that contains the query ids; with an array of features, the ids themselves.",
         PANEL,
@@ -38,7 +39,7 @@ Qid = Annotated[
 Docid = Annotated[
     Any,
     Option(
-        CheckedLater("str | None"),
+        TEXT,
         None,
         "Table column that contains the document ids; with an array of features, the ids themselves.",
         PANEL,
@@ -50,7 +51,7 @@ Docid = Annotated[
 DocWeight = Annotated[
     Any,
     Option(
-        CheckedLater("str | None"),
+        TEXT,
         None,
         "Weights >= 0 of the training documents: an array, a file with one weight per line of the training files, or "
         "a column of a table. Each weight (for example 1 / the propensity of the click) applies to every pair in "
@@ -64,7 +65,7 @@ DocWeight = Annotated[
 Threads = Annotated[
     int | None,
     Option(
-        Or(None, Count()),
+        COUNT_OR_NONE,
         None,
         "Number of threads; results do not depend on it.",
         flag="--threads",
@@ -79,7 +80,7 @@ class RowOptions(TypedDict, total=False):
     n_features: Annotated[
         int | None,
         Option(
-            Or(None, Count()),
+            COUNT_OR_NONE,
             None,
             "Number of features in text files; needed only if the files may lack the last feature.",
             PANEL,
@@ -110,13 +111,13 @@ class RowOptions(TypedDict, total=False):
     ]
     feature_names: Annotated[
         "str | os.PathLike | Sequence[str] | None",
-        Option(CheckedLater("Path | None", path=True), None, "File with one feature name per line.", PANEL),
+        Option(FILE, None, "File with one feature name per line.", PANEL),
     ]
     docid: Docid
     feature_columns: Annotated[
         "Sequence[str] | None",
         Option(
-            CheckedLater("list[str] | None"),
+            TEXTS,
             None,
             "Table columns used as features, in order.",
             PANEL,
@@ -127,7 +128,7 @@ class RowOptions(TypedDict, total=False):
     ignore_columns: Annotated[
         "Sequence[str]",
         Option(
-            CheckedLater("list[str] | None"),
+            TEXTS,
             (),
             "Table columns to ignore.",
             PANEL,
@@ -138,7 +139,7 @@ class RowOptions(TypedDict, total=False):
     categories: Annotated[
         "Sequence[str]",
         Option(
-            CheckedLater("list[str] | None"),
+            TEXTS,
             (),
             "Table columns of whole numbers that are categories, in addition to columns of text.",
             PANEL,

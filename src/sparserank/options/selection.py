@@ -1,14 +1,13 @@
 """Options of `select` and `fit`: what is selected, and how."""
 
 from collections.abc import Iterable
-from numbers import Integral
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from sparserank.errors import ParameterError
 from sparserank.options import CheckedLater, Choice, Count, Flag, Number, Option, Or, Parsed, options_of
 from sparserank.options import paths as of_paths
 from sparserank.options import reading as of_data
-from sparserank.options.kinds import is_flag
+from sparserank.options.kinds import COUNT_OR_NONE, FILE, TEXT, TEXTS
 from sparserank.text import brief
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def lengths_of(sizes: Any) -> tuple[int, ...]:
     """
     many = isinstance(sizes, Iterable) and not isinstance(sizes, str) and getattr(sizes, "ndim", True)
     listed = list(sizes) if many else []
-    if not listed or any(is_flag(s) or not isinstance(s, Integral) or s < 1 for s in listed):
+    if not listed or any(map(Count().problem, listed)):
         raise ParameterError("sizes", f"must be whole numbers >= 1; got {brief(sizes)}.")
     return tuple(sorted({int(s) for s in listed}))
 
@@ -76,7 +75,7 @@ ReportedMetrics = Annotated[
 Costs = Annotated[
     "str | os.PathLike | Sequence[float] | Mapping[str, float] | None",
     Option(
-        CheckedLater("Path | None", path=True),
+        FILE,
         None,
         "Costs > 0 of the features: one cost for each feature, or a file with one cost per line. Costs also weight "
         "the penalties. With {feature_groups}, pass a mapping {group: cost}.",
@@ -87,7 +86,7 @@ Costs = Annotated[
 Client = Annotated[
     Any,
     Option(
-        CheckedLater("str | None"),
+        TEXT,
         None,
         "A dask.distributed Client whose workers read the training data from a store on a disk that all of them can "
         "access. Other data are first written to a store in the folder for temporary files (TMPDIR).",
@@ -104,7 +103,7 @@ class FeatureOptions(TypedDict, total=False):
     monotone: Annotated[
         "Mapping[str, str | int] | None",
         Option(
-            CheckedLater("list[str] | None"),
+            TEXTS,
             None,
             "{name: '+'} or {name: '-'}: a larger value of the feature may only raise, or only lower, the score.",
             MODEL,
@@ -114,7 +113,7 @@ class FeatureOptions(TypedDict, total=False):
     keep: Annotated[
         "Sequence[str] | None",
         Option(
-            CheckedLater("list[str] | None"),
+            TEXTS,
             None,
             "Names of features that every sparse model uses, whatever their costs; a budget includes these costs.",
             MODEL,
@@ -124,7 +123,7 @@ class FeatureOptions(TypedDict, total=False):
     drop: Annotated[
         "Sequence[str] | None",
         Option(
-            CheckedLater("list[str] | None"),
+            TEXTS,
             None,
             "Names of features that no model may use.",
             MODEL,
@@ -134,7 +133,7 @@ class FeatureOptions(TypedDict, total=False):
     feature_groups: Annotated[
         "str | os.PathLike | Mapping[str, str] | None",
         Option(
-            CheckedLater("Path | None", path=True),
+            FILE,
             None,
             "Features that are computed together: {feature: group}, or a file with lines feature,group,cost. A group "
             "is selected as a whole, and its cost is counted once. Every other feature is a group by itself; a missing "
@@ -236,7 +235,7 @@ class Written(TypedDict, total=False):
     ]
     k: Annotated[
         int | None,
-        Option(Or(None, Count()), None, "Choose the best of at most K features or retrievers.", CHOICE),
+        Option(COUNT_OR_NONE, None, "Choose the best of at most K features or retrievers.", CHOICE),
     ]
     budget: Annotated[
         float | None,
@@ -271,7 +270,7 @@ class WrittenForFeatures(Written, total=False):
     for_model: Annotated[
         "str | os.PathLike | None",
         Option(
-            CheckedLater("str | None"),
+            TEXT,
             None,
             "Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a parameter file, "
             "whose settings are used. The result is the shortest list on which the ranker ranks as well as on the best "
@@ -284,7 +283,7 @@ class WrittenForFeatures(Written, total=False):
 Judge = Annotated[
     "str | os.PathLike | Mapping[Any, Any] | None",
     Option(
-        CheckedLater("Path | None", path=True),
+        FILE,
         None,
         "Judgments of a judge, such as a language model, for other queries too, with {qrels} of people: learned from "
         "where people gave none. Candidates are judged on the queries of people, with what the judge is worth.",
@@ -294,7 +293,7 @@ Judge = Annotated[
 JudgeGrades = Annotated[
     str | None,
     Option(
-        CheckedLater("str | None"),
+        TEXT,
         None,
         "What the grades of a judge mean on the scale of people, such as 0=0,1=0,2=1,3=1.",
         of_data.PANEL,
@@ -355,7 +354,7 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
     query: Annotated[
         "str | os.PathLike | Mapping[str, Any] | None",
         Option(
-            CheckedLater("Path | None", path=True),
+            FILE,
             None,
             "Search request (JSON) whose named clauses are tuned, with {engine} elasticsearch-query, opensearch-query "
             "or solr-query; the data are responses to it. Its boosts are the ranker in use.",
@@ -365,7 +364,7 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
     query_weight: Annotated[
         "str | os.PathLike | Mapping[Any, float] | Sequence[float] | None",
         Option(
-            CheckedLater("Path | None", path=True),
+            FILE,
             None,
             "Weights (>= 0) of the training and validation queries in the loss: {query id: weight}, one weight for "
             "each query in order of first appearance, or a file with lines 'query-id weight'. Queries with weight 0 "
@@ -380,7 +379,7 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
     judge_column: Annotated[
         str | None,
         Option(
-            CheckedLater("str | None"),
+            TEXT,
             None,
             "Like {judge}, for a table: the column with the grades of the judge. Labels are those of people, missing "
             "(NULL) where they gave none.",
@@ -443,7 +442,7 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
     start: Annotated[
         "str | os.PathLike | None",
         Option(
-            CheckedLater("Path | None", path=True),
+            FILE,
             None,
             "Directory of an earlier selection, whose options are used except for those that you give and {fast=True}.",
             CHOICE,
@@ -452,7 +451,7 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
     prefer: Annotated[
         "str | os.PathLike | RankingModel | None",
         Option(
-            CheckedLater("Path | None", path=True),
+            FILE,
             None,
             "Directory of an earlier selection (or a model), whose features are chosen again if the loss without all "
             "others is within {margin}. Queries on which it was not trained decide, if there are 50 of them.",
@@ -507,7 +506,7 @@ class FitOptions(FeatureOptions, of_data.RowOptions, total=False):
     ]
     k: Annotated[
         int | None,
-        Option(Or(None, Count()), None, "Choose the densest model of the path with at most K features.", MODEL),
+        Option(COUNT_OR_NONE, None, "Choose the densest model of the path with at most K features.", MODEL),
     ]
     scaling: of_paths.Scaling
     feature_transform: Annotated[

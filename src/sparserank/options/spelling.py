@@ -6,17 +6,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+Flags = Mapping[str, str]  # {name of an option: its flag}, for those that differ
 PLACE = re.compile(r"\{(\w+)(?:=([^{}]*))?\}")
 # The flags of the command that this thread runs; None if Python code made the call. Threads that a command starts run
 # in a copy of its context.
-_flags: ContextVar[Mapping[str, str] | None] = ContextVar("flags", default=None)
+_flags: ContextVar[Flags | None] = ContextVar("flags", default=None)
 
 
 @contextmanager
-def command_line(flags: Mapping[str, str]) -> Iterator[None]:
+def command_line(flags: Flags) -> Iterator[None]:
     """A context in which messages name options as on the command line; flags: {name: flag} for those that differ."""
     before = _flags.set(flags)
     try:
@@ -25,25 +26,18 @@ def command_line(flags: Mapping[str, str]) -> Iterator[None]:
         _flags.reset(before)
 
 
-@dataclass(frozen=True)
-class _Spelled:
-    """A task for another process, whose messages spell options as this process does."""
-
-    task: Callable[..., Any]
-    flags: Mapping[str, str]
-
-    def __call__(self, *arguments: Any) -> Any:
-        with command_line(self.flags):
-            return self.task(*arguments)
-
-
 def spelled_as_here(task: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a task for another process, so that its messages spell options as this process does."""
     flags = _flags.get()
-    return task if flags is None else _Spelled(task, dict(flags))
+    return task if flags is None else partial(_with_flags, dict(flags), task)
 
 
-def flag_of(name: str, flags: Mapping[str, str]) -> str:
+def _with_flags(flags: Flags, task: Callable[..., Any], *arguments: Any) -> Any:
+    with command_line(flags):
+        return task(*arguments)
+
+
+def flag_of(name: str, flags: Flags) -> str:
     """The flag of an option."""
     return flags.get(name, f"--{name.replace('_', '-')}")
 
@@ -61,7 +55,7 @@ def option(name: str, value: Any = None) -> str:
     return " ".join(f"{flag} {_shell(v)}" for v in values)
 
 
-def rendered(text: str, flags: Mapping[str, str] | None) -> str:
+def rendered(text: str, flags: Flags | None) -> str:
     """A text with {name} and {name=value} replaced by options, for Python (flags None) or for the command line."""
 
     def one(match: re.Match[str]) -> str:

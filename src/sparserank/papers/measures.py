@@ -53,7 +53,7 @@ def feature_importance(
     [1.0, 0.0]
     """
     check_arguments(feature_importance, locals())
-    X = _dense(data)
+    X = as_dense(data.X)
     if measure in CORRELATIONS:
         if measure == "kendall":
             return np.array([_kendall(column, data.relevance) for column in X.T])
@@ -72,7 +72,7 @@ def single_feature_metric(
 
     ascending=False tries descending order only.
     """
-    X = _dense(data)
+    X = as_dense(data.X)
     parsed = parse_metrics([metric], convention)
     if not parsed[0].higher_is_better:
         raise DataError(f"importance must be a metric for which higher is better; got {metric!r}.")
@@ -123,7 +123,7 @@ def feature_similarity(
     d = data.n_features
     if d > MAX_FEATURES:
         raise DataError(f"similarities of {d} features form a {d} x {d} matrix; use at most {MAX_FEATURES} features.")
-    X = _dense(data).astype(np.float64)
+    X = as_dense(data.X).astype(np.float64)
     if measure == "identity":
         A = np.eye(d)
     elif measure == "concordance":
@@ -198,7 +198,3 @@ def _kendall(a: np.ndarray, b: np.ndarray) -> float:
     if a.max() == a.min() or b.max() == b.min():
         return 0.0
     return min(abs(float(stats.kendalltau(a, b).statistic)), 1.0)
-
-
-def _dense(data: RankingDataset) -> np.ndarray:
-    return as_dense(data.X)

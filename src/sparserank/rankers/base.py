@@ -23,7 +23,9 @@ from sparserank.data.tables.frames import QID, column_names, without_qid
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import evaluate, mean_of
 from sparserank.losses import PairwiseLoss, loss_name
+from sparserank.metrics import Metric
 from sparserank.model.ranking_model import RankingModel
+from sparserank.number_checks import checked_weights
 from sparserank.objective import PairwiseObjective
 from sparserank.options.arguments import check_arguments
 from sparserank.options.kinds import Kind
@@ -34,7 +36,6 @@ from sparserank.rankers.inputs import (
     ROUTING,
     checked_metric,
     checked_missing,
-    checked_query_weight,
     evaluation_sets,
     feature_names,
     features_to_score,
@@ -46,6 +47,7 @@ from sparserank.rankers.inputs import (
 )
 from sparserank.shards.dask import placed
 from sparserank.shards.scaling import FeatureScaling
+from sparserank.solvers import Solution
 from sparserank.text import brief
 from sparserank.transforms import Transform
 
@@ -65,10 +67,16 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     coef_: np.ndarray
     scaled_coef_: np.ndarray
+    alpha_: float
     scaling: str
     _kinds: ClassVar[Mapping[str, Kind]] = {}  # allowed values of the constructor's parameters
     _takes_client = False  # whether the ranker needs only sums over shards of the data, and so can run on a cluster
     _takes_doc_weight = False  # whether every pair of the ranker's loss can carry the weight of its preferred document
+
+    @property
+    def _name(self) -> str:
+        """The name of the ranker in messages."""
+        return type(self).__name__
 
     def __new__(cls, *_: Any, **parameters: Any) -> Self:
         """Refuse parameters that the constructor does not have, in one sentence with their present name."""
@@ -126,10 +134,10 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         DataError
             Parameters or data are invalid, there is no preferred pair, or no feature varies within the queries.
         """
-        refuse_foreign(type(self).__name__, others)
+        refuse_foreign(self._name, others)
         self.check_parameters()
         self._require_doc_weight(doc_weight)
-        policy = checked_missing(type(self).__name__, self._missing)
+        policy = checked_missing(self._name, self._missing)
         data = training_data(self, X, y, qid, group, doc_weight, query_weight, policy)
         self.n_queries_in_ = data.n_queries
         self._rows_without_ids = data.n_docs if qid is None and group is None and data.n_queries == 1 else 0
@@ -167,9 +175,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         self._require_doc_weight(data.doc_weight)
         self.n_features_in_ = data.n_features
         self.n_queries_in_ = data.n_queries
-        names = data.names
-        if not numbered(names, data.index_base):
-            self.feature_names_in_ = np.array(names, dtype=object)
+        if not numbered(data.names, data.index_base):
+            self.feature_names_in_ = np.array(data.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         return self._fit(TrainingSet(data, query_weight, client))
@@ -182,19 +189,22 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         ready = self._prepared(data)
         if training.client is not None:
             if not self._takes_client:
-                raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
+                raise DataError(f"{self._name} does not run on a cluster; SparseRanker does.")
             ready = placed(training.client, ready)
         for old in ("transform_", "shaped_coef_", "steps_", "fill_values_", "medians_"):
             self.__dict__.pop(old, None)
         if data.fill_values is not None and np.isfinite(data.fill_values).any():
             self.fill_values_ = data.fill_values
         try:
-            weight = checked_query_weight(data, training.query_weight)
+            weight = training.query_weight
+            if weight is not None:
+                expected = f"one finite weight >= 0 per query ({data.n_queries}), in order of first appearance"
+                weight = checked_weights("query_weight", weight, data.n_queries, expected)
             self._learn(replace(training, data=ready, query_weight=weight))
             check_unchanged(data.X)
         except np.linalg.LinAlgError as error:
             raise DataError(
-                f"{type(self).__name__}: a system of equations has no solution in floating point ({error}). Rescale "
+                f"{self._name}: a system of equations has no solution in floating point ({error}). Rescale "
                 "the features so that their values are near 1, or use larger regularisation strengths."
             ) from error
         self._keep_weights(self.coef_, data.X.dtype)
@@ -230,7 +240,6 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return None if transform is None or transform.is_identity else transform
 
     def __getattr__(self, name: str) -> Any:
-        owner = type(self).__name__
         why = ""
         instead = "scaled_coef_ for the weights of the scaled features"
         if name != "coef_":
@@ -246,8 +255,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         elif "scaled_coef_" in self.__dict__ and not self._is_linear:
             why = f"scales by {self.scaling}, so there is no coef_ in units of X"
         if not why:
-            raise AttributeError(f"{owner!r} object has no attribute {name!r}")
-        raise AttributeError(f"{owner} {why}. Use {instead}, and to_model() for the whole model.")
+            raise AttributeError(f"{self._name!r} object has no attribute {name!r}")
+        raise AttributeError(f"{self._name} {why}. Use {instead}, and to_model() for the whole model.")
 
     @property
     def _selecting(self) -> np.ndarray:
@@ -260,16 +269,16 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         parameters = self.get_params(deep=False)
         for name, kind in {"n_threads": READING["n_threads"].kind, **self._kinds}.items():
             if name in parameters and (problem := kind.problem(parameters[name])):
-                raise ParameterError(name, problem, owner=type(self).__name__)
+                raise ParameterError(name, problem, owner=self._name)
         if "metric" in parameters:
-            checked_metric(type(self).__name__, "metric", parameters["metric"])
-        checked_missing(type(self).__name__, self._missing)
+            checked_metric(self._name, "metric", parameters["metric"])
+        checked_missing(self._name, self._missing)
         self._check_parameters()
 
     def _require_doc_weight(self, doc_weight: Any) -> None:
         """Refuse weights of documents if the ranker takes none."""
         if doc_weight is not None and not self._takes_doc_weight:
-            raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
+            raise DataError(f"{self._name} takes no doc_weight; SparseRanker does.")
 
     @property
     def _missing(self) -> Any:
@@ -303,7 +312,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             n_threads=getattr(self, "n_threads", None),
             client=training.client,
         )
-        require_variation(type(self).__name__, objective)
+        require_variation(self._name, objective)
         return objective
 
     def _keep_weights(self, coef: np.ndarray, dtype: np.dtype) -> None:
@@ -318,7 +327,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         if lost:
             self.__dict__.pop("coef_", None)  # a ranker whose fit failed must not count as fitted
             raise DataError(
-                f"{type(self).__name__}: {lost[0]} overflowed. Rescale the features so that their values are near 1, "
+                f"{self._name}: {lost[0]} overflowed. Rescale the features so that their values are near 1, "
                 "or use larger regularisation strengths or smaller steps."
             )
         with np.errstate(over="ignore", under="ignore"):
@@ -388,15 +397,15 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         if qid is None and (self.n_queries_in_ > 1 or by_oversight):
             of = "many rows without query ids" if by_oversight else f"{self.n_queries_in_} queries"
             raise DataError(
-                f"{type(self).__name__}.score: pass qid=. The ranker was fitted on {of}; without qid, all rows would "
+                f"{self._name}.score: pass qid=. The ranker was fitted on {of}; without qid, all rows would "
                 f"be scored as one query. {ROUTING}"
             )
         data = RankingDataset(scores.reshape(-1, 1), y, ids_of_rows(qid, None, len(scores)))
-        metric = checked_metric(type(self).__name__, "metric", getattr(self, "metric", "ndcg@10"))
+        metric = checked_metric(self._name, "metric", getattr(self, "metric", "ndcg@10"))
         (values,) = evaluate(scores, data, [metric]).per_query.values()
         if sample_weight is None:
             return mean_of(values)
-        return weighted_mean(values, query_weights(f"{type(self).__name__}.score", sample_weight, data))
+        return weighted_mean(values, query_weights(f"{self._name}.score", sample_weight, data))
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -418,18 +427,15 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         size = self._selecting
         names = tuple(feature_names(self, d))
         scale = getattr(self, "scale_", None)
-        scaling = FeatureScaling(
-            "none" if scale is None and self._is_linear else self.scaling,
-            np.zeros(d),
-            np.ones(d) if scale is None else scale,
-        )
+        method = "none" if scale is None and self._is_linear else self.scaling
+        scaling = FeatureScaling(method, np.zeros(d), np.ones(d) if scale is None else scale)
         parameters = {k: _parameter(v) for k, v in self.get_params(deep=False).items()}
         return RankingModel.from_arrays(
             size.astype(np.float64),
             names,
             scaling,
             parameters,
-            {"estimator": type(self).__name__},
+            {"estimator": self._name},
             self._fitted_transform,
             {j: replace(f, values=f.values / size[j]) for j, f in (self._steps or {}).items()},
             self.__dict__.get("fill_values_"),
@@ -453,16 +459,26 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return tags
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class ThreadedRanker(LinearRanker):
+    """Base of the rankers whose fits use several threads."""
+
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
+
+    def _keep_end_of(self, solution: Solution) -> None:
+        """Set the attributes that describe how a solver ended."""
+        self.objective_ = solution.value
+        self.kkt_violation_ = solution.kkt_violation
+        self.n_iter_ = solution.n_iter
+        self.status_ = solution.status.value
+
+
 def _parameter(value: Any) -> Any:
     """A parameter of an estimator in the form that the model file stores."""
     if isinstance(value, int | float | str | bool | None):
         return value
     return loss_name(value) if isinstance(value, PairwiseLoss) else repr(value)
-
-
-def used_queries(data: RankingDataset, query_weight: np.ndarray | None) -> RankingDataset:
-    """The queries with a positive weight, for feature measures that do not support weights."""
-    return data if query_weight is None or (query_weight > 0).all() else data.take_queries(query_weight > 0)
 
 
 @dataclass(frozen=True)
@@ -480,3 +496,9 @@ class TrainingSet:
     client: Any = None
     evaluation: Sequence[RankingDataset] = ()
     one_list: bool = False
+
+    @property
+    def used(self) -> RankingDataset:
+        """The queries with a positive weight, for feature measures that do not support weights."""
+        weight = self.query_weight
+        return self.data if weight is None or (weight > 0).all() else self.data.take_queries(weight > 0)

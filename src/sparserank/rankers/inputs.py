@@ -20,7 +20,7 @@ from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.varying import nothing_varies
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.metrics import Metric, parse_metric
-from sparserank.number_checks import checked_weights, usable_weights
+from sparserank.number_checks import usable_weights
 from sparserank.objective import PairwiseObjective
 from sparserank.options import Count, parse_option
 from sparserank.text import brief
@@ -82,8 +82,12 @@ def training_data(
     if policy is not None:
         query = np.zeros(X.shape[0], dtype=np.int64) if ids is None else query_codes(as_query_ids(ids, X.shape[0]))
         filled = missing_cells(X)
+        # the rows of queries with a positive weight; all for weights that are refused later
+        n_queries = int(query.max(initial=-1)) + 1
+        weight = None if query_weight is None else usable_weights(query_weight, n_queries)
+        counted = None if weight is None else weight[query] > 0
         try:
-            X, filling = fill_matrix(policy, X, query, names, _counted(query, query_weight))
+            X, filling = fill_matrix(policy, X, query, names, counted)
         except DataError as error:
             raise DataError(f"{owner}: {error}") from error
         fill_values = filling.values
@@ -155,12 +159,6 @@ def _naming_missing(ranker: Any, remedy: str | None = None) -> Iterator[None]:
         if message.startswith("Input y"):
             remedy = "drop the rows without a label"
         raise DataError(f"{owner}: {message.rstrip('.')}; {remedy}.") from error
-
-
-def _counted(query: np.ndarray, query_weight: Any) -> np.ndarray | None:
-    """(n_docs,) bool: rows of queries with a positive weight; None for all, and for weights that are refused later."""
-    weight = None if query_weight is None else usable_weights(query_weight, int(query.max(initial=-1)) + 1)
-    return None if weight is None else weight[query] > 0
 
 
 def evaluation_sets(
@@ -289,12 +287,6 @@ def require_variation(owner: str, objective: PairwiseObjective) -> None:
     """Raise DataError when every feature is constant within every query."""
     if not objective.varying.any():
         raise DataError(f"{owner}: {nothing_varies(objective.n_docs)}")
-
-
-def checked_query_weight(data: RankingDataset, query_weight: Any) -> np.ndarray | None:
-    """query_weight (n_queries,) as float64, or None."""
-    expected = f"one finite weight >= 0 per query ({data.n_queries}), in order of first appearance"
-    return None if query_weight is None else checked_weights("query_weight", query_weight, data.n_queries, expected)
 
 
 def query_weights(owner: str, sample_weight: Any, data: RankingDataset) -> np.ndarray:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
-from sparserank.bins import Bins
 from sparserank.crossval.feature_rules import complete_penalties
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataWarning, ParameterError
-from sparserank.model.ranking_model import step_model
+from sparserank.losses import PairwiseLoss
 from sparserank.objective import PairwiseObjective
 from sparserank.options import option, parse_option
 from sparserank.options.kinds import Kind
 from sparserank.options.paths import FIT_PATH, LINEAR_SCALINGS
 from sparserank.options.selection import FIT, SELECT
 from sparserank.paths import BestK, BoostedSteps, SizedMaker, on_groups, parse_maker, resolved
-from sparserank.penalties import FeatureRules, Penalty
-from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
+from sparserank.penalties import Penalty
+from sparserank.rankers.base import ThreadedRanker, TrainingSet
 from sparserank.transforms import NONE, STEPS
 
 PREFIX = "penalty__"
@@ -30,23 +30,29 @@ KINDS = {name: option.kind for name, option in DECLARED.items()}
 DEFAULTS: dict[str, Any] = {name: option.default for name, option in DECLARED.items()}
 
 
-class PenalizedRanker(LinearRanker):
-    """A ranker with a penalty.
+@dataclass(kw_only=True, eq=False, repr=False)
+class PenalizedRanker(ThreadedRanker):
+    """A ranker with a penalty, and the parameters that all of these have.
 
     get_params and set_params also know the parameters of `penalty`, as penalty__gamma, except alpha, which belongs to
     the ranker. Penalties stay immutable.
     """
 
     penalty: Any
-    feature_transform: str
-    scaling: str
-    monotone: Any
-    keep: Any
-    drop: Any
-    feature_groups: Any
-    costs: Any
-    penalty_: FeatureRules
-    alpha_: float
+    loss: str | PairwiseLoss = DEFAULTS["loss"]
+    k: int | None = None
+    scaling: str = DEFAULTS["scaling"]
+    feature_transform: str = DEFAULTS["feature_transform"]
+    monotone: Mapping[str, str | int] | None = None
+    keep: Sequence[str] | None = None
+    drop: Sequence[str] | None = None
+    feature_groups: str | os.PathLike | Mapping[str, str] | None = None
+    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None
+    missing: str | float | Mapping[Any, str | float] | None = "error"
+    pair_weights: str = DEFAULTS["pair_weights"]
+    tol: float = DEFAULTS["tol"]
+    n_alphas: int = DEFAULTS["n_alphas"]
+
     _kinds: ClassVar[Mapping[str, Kind]] = KINDS
 
     @property
@@ -78,19 +84,14 @@ class PenalizedRanker(LinearRanker):
         super().set_params(**{name: value for name, value in params.items() if name not in nested})
         if nested:
             known = self._of_penalty()
-            unknown = next((name for name in nested if name not in known), None)
-            if unknown == f"{PREFIX}alpha":
-                raise ValueError(
-                    f"Invalid parameter {unknown!r} for {type(self).__name__}: the strength is the parameter "
-                    "alpha of the ranker."
-                )
-            if unknown is not None:
-                has = (
-                    f"the parameters of its penalty are {', '.join(sorted(known))}"
-                    if known
-                    else "it has no penalty with parameters"
-                )
-                raise ValueError(f"Invalid parameter {unknown!r} for {type(self).__name__}: {has}.")
+            has = "it has no penalty with parameters"
+            if known:
+                has = f"the parameters of its penalty are {', '.join(sorted(known))}"
+            for name in nested:
+                if name not in known:
+                    strength = "the strength is the parameter alpha of the ranker"
+                    why = strength if name == f"{PREFIX}alpha" else has
+                    raise ValueError(f"Invalid parameter {name!r} for {self._name}: {why}.")
             changed = {n.removeprefix(PREFIX): v for n, v in nested.items() if v is not known[n] and v != known[n]}
             if changed:  # unchanged values from get_params have no effect
                 self.penalty = replace(parse_maker(self._named_penalty), **changed)
@@ -113,28 +114,26 @@ class PenalizedRanker(LinearRanker):
         Raises
             ParameterError   it is not known, or does not support the transform; the scaling excludes transforms
         """
-        name = type(self).__name__
         transform = self.feature_transform
-        penalty = checked_penalty(name, self._named_penalty)
+        penalty = checked_penalty(self._name, self._named_penalty)
         if transform != NONE and penalty.on_steps:
-            raise ParameterError("feature_transform", f"must be {NONE} with {penalty.name}.", owner=name)
+            raise ParameterError("feature_transform", f"must be {NONE} with {penalty.name}.", owner=self._name)
         if transform != NONE and self.scaling not in LINEAR_SCALINGS:
             known = f"must be {NONE} with {option('scaling', self.scaling)}."
-            raise ParameterError("feature_transform", known, owner=name)
+            raise ParameterError("feature_transform", known, owner=self._name)
         return penalty
 
     def _completed_penalty(self, data: RankingDataset) -> Penalty | SizedMaker:
         """The penalty with the ranker's rules added, and feature names replaced by their numbers in the data."""
-        name = type(self).__name__
         rules = {rule: getattr(self, rule) for rule in ("monotone", "keep", "drop", "feature_groups", "costs")}
-        penalty = checked_penalty(name, self._named_penalty)
+        penalty = checked_penalty(self._name, self._named_penalty)
         try:
             (completed,) = complete_penalties([penalty], data.names, data.derived, **rules).penalties
         except ParameterError as error:
-            owner = f"{name}: {error.owner}" if error.owner else name
+            owner = f"{self._name}: {error.owner}" if error.owner else self._name
             raise ParameterError(error.parameter, error.message, owner=owner) from error
         except DataError as error:
-            raise DataError(f"{name}: {error}") from error
+            raise DataError(f"{self._name}: {error}") from error
         assert isinstance(completed, Penalty | SizedMaker)
         return completed
 
@@ -143,20 +142,12 @@ class PenalizedRanker(LinearRanker):
         Warns if columns are equal.
         """
         kind = STEPS if penalty.on_steps else self.feature_transform
-        used = used_queries(training.data, training.query_weight)
-        (learned,) = feature_transforms(used, [kind], penalty)
+        (learned,) = feature_transforms(training.used, [kind], penalty)
         if learned.transform is not None:
             self.transform_ = learned.transform
         if learned.note:
-            warnings.warn(f"{type(self).__name__}: {learned.note}", DataWarning, stacklevel=6)
+            warnings.warn(f"{self._name}: {learned.note}", DataWarning, stacklevel=6)
         return learned
-
-    def _draw(self, bins: Bins) -> None:
-        """Set steps_ from the fitted jumps, and scaled_coef_ with one weight per feature."""
-        names = tuple(f"f{j + 1}" for j in range(self.n_features_in_))
-        model = step_model(bins, self.scaled_coef_, names)
-        self.scaled_coef_ = model.coef.copy()
-        self.steps_ = {f.index: f.steps.times(f.coef) for f in model.features if f.steps is not None}
 
 
 def checked_penalty(owner: str, value: Any) -> Penalty | SizedMaker:

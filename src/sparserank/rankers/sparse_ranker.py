@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,8 +12,8 @@ from sparserank.bins import Bins
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import transformed
 from sparserank.errors import DataError, DataWarning, ParameterError
-from sparserank.losses import PairwiseLoss
 from sparserank.metrics import Metric
+from sparserank.model.ranking_model import step_model
 from sparserank.number_checks import kept_in_vain
 from sparserank.objective import PairwiseObjective
 from sparserank.options import Number, option
@@ -151,40 +149,24 @@ class SparseRanker(PenalizedRanker):
     (3, (320,))
     """
 
-    loss: str | PairwiseLoss = DEFAULTS["loss"]
     penalty: str | Penalty | SizedMaker | None = None
     alpha: float | None = None
     alpha_ratio: float = DEFAULTS["alpha_ratio"]
-    k: int | None = None
-    scaling: str = DEFAULTS["scaling"]
-    feature_transform: str = DEFAULTS["feature_transform"]
-    monotone: Mapping[str, str | int] | None = None
-    keep: Sequence[str] | None = None
-    drop: Sequence[str] | None = None
-    feature_groups: str | os.PathLike | Mapping[str, str] | None = None
-    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None
-    missing: str | float | Mapping[Any, str | float] | None = "error"
-    pair_weights: str = DEFAULTS["pair_weights"]
-    tol: float = DEFAULTS["tol"]
     max_iter: int = 500
-    n_alphas: int = DEFAULTS["n_alphas"]
-    metric: str | Metric = DEFAULTS["metric"]
-    n_threads: int | None = None
 
     _takes_doc_weight = _takes_client = True
 
     def _check_parameters(self) -> None:
-        name = type(self).__name__
         penalty = self._checked_penalty()
         if isinstance(penalty, SizedMaker) and self.k is None:
             raise ParameterError(
-                "penalty", f"{penalty.name} searches over the number of features; set {option('k')}.", owner=name
+                "penalty", f"{penalty.name} searches over the number of features; set {option('k')}.", owner=self._name
             )
         if self.k is not None and not maker_of(penalty).selects:
             selects_none = f"{penalty.name} selects no features; use a sparse penalty such as 'l1'."
-            raise ParameterError("k", selects_none, owner=name)
+            raise ParameterError("k", selects_none, owner=self._name)
         if self.k is not None and self.alpha is not None:
-            raise ParameterError("k", f"cannot be combined with {option('alpha')}.", owner=name)
+            raise ParameterError("k", f"cannot be combined with {option('alpha')}.", owner=self._name)
 
     @property
     def _named_penalty(self) -> str | Penalty | SizedMaker:
@@ -217,10 +199,10 @@ class SparseRanker(PenalizedRanker):
             assert self.k is not None
             penalty = penalty.up_to(self.k)
         else:
-            penalty = usable_penalty(type(self).__name__, penalty, objective)
+            penalty = usable_penalty(self._name, penalty, objective)
         varying = np.atleast_1d(objective.varying.reshape(-1, objective.width).any(axis=1))
         if warning := kept_in_vain(penalty.keep, data.sources, varying):
-            warnings.warn(f"{type(self).__name__}: {warning}", DataWarning, stacklevel=4)
+            warnings.warn(f"{self._name}: {warning}", DataWarning, stacklevel=4)
         of_feature = np.abs(objective.gradient_at_zero).reshape(-1, objective.width).max(axis=1)
         self.alpha_max_ = penalty.largest(of_feature)
         if isinstance(penalty, Penalty) and isinstance(grouped := on_groups(penalty, objective), Grouped):
@@ -240,8 +222,10 @@ class SparseRanker(PenalizedRanker):
         self.C_sum_ = self.C_mean_ / objective.total_weight
         if isinstance(penalty, SizedMaker):  # a path by size has no strength
             self.alpha_ = self.C_mean_ = self.C_sum_ = float("nan")
-        if isinstance(shape, Bins):
-            self._draw(shape)
+        if isinstance(shape, Bins):  # the fitted jumps become steps, and one weight per feature
+            model = step_model(shape, self.scaled_coef_, tuple(f"f{j + 1}" for j in range(self.n_features_in_)))
+            self.scaled_coef_ = model.coef.copy()
+            self.steps_ = {f.index: f.steps.times(f.coef) for f in model.features if f.steps is not None}
         self.r_ = float(np.abs(self.scaled_coef_).sum())
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
 
@@ -265,24 +249,28 @@ class SparseRanker(PenalizedRanker):
         def sizes(path: PathResult) -> np.ndarray:
             return path.nnz if groups is None else groups.counts_of(path.sparse_coefs, path.width)
 
+        def largest(path: PathResult) -> int:
+            """The largest size that is at most k; 0 if there is none."""
+            return int(sizes(path)[sizes(path) <= k].max(initial=0))
+
         path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
         if not isinstance(penalty, SizedMaker) and sizes(path).max() < min(k, _usable(penalty, objective).sum()):
             weaker = path.alphas[-1] * np.geomspace(1.0, DEFAULTS["alpha_min_ratio"], self.n_alphas + 1)[1:]
             further = fit_path_on(objective, penalty, alphas=weaker, **options)
-            if _largest_within(sizes(further), k) > sizes(path).max():
+            if largest(further) > sizes(path).max():
                 path = further
         finer = path
         for _ in range(MAX_REFINEMENTS):
-            if isinstance(penalty, SizedMaker) or _largest_within(sizes(path), k) == k or sizes(finer).max() <= k:
+            if isinstance(penalty, SizedMaker) or largest(path) == k or sizes(finer).max() <= k:
                 break
             # The grid skipped size k: refine between its last point of at most k features and its first larger one.
             first_larger = int(np.argmax(sizes(finer) > k))
             above = finer.alphas[first_larger - 1] if first_larger else finer.alphas[0] * 1.5
             between = np.geomspace(above, finer.alphas[first_larger], REFINED_ALPHAS)
             finer = fit_path_on(objective, penalty, alphas=between, **options)
-            if _largest_within(sizes(finer), k) > _largest_within(sizes(path), k):
+            if largest(finer) > largest(path):
                 path = finer
-            elif _largest_within(sizes(path), k) > 0:
+            elif largest(path) > 0:
                 break
         warn_of_missed(path, self.tol, stacklevel=5)
         within = np.flatnonzero((sizes(path) <= k) & (sizes(path) > 0))
@@ -305,11 +293,6 @@ class SparseRanker(PenalizedRanker):
         self.status_ = path.statuses[best]
         self.n_pairs_ = path.n_pairs
         self.certificate_ = path.certificate_at(best)
-
-
-def _largest_within(sizes: np.ndarray, k: int) -> int:
-    """The largest size that is at most k; 0 if there is none."""
-    return int(sizes[sizes <= k].max(initial=0))
 
 
 def _usable(penalty: Penalty | SizedMaker, objective: PairwiseObjective) -> np.ndarray:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -18,8 +17,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.statistics import mean_interval
-from sparserank.losses import PairwiseLoss, parse_loss
-from sparserank.metrics import Metric
+from sparserank.losses import parse_loss
 from sparserank.options import CheckedLater, Choice, Count, parse_option
 from sparserank.options.arguments import Positions
 from sparserank.options.selection import SEARCHED
@@ -126,29 +124,14 @@ class SparseRankerCV(PenalizedRanker):
     """
 
     penalty: str | Penalty = "l1"
-    metric: str | Metric = DEFAULTS["metric"]
     rule: str = "smallest"
     margin: float = DEFAULTS["margin"]
     guarantee: float | None = None
     confidence: float = DEFAULTS["confidence"]
-    k: int | None = None
     cv: Any = DEFAULTS["cv"]
     random_state: int = DEFAULTS["random_state"]
-    n_alphas: int = DEFAULTS["n_alphas"]
     alpha_min_ratio: float = DEFAULTS["alpha_min_ratio"]
-    scaling: str = DEFAULTS["scaling"]
-    feature_transform: str = DEFAULTS["feature_transform"]
-    monotone: Mapping[str, str | int] | None = None
-    keep: Sequence[str] | None = None
-    drop: Sequence[str] | None = None
-    feature_groups: str | os.PathLike | Mapping[str, str] | None = None
-    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None
-    missing: str | float | Mapping[Any, str | float] | None = "error"
-    pair_weights: str = DEFAULTS["pair_weights"]
-    tol: float = DEFAULTS["tol"]
     max_iter: int = DEFAULTS["max_iter"]
-    n_threads: int | None = None
-    loss: str | PairwiseLoss = DEFAULTS["loss"]
 
     _kinds: ClassVar = {
         **KINDS,
@@ -161,15 +144,13 @@ class SparseRankerCV(PenalizedRanker):
     def _learn(self, training: TrainingSet) -> None:
         data = training.data
         weight = training.query_weight
-        metric = checked_metric(type(self).__name__, "metric", self.metric)
+        metric = checked_metric(self._name, "metric", self.metric)
         counted = np.arange(data.n_queries) if weight is None else np.flatnonzero(weight)
         if len(counted) == 0:
-            raise DataError(
-                f"{type(self).__name__}: every query has weight 0; at least one must have a positive weight."
-            )
+            raise DataError(f"{self._name}: every query has weight 0; at least one must have a positive weight.")
         if len(training.evaluation) > 1:
-            raise DataError(f"{type(self).__name__} takes one evaluation set; got {len(training.evaluation)}.")
-        unseen: RankingDataset | None = training.evaluation[0] if training.evaluation else None
+            raise DataError(f"{self._name} takes one evaluation set; got {len(training.evaluation)}.")
+        unseen = training.evaluation[0] if training.evaluation else None
         if unseen is None and len(counted) == 1:
             if not training.one_list:
                 warnings.warn(
@@ -181,7 +162,7 @@ class SparseRankerCV(PenalizedRanker):
             unseen = data
         of_query = np.full(data.n_queries, NO_FOLD)
         if unseen is None:
-            of_query[counted] = split_queries(type(self).__name__, self.cv, data, counted, self.random_state)
+            of_query[counted] = split_queries(self._name, self.cv, data, counted, self.random_state)
         plan = PathPlan(
             self.n_alphas,
             float(self.alpha_min_ratio),
@@ -189,7 +170,7 @@ class SparseRankerCV(PenalizedRanker):
             self.max_iter,
             scaling=self.scaling,
             pair_weights=self.pair_weights,
-            loss=parse_option("loss", parse_loss, self.loss, type(self).__name__),
+            loss=parse_option("loss", parse_loss, self.loss, self._name),
         )
         penalty = self._completed_penalty(data)
         transform = self._learned_transform(training, penalty)
@@ -206,8 +187,8 @@ class SparseRankerCV(PenalizedRanker):
             n_threads=self.n_threads,
             client=training.client,
         )
-        require_variation(type(self).__name__, cv.objective)
-        maker = PenaltyPath(usable_penalty(type(self).__name__, penalty, cv.objective))
+        require_variation(self._name, cv.objective)
+        maker = PenaltyPath(usable_penalty(self._name, penalty, cv.objective))
         candidate_set = cv.fit([PathTask(PATH, maker, transform)])
         final = candidate_set.paths[PATH, FINAL]
         scaling = None if self.scaling == "none" else final.scaling
@@ -225,30 +206,27 @@ class SparseRankerCV(PenalizedRanker):
         self.n_iter_ = int(self.path_.n_iters.max(initial=1))
 
     def _check_parameters(self) -> None:
-        name = type(self).__name__
         penalty = self._checked_penalty()
         if isinstance(penalty, SizedMaker):
-            searches = (
-                f"{penalty.name} searches over the number of features; use `select` (penalties={penalty.name!r})."
-            )
-            raise ParameterError("penalty", searches, owner=name)
-        check_splits(name, self.cv)
+            name = penalty.name
+            searches = f"{name} searches over the number of features; use `select` (penalties={name!r})."
+            raise ParameterError("penalty", searches, owner=self._name)
+        check_splits(self._name, self.cv)
         if self.guarantee is not None and (self.k is not None or self.rule == "best"):
             instead = "k" if self.k is not None else "rule='best'"
-            raise ParameterError("guarantee", f"cannot be combined with {instead}.", owner=name)
+            raise ParameterError("guarantee", f"cannot be combined with {instead}.", owner=self._name)
         if self.guarantee is not None and self.margin != DEFAULTS["margin"]:
-            raise ParameterError("guarantee", "cannot be combined with margin.", owner=name)
+            raise ParameterError("guarantee", "cannot be combined with margin.", owner=self._name)
         if penalty.smooth_at_zero and self.rule != "best":
             selects_none = f"{penalty.name} selects no features; use rule='best', or a sparse penalty."
-            raise ParameterError("penalty", selects_none, owner=name)
+            raise ParameterError("penalty", selects_none, owner=self._name)
 
     def _choose(self, candidate_set: CandidateSet) -> None:
         candidates = candidate_set.sparse or candidate_set.dense
         rule = Rule(self.margin, self.guarantee, self.k)
         choice = choose(candidates, rule=rule, confidence=self.confidence, seed=self.random_state)
-        best = choice.best
-        chosen = choice.chosen if self.k is not None or self.rule == "smallest" else best
-        self.best_index_ = best.index
+        chosen = choice.chosen if self.k is not None or self.rule == "smallest" else choice.best
+        self.best_index_ = choice.best.index
         self.chosen_index_ = chosen.index
         self.bound_ = choice.bound(chosen)
         self.resolution_ = choice.bounds.resolution
@@ -256,9 +234,10 @@ class SparseRankerCV(PenalizedRanker):
         self.curve_ = []
         for c in choice.candidates:
             mean, low, high = map(float, mean_interval(c.values, self.confidence))
-            row = {"alpha": float(self.path_.alphas[c.index]), "n_features": c.n_features}
-            self.curve_.append(row | {"mean": mean, "low": low, "high": high, "bound": choice.bound(c)})
-        self.alphas_, self.best_score_ = self.path_.alphas, max(row["mean"] for row in self.curve_)
+            strength = {"alpha": float(self.path_.alphas[c.index]), "n_features": c.n_features}
+            self.curve_.append({**strength, "mean": mean, "low": low, "high": high, "bound": choice.bound(c)})
+        self.alphas_ = self.path_.alphas
+        self.best_score_ = max(row["mean"] for row in self.curve_)
         names = {"alpha": "param_alpha", "mean": "mean_test_score"}
         self.cv_results_ = {names.get(n, n): np.array([row[n] for row in self.curve_]) for n in self.curve_[0]}
 

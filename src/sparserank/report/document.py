@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+Cells = list[list[str]]  # the texts of a table, row by row
 Fact = Mapping[str, Any]  # a plain row of a result
 Column = str | Callable[[Fact], str]
+Columns = dict[str, Column]  # {heading: cell}
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Table:
 
     title: str
     columns: list[str]
-    rows: list[list[str]]
+    rows: Cells
     note: str = ""
     screen: tuple[int, ...] = ()
     strong: tuple[int, ...] = ()
@@ -43,7 +45,7 @@ class Table:
         strong = tuple(i for i, row in enumerate(rows) if row.get("chosen"))
         return cls(title, list(columns), cells, strong=strong, words=tuple(map([*columns].index, words)), **look)
 
-    def on_screen(self) -> tuple[list[str], list[list[str]]]:
+    def on_screen(self) -> tuple[list[str], Cells]:
         """Columns and rows for a terminal."""
         keep = self.screen or tuple(range(len(self.columns)))
         return [self.columns[i] for i in keep], [[row[i] for i in keep] for row in self.rows]

@@ -146,8 +146,9 @@ def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, s
     """The picture of the differences values - reference (n_queries,): its two SVG paths, and a description. With few
     queries, each has a bar, and a difference of `most` has full height. Many are counted in a histogram, with losses on
     the left and without equal queries."""
-    order, lost, won = in_order(values - reference)
-    known = (values - reference)[order]
+    change = values - reference
+    order, lost, won = in_order(change)
+    known = change[order]
     n_known = len(known)
     sides = {"won": known[n_known - won :], "lost": known[:lost]}
     text = f"better on {won:,}, worse on {lost:,}, equal on {n_known - won - lost:,} queries"
@@ -160,24 +161,20 @@ def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, s
         level = HEIGHT // 2
         step = WIDTH / max(n_known, 1)
         first = {"won": n_known - won, "lost": 0}
-        bars = {name: list(enumerate(values_of_side / most, first[name])) for name, values_of_side in sides.items()}
+        bars = {name: list(enumerate(side / most, first[name])) for name, side in sides.items()}
     else:
         # A histogram, from the bottom.
         level = HEIGHT
         step = WIDTH / (2 * BINS)
         edges = np.linspace(-most, most, 2 * BINS + 1)
-        counts = {name: np.histogram(values_of_side, edges)[0] for name, values_of_side in sides.items()}
-        tallest = max(int(values_of_side.max()) for values_of_side in counts.values()) or 1
-        bars = {
-            name: [(k, n / tallest) for k, n in enumerate(values_of_side) if n]
-            for name, values_of_side in counts.items()
-        }
+        counts = {name: np.histogram(side, edges)[0] for name, side in sides.items()}
+        tallest = max(int(side.max()) for side in counts.values()) or 1
+        bars = {name: [(k, n / tallest) for k, n in enumerate(side) if n] for name, side in counts.items()}
         text += f"; tallest bar: {queries(tallest)}"
-
-    def path(values_of_side: Sequence[tuple[int, float]]) -> str:
-        return "".join(f"M{(k + 0.5) * step:.1f} {level}V{level * (1 - height):.1f}" for k, height in values_of_side)
-
-    return {**{name: path(values_of_side) for name, values_of_side in bars.items()}, "said": text}
+    out = {}
+    for name, side in bars.items():
+        out[name] = "".join(f"M{(k + 0.5) * step:.1f} {level}V{level * (1 - height):.1f}" for k, height in side)
+    return {**out, "said": text}
 
 
 def differences(metric: str, name: str, picture: dict[str, Any], n_queries: int, most: float) -> Markup:
@@ -188,7 +185,7 @@ def differences(metric: str, name: str, picture: dict[str, Any], n_queries: int,
     most      the largest absolute difference, at which the scale ends
     """
     counted = n_queries > MAX_BARS
-    width = WIDTH / (2 * BINS) if counted else WIDTH / max(n_queries, 1)
+    width = WIDTH / (2 * BINS if counted else max(n_queries, 1))
     scale = ["each bar is a query, losses in orange", f"full height: {most:.2f}"]
     if counted:
         scale = [f"-{most:.2f}", f"difference of {metric}", f"+{most:.2f}"]

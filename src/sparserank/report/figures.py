@@ -39,7 +39,6 @@ def plot_path(path: PathResult, axes: Any = None) -> Any:
     coloured, the others are grey."""
     axes = axes_of_user(axes)
     along = path.penalty.along
-    names = path.feature_names
     fraction = path.alphas / path.alpha_max if along == ALPHA else path.nnz
     selected = path.support(len(fraction) - 1)
     features, weights = path.weights()
@@ -49,7 +48,7 @@ def plot_path(path: PathResult, axes: Any = None) -> Any:
         if j not in selected:
             axes.plot(fraction, of[j], color=FAINT, linewidth=0.9, zorder=1)
     for rank, j in enumerate(strongest):
-        label = cut(names[j % len(names)]) if rank < LABELLED else None
+        label = cut(path.feature_names[j % len(path.feature_names)]) if rank < LABELLED else None
         style = {"color": SERIES[rank % len(SERIES)], "linestyle": "-" if rank < len(SERIES) else "--"}
         axes.plot(fraction, of[j], linewidth=1.5, label=label, zorder=2, **style)
     axes.set_xscale("log")

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from sparserank.crossval.choice import Candidate
 from sparserank.data.fusion.norms import MINMAX
 from sparserank.evaluation.statistics import as_percent
-from sparserank.report.document import Column, Fact, Section, Table
+from sparserank.report.document import Columns, Fact, Section, Table
 from sparserank.report.page import render_page
 from sparserank.report.screen import (
     ALONE,
     MAX_LINES,
     MAX_WIDTH,
-    MIN_WIDTH,
+    Lines,
     ModelScreen,
     Row,
     aligned,
     first_of,
-    source_of_all_notes,
 )
 from sparserank.selection.fusion_plan import MAX_RETRIEVER, TITLES, shown_weight
 from sparserank.selection.rivals import ComparedRival
@@ -30,13 +29,9 @@ if TYPE_CHECKING:
     from sparserank.selection.fusion import FusionResult
 
 
-def fusion_lines(
-    result: FusionResult, folder: str | None = None, *, most: int = MAX_LINES, width: int = MAX_WIDTH
-) -> list[str]:
+def fusion_lines(result: FusionResult, folder: str | None = None, *, width: int = MAX_WIDTH) -> Lines:
     """The lines on the screen; folder: directory of the run, for the next commands."""
-    source = source_of_all_notes(folder, "result.selection.notes")
-    width = max(MIN_WIDTH, min(width, MAX_WIDTH))
-    return FusionScreen(result.selection, result.claims, width, source, result).lines(folder, most, True)
+    return FusionScreen(result.selection, result.claims, folder, width, result).lines(MAX_LINES, True)
 
 
 @dataclass(frozen=True)
@@ -44,6 +39,8 @@ class FusionScreen(ModelScreen):
     """The screen of a fusion; its features are retrievers."""
 
     fusion: FusionResult
+
+    notes_in: ClassVar = "result.selection.notes"
 
     def shown(self, name: str, c: Candidate) -> str:
         """The name of a candidate's row, with its norm."""
@@ -63,16 +60,16 @@ class FusionScreen(ModelScreen):
         """The formulas of all retrievers, and the best single retriever, unless it has a row."""
         of_all = [r for r in self.result.rivals.compared if r.n_features != 1]
         sum_of_all = TITLES[MINMAX]
-        named = [replace(r, name=f"{r.name} ({MINMAX})" if r.name == sum_of_all else r.name) for r in of_all]
+        named = [replace(r, name=f"{r.name} ({MINMAX})") if r.name == sum_of_all else r for r in of_all]
         single = self.fusion.best_alone
-        return (
-            named if single is None else [*named, replace(single, name=f"{ALONE}{single.name.removesuffix(' alone')}")]
-        )
+        if single is not None:
+            named.append(replace(single, name=f"{ALONE}{single.name.removesuffix(' alone')}"))
+        return named
 
     def alone(self) -> list[Row]:
         return []
 
-    def worth(self, room: int) -> list[str]:
+    def worth(self, room: int) -> Lines:
         """The kept retrievers, and the change if each is switched off."""
         rows = [row for row in self.fusion.rows() if row["kept"]]
         shown, rest = first_of(rows, room, 1)
@@ -80,20 +77,17 @@ class FusionScreen(ModelScreen):
         costs = bool(self.fusion.facts.costs)
         optional = ["cost" if costs else "", "half-samples" if often else ""]
         cells = [["weight", f"alone {self.result.metric}", "if switched off", *optional]]
+        mean = self.result.chosen.mean
         for row in shown:
-            loss = self._switched_off(row) if len(rows) > 1 else "-"  # a formula needs a retriever
+            loss = "-"
+            if len(rows) > 1 and row["loss"] is not None:  # a formula needs a retriever
+                loss = relative(-row["loss"], -row["loss_high"], -row["loss_low"], mean, shown=False)
             cost = f"{row['cost']:g}" if costs else ""
             often_kept = often.get(row["retriever"], "")
             cells.append([shown_weight(row["weight"], 3), _alone(row), f"{loss:>24}", cost, often_kept])
         lines = self.fitted(["retriever", *(row["retriever"] for row in shown)], cells, MAX_RETRIEVER, 4)
         table = aligned(lines, "<", ">", ">8", ">", ">6", ">")
         return [*table, *self.more_names([row["retriever"] for row in rest])]
-
-    def _switched_off(self, row: Fact) -> str:
-        """The change of the mean without a retriever, with its interval: '-2.1% (-4.0 to -0.3%)'."""
-        if row["loss"] is None:
-            return "-"
-        return relative(-row["loss"], -row["loss_high"], -row["loss_low"], self.result.chosen.mean, shown=False)
 
     def _often(self) -> dict[str, str]:
         """{kept retriever: '97 of 100'}, the number of half-samples on which any of its norms was selected."""
@@ -115,7 +109,7 @@ class FusionScreen(ModelScreen):
         rule = "slowest" if fusion.facts.cost_rule == "max" else "total"
         return f"{text} Cost ({rule}): {fusion.cost:g} instead of {fusion.full_cost:g}."
 
-    def exports(self, place: str) -> list[str]:
+    def exports(self, place: str) -> Lines:
         """Commands that use the run."""
         return [
             self.fusion.export_command(self.result.model, place),
@@ -132,7 +126,11 @@ def render_fusion(result: FusionResult, place: str | None = None) -> str:
     Parameters
         place   the directory of the run, for commands; None: there is none
     """
-    section = Section("Retrievers", _formula(result), [retriever_table(result)])
+    formula = result.formula
+    terms = " + ".join(f"{shown_weight(t.weight, 3)} {t.retriever}" for t in formula.terms)
+    rules = "" if formula.engine is None else f", by the rules of {formula.engine}"
+    text = f"score = {terms}. Each list is cut at rank {formula.depth} and normalised by {formula.norm}{rules}."
+    section = Section("Retrievers", text, [retriever_table(result)])
     return render_page(result, place, result.by_retriever, section)
 
 
@@ -140,7 +138,7 @@ def retriever_table(result: FusionResult) -> Table:
     """Every retriever: its weight, its metric by itself, and the loss if it is switched off."""
     selection = result.selection
     facts = result.facts
-    columns: dict[str, Column] = {
+    columns: Columns = {
         "retriever": "{retriever}",
         "weight": lambda row: shown_weight(row["weight"], 3) if row["kept"] else "off",
         **({"cost": "{cost:g}"} if facts.costs else {}),
@@ -169,10 +167,3 @@ def _loss(row: Fact) -> str:
         return ""
     between = "" if row["loss_low"] is None else f" {interval(row['loss_low'], row['loss_high'], signed)}"
     return f"{signed(row['loss'])}{between}"
-
-
-def _formula(result: FusionResult) -> str:
-    formula = result.formula
-    terms = " + ".join(f"{shown_weight(t.weight, 3)} {t.retriever}" for t in formula.terms)
-    rules = "" if formula.engine is None else f", by the rules of {formula.engine}"
-    return f"score = {terms}. Each list is cut at rank {formula.depth} and normalised by {formula.norm}{rules}."

@@ -10,13 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sparserank.crossval.choice import Candidate, reference_name
 from sparserank.crossval.tree_rivals import AS_IN, BEYOND, WITHOUT
 from sparserank.export import ENGINES
 from sparserank.options import option
-from sparserank.report.document import Fact
+from sparserank.report.document import Cells, Fact
 from sparserank.requests.selection import BOOSTS, LOST
 from sparserank.selection.claims import BELOW, CONSTANT, FIRST, NOT_COMPARED, Claim, counted
 from sparserank.selection.for_engine import other_fills
@@ -45,6 +45,7 @@ NO_GAIN = 0.0005  # smaller gains are printed as 0.0%
 SIZES = (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135, 200)  # shown if they exist
 
 
+Lines = list[str]
 Row = tuple[str, int, float, str]  # name, number of features, mean, comparison of the chosen model with it
 
 
@@ -55,42 +56,43 @@ def screen_lines(
     most: int = MAX_LINES,
     width: int = MAX_WIDTH,
     k: bool = True,
-) -> list[str]:
+) -> Lines:
     """The lines on the screen; folder: directory of the run, for the next commands; k: whether one of these may set
     another size."""
-    width = max(MIN_WIDTH, min(width, MAX_WIDTH))
-    source_of_notes = source_of_all_notes(folder)
     kind: Callable[..., Screen] = ListScreen if isinstance(result, TreesSelection) else ModelScreen
-    return kind(result, result.claims, width, source_of_notes).lines(folder, most, k)
-
-
-def source_of_all_notes(folder: str | None, notes: str = "result.notes") -> str:
-    """Where to find all notes: an option of the command, or, without the folder of a run, an attribute in Python."""
-    return f"{VERBOSE} shows" if folder is not None else f"{notes} contains"
+    return kind(result, result.claims, folder, width).lines(most, k)
 
 
 @dataclass(frozen=True)
 class Screen(ABC):
-    """The screen of a choice; source_of_notes: where all notes are, and the verb."""
+    """The screen of a choice; folder, longest: as `folder` and `width` of `screen_lines`."""
 
     result: ChoiceResult
     claims: Sequence[Claim]
-    width: int
-    source_of_notes: str
+    folder: str | None
+    longest: int
 
-    def lines(self, folder: str | None, most: int, k: bool) -> list[str]:
+    notes_in: ClassVar = "result.notes"  # the attribute in Python that contains all notes
+
+    @property
+    def width(self) -> int:
+        """Characters of a line."""
+        return max(MIN_WIDTH, min(self.longest, MAX_WIDTH))
+
+    def lines(self, most: int, k: bool) -> Lines:
         """At most `most` lines: if they are too many, without empty lines; then short; then with fewer features."""
-        commands = [] if folder is None else self.commands(folder, k)
+        commands = [] if self.folder is None else self.commands(self.folder, k)
+        most -= len(commands)
         room = MIN_FEATURES + 2
         lines = self.body(room)
-        if len(lines) + len(commands) > most:
+        if len(lines) > most:
             lines = [line for line in lines if line]
-        while len(lines) + len(commands) > most and room > 1:
+        while len(lines) > most and room > 1:
             lines = [line for line in self.body(room, short=True) if line]
             room -= 1
         return [*lines, *commands]
 
-    def body(self, room: int, *, short: bool = False) -> list[str]:
+    def body(self, room: int, *, short: bool = False) -> Lines:
         """All lines but the commands, with at most `room` lines on features; short: with one line for all notes, no
         names of redundant features, and no size 1, which is among the sizes."""
         notes = self.notes()
@@ -98,12 +100,12 @@ class Screen(ABC):
         if short:
             first = [line for line in first if not line.startswith(ALONE)]
             notes = notes if len(notes) < 2 else self.notes(short=True)
-        last = [*self.sizes(), "", *self.wrapped(self.unused(0 if short else PAIRS)), *notes]
+        last = [*self.size_lines(self.some_sizes()), "", *self.wrapped(self.unused(0 if short else PAIRS)), *notes]
         return [*first, *self.worth(room), "", *last]
 
     # -- how good, on which queries ------------------------------------------------------------------------------------
 
-    def table(self) -> list[str]:
+    def table(self) -> Lines:
         """The rankers: their means, the change from one reference, and the chosen model compared with each."""
         result = self.result
         wide = self.width == MAX_WIDTH
@@ -127,11 +129,11 @@ class Screen(ABC):
     def fitted(
         self,
         names: Sequence[str],
-        cells: list[list[str]],
+        cells: Cells,
         most: int,
         extra: int,
         short: Callable[[str, int], str] = shortened,
-    ) -> list[list[str]]:
+    ) -> Cells:
         """The lines of a table, each a name and its cells, the head first, so that no figure has to be cut. Names have
         at most `most` characters; if there is no room for them, the column `extra` of the cells is left out."""
         longest = min(most, max(map(len, names)))
@@ -145,10 +147,10 @@ class Screen(ABC):
 
     def best(self) -> list[Row]:
         """The model with the highest mean, unless it is the chosen one or all features."""
-        best = self.result.best
-        result = self.result
-        others = [c for c in result.by_size if c is best and c not in (result.chosen, result.dense)]
-        return [(self.shown("best of ours", c), c.n_features, c.mean, "") for c in others]
+        c = self.result.best
+        if c in (self.result.chosen, self.result.dense) or c not in self.result.by_size:
+            return []
+        return [(self.shown("best of ours", c), c.n_features, c.mean, "")]
 
     @property
     def all(self) -> str:
@@ -178,7 +180,7 @@ class Screen(ABC):
     # -- features ------------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def worth(self, room: int) -> list[str]:
+    def worth(self, room: int) -> Lines:
         """The features, the most important first, in at most `room` lines."""
 
     def unused(self, n_pairs: int) -> str:
@@ -186,20 +188,20 @@ class Screen(ABC):
         return ""
 
     @abstractmethod
-    def exports(self, place: str) -> list[str]:
+    def exports(self, place: str) -> Lines:
         """Commands that use the run; place: its directory, quoted."""
 
-    def more_names(self, names: Sequence[str], statement: str = "") -> list[str]:
+    def more_names(self, names: Sequence[str], statement: str = "") -> Lines:
         """The names that do not have a separate line, and a statement about them."""
-        return [self.cut(f"{len(names)} more{statement}: {', '.join(names)}")] if names else []
+        text = f"{len(names)} more{statement}: {', '.join(names)}"
+        if len(text) > self.width:
+            text = f"{text[: self.width - 5].rsplit(', ', 1)[0]}, ..."
+        return [text] if names else []
 
     # -- other sizes, unused features, next commands -------------------------------------------------------------------
 
-    def sizes(self) -> list[str]:
+    def size_lines(self, shown: Sequence[Candidate]) -> Lines:
         """Some sizes, and for each the best model of at most this size, compared with the reference."""
-        return self.size_lines(self.some_sizes())
-
-    def size_lines(self, shown: Sequence[Candidate]) -> list[str]:
         result = self.result
         by_cost = self.result.choice.by_cost
         sizes = [f"{c.cost:g}" if by_cost else str(c.n_features) for c in shown]
@@ -227,30 +229,23 @@ class Screen(ABC):
             sizes.remove(max(others, key=lambda c: abs(math.log(max(c.n_features, 1) / max(chosen.n_features, 1)))))
         return sizes
 
-    def all_notes(self) -> list[str]:
-        """The rivals that were not compared, and the notes that the first lines do not contain."""
-        above = self.result.suspicion or ""
-        not_compared = [c.text for c in self.claims if c.key == NOT_COMPARED]
-        return [*not_compared, *(n for n in self.result.notes if n.removesuffix(".") not in above)]
-
-    def notes(self, *, short: bool = False) -> list[str]:
+    def notes(self, *, short: bool = False) -> Lines:
         """The first notes, or if `short`, only how many there are. What changes in a request, and what a rival reads
         beyond our models, is never left out."""
-        notes = self.all_notes()
+        # The rivals that were not compared, and the notes that the first lines do not contain.
+        notes = [c.text for c in self.claims if c.key == NOT_COMPARED]
+        notes += [n for n in self.result.notes if n.removesuffix(".") not in (self.result.suspicion or "")]
         always = [note for note in notes if note.startswith((BOOSTS, LOST)) or note.endswith(BEYOND)]
         others = [note for note in notes if note not in always]
         room = len(others) if len(notes) <= MAX_NOTES else max(MAX_NOTES - 1 - len(always), 0)
         shown = [*always, *others[: 0 if short else room]]
         left = len(notes) - len(shown)
         if left:
-            shown.append(
-                f"{left} more; {self.source_of_notes} them"
-                if shown
-                else f"{self.source_of_notes} {counted(left, 'note')}"
-            )
+            source = f"{self.notes_in} contains" if self.folder is None else f"{VERBOSE} shows"
+            shown.append(f"{left} more; {source} them" if shown else f"{source} {counted(left, 'note')}")
         return self.wrapped(*(f"note: {text}" for text in shown))
 
-    def commands(self, folder: str, k: bool) -> list[str]:
+    def commands(self, folder: str, k: bool) -> Lines:
         """The next commands, for the folder of a run."""
         plan = self.result.plan
         chosen = self.result.chosen
@@ -269,27 +264,21 @@ class Screen(ABC):
             if report.exists():
                 commands.append(f"open {shlex.quote(str(report))}")
             commands.append(f"{VERBOSE} for all")
-        return self.joined(commands)
-
-    def joined(self, commands: Sequence[str]) -> list[str]:
-        """The commands, on as few lines as possible."""
-        lines: list[str] = []
-        for command in commands:  # they are not wrapped
+        # on as few lines as possible, but not wrapped
+        lines: Lines = []
+        for command in commands:
             if lines and len(lines[-1]) + len(command) + 3 <= self.width:
                 lines[-1] += f" | {command}"
             else:
                 lines.append(f"{'      ' if lines else 'Next: '}{command}")
         return lines
 
-    def claim_lines(self, rank: int) -> list[str]:
+    def claim_lines(self, rank: int) -> Lines:
         """The claims of a rank."""
         return self.wrapped(*(claim.text for claim in self.claims if claim.rank == rank))
 
-    def wrapped(self, *texts: str | None) -> list[str]:
+    def wrapped(self, *texts: str | None) -> Lines:
         return wrapped(texts, self.width)
-
-    def cut(self, text: str) -> str:
-        return text if len(text) <= self.width else f"{text[: self.width - 5].rsplit(', ', 1)[0]}, ..."
 
 
 @dataclass(frozen=True)
@@ -298,12 +287,12 @@ class ModelScreen(Screen):
 
     result: SelectionResult
 
-    def worth(self, room: int) -> list[str]:
+    def worth(self, room: int) -> Lines:
         groups = self.result.facts.feature_groups
         rows = self.feature_groups(groups, room) if groups else self.features(self.result.facts.features, room)
         return [*rows, *self.wrapped(self.result.smaller)]
 
-    def features(self, rows: Sequence[Fact], room: int) -> list[str]:
+    def features(self, rows: Sequence[Fact], room: int) -> Lines:
         """The selected features, the most costly to leave out first, in at most `room` lines."""
         shown, rest = first_of(sorted(rows, key=_by_loss), room)
         largest = max([*(row["loss"] for row in rows if row["loss"] is not None), NO_LOSS])
@@ -328,7 +317,7 @@ class ModelScreen(Screen):
             parts.append(f"or {other} (r = {row['substitute_correlation']:.2f})")
         return ", ".join(parts)
 
-    def others(self, rest: Sequence[Fact]) -> list[str]:
+    def others(self, rest: Sequence[Fact]) -> Lines:
         """The selected features that do not have a separate line."""
         losses = [row["loss"] for row in rest if row["loss"] is not None]
         known = rest and len(losses) == len(rest) and max(losses) >= NO_LOSS
@@ -337,7 +326,7 @@ class ModelScreen(Screen):
         none = f", {free} without a loss on these queries" if free else ""
         return self.more_names([row["name"] for row in rest], f"{largest}{none}")
 
-    def feature_groups(self, rows: Sequence[Fact], room: int) -> list[str]:
+    def feature_groups(self, rows: Sequence[Fact], room: int) -> Lines:
         """The groups in use, the most costly to leave out first."""
         shown, rest = first_of(sorted(rows, key=_by_loss), room)
         cells = [["cost", "features", "change if left out"]]
@@ -366,7 +355,7 @@ class ModelScreen(Screen):
         features = "1 feature is" if n == 1 else f"{n} features are"
         return f"{features} not used{': ' if reasons else ''}{'; '.join(reasons)}"
 
-    def exports(self, place: str) -> list[str]:
+    def exports(self, place: str) -> Lines:
         command = self.result.export_command(self.result.model, place)
         if command:
             return [command]
@@ -381,7 +370,7 @@ class ListScreen(Screen):
 
     result: TreesSelection
 
-    def worth(self, room: int) -> list[str]:
+    def worth(self, room: int) -> Lines:
         """The features of the list by their share of the gain, in at most `room` lines."""
         rows = self.result.facts.features
         shown, rest = first_of(rows, room)
@@ -392,7 +381,7 @@ class ListScreen(Screen):
         together = f", together {sum(row['gain'] for row in rest):.1%}"
         return [*aligned(lines, "<", ">", "<"), *self.more_names([row["feature"] for row in rest], together)]
 
-    def exports(self, place: str) -> list[str]:
+    def exports(self, place: str) -> Lines:
         """A command that uses the trees; place: the directory of the run, quoted."""
         return [f"sparserank evaluate DATA --system {place}/trees.txt", f"open {place}/features.txt"]
 
@@ -402,13 +391,13 @@ def _row(r: ComparedRival, name: str) -> Row:
     return name, r.n_features, r.mean, r.against()
 
 
-def wrapped(texts: Iterable[str | None], width: int = MAX_WIDTH) -> list[str]:
+def wrapped(texts: Iterable[str | None], width: int = MAX_WIDTH) -> Lines:
     """The lines of texts, each begun in a new line; further lines are indented."""
     options: dict[str, Any] = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
     return [line for text in texts if text for line in textwrap.wrap(text, width, **options)]
 
 
-def aligned(lines: Sequence[Sequence[str]], *alignments: str) -> list[str]:
+def aligned(lines: Sequence[Sequence[str]], *alignments: str) -> Lines:
     """The lines of a table, from their cells; the first line is its head, and columns without any text are left out.
     alignments: of each column, with its least width: '<', '>8'."""
     columns = []

@@ -115,6 +115,7 @@ class _Heights:
         self.by_cost = result.choice.by_cost
         self.name = result.reference.name
         self.mean = result.reference.mean
+        self.unit = abs(self.mean) or 1.0
         by_size = result.by_size
         # Only the chosen model may be worse than a smaller one.
         means = [c.mean for c in by_size]
@@ -132,7 +133,7 @@ class _Heights:
         self.within = [*(h for h in shown if h >= self.floor), *ends]
 
     def percent(self, mean: float) -> float:
-        return 100.0 * (mean - self.mean) / (abs(self.mean) or 1.0)
+        return 100.0 * (mean - self.mean) / self.unit
 
     def size(self, c: Candidate) -> float:
         return c.cost if self.by_cost else c.n_features
@@ -140,14 +141,13 @@ class _Heights:
     @property
     def interval(self) -> tuple[float, float]:
         """The interval of the chosen model compared with the reference, in percent; infinite: unknown."""
-        unit = abs(self.mean) or 1.0
         at = self.result.reference
-        return 100.0 * at.low / unit, 100.0 * at.high / unit
+        return 100.0 * at.low / self.unit, 100.0 * at.high / self.unit
 
     def ends(self) -> np.ndarray:
         """(2, n_sizes) ends of the interval of each size; infinite where only the chosen size is compared."""
         sizes = [self.result.reference.sizes[i] for i in self.best_until]
-        return np.array([[b.low for b in sizes], [b.high for b in sizes]]) * 100.0 / (abs(self.mean) or 1.0)
+        return np.array([[b.low for b in sizes], [b.high for b in sizes]]) * 100.0 / self.unit
 
     def draw(self, axes: Any, *, main: bool = True) -> None:
         """Draw on the main axes, for values close to the best, or on the second axes, for the others."""

@@ -10,7 +10,7 @@ from sparserank.crossval.choice import FEATURE, Choice
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.model.ranking_model import RankingModel
-from sparserank.report.document import Column, Fact, Table
+from sparserank.report.document import Column, Columns, Fact, Table
 from sparserank.selection.claims import enough, share, smallest
 from sparserank.selection.facts import model_row
 from sparserank.selection.origin import Origin
@@ -64,11 +64,7 @@ def penalty_table(result: SelectionResult) -> Table:
         f"({result.plan.metric.title} {where(result)}, {result.n_queries} queries)"
     )
     head = ["penalty", f"{result.noun}s", "below the best", "loses at most", "path", "worst kkt", "gap", "s"]
-    return Table(title, head, rows, note=" ".join(_certified(result)))
-
-
-def _certified(result: SelectionResult) -> list[str]:
-    """The limits of the certificates in the table."""
+    # the limits of the certificates
     notes = ["Path, worst kkt and gap describe the whole path of the penalty."]
     if any(c is not None and c.relax > 0 for c in result.by_penalty.values()):
         notes.append(
@@ -76,7 +72,8 @@ def _certified(result: SelectionResult) -> list[str]:
             "model is not the optimum of any problem."
         )
     conditions = dict.fromkeys(path.certificate().gap_condition for path in result.paths.values())
-    return [*notes, *(f"The gaps are valid {condition}." for condition in conditions if condition is not None)]
+    notes += [f"The gaps are valid {condition}." for condition in conditions if condition is not None]
+    return Table(title, head, rows, note=" ".join(notes))
 
 
 def size_table(result: ChoiceResult, most: int | None = None) -> Table:
@@ -86,14 +83,15 @@ def size_table(result: ChoiceResult, most: int | None = None) -> Table:
     rows = []
     for i, (c, row) in enumerate(zip(result.by_size, result.facts.sizes, strict=True)):
         within = most is None or (i < most if choice.by_cost else c.n_features <= most)
-        rows += [row] if within or c in (choice.chosen, choice.best) else []
+        if within or c in (choice.chosen, choice.best):
+            rows.append(row)
     title = (
         f"Best model of at most each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title} "
         f"(simultaneous bounds, {as_percent(result.plan.confidence)})"
     )
     costed = result.plan.costs is not None or choice.by_cost
     labels = {"penalty": "{label}"} if "label" in rows[0] else {}
-    columns: dict[str, Column] = {
+    columns: Columns = {
         f"{result.noun}s": "{n_features}",
         **({"cost": "{cost:g}"} if costed else {}),
         **labels,
@@ -102,7 +100,7 @@ def size_table(result: ChoiceResult, most: int | None = None) -> Table:
         "loses at most": lambda row: losses(choice, row)[1],
     }
     screen = tuple(range(len(columns)))
-    moves: dict[str, Column] = {"enter": lambda row: listed(row["enter"]), "leave": lambda row: listed(row["leave"])}
+    moves: Columns = {"enter": lambda row: listed(row["enter"]), "leave": lambda row: listed(row["leave"])}
     note = "A size without a better model than a smaller one has no row."
     return Table.of(title, rows, {**columns, **moves}, words=[*labels, *moves], screen=screen, note=note)
 
@@ -133,7 +131,7 @@ def rival_table(result: SelectionResult) -> Table:
 
 def feature_table(result: SelectionResult) -> Table:
     """The selected features, largest weight first, with the cost of leaving out each."""
-    columns: dict[str, Column] = {"feature": "{name}", "weight": "{weight:.4f}"}
+    columns: Columns = {"feature": "{name}", "weight": "{weight:.4f}"}
     note = ""
     if result.stability is not None:
         columns["half-samples"] = "{selection_frequency:.0%}"
@@ -172,13 +170,13 @@ def zeroed_table(result: SelectionResult) -> Table:
 
 def group_table(result: SelectionResult) -> Table:
     """The groups in use, the most costly first, with the cost of leaving out each."""
-    columns: dict[str, Column] = {"group": "{group}", "cost": "{group_cost:g}"}
+    columns: Columns = {"group": "{group}", "cost": "{group_cost:g}"}
     columns |= {"features": lambda row: str(len(row["features"])), **_costs(result, "cost")}
     title = f"Groups in use and their ablation costs {where(result)}, with the others refitted"
     return Table.of(title, result.facts.feature_groups, columns)
 
 
-def _costs(result: SelectionResult, of: str) -> dict[str, Column]:
+def _costs(result: SelectionResult, of: str) -> Columns:
     """Columns for the cost in each metric, `of` the facts, and the interval for the first metric."""
     metrics = list(map(repr, result.plan.metrics))
 
@@ -204,7 +202,7 @@ def family_table(result: SelectionResult) -> Table:
 
 def substitute_table(result: SelectionResult) -> Table:
     """The substitutes of selected features."""
-    columns: dict[str, Column] = {
+    columns: Columns = {
         "selected": "{feature}",
         "in its place": "{other}",
         result.metric: "{difference:+.4f}",
@@ -222,7 +220,7 @@ def stability_table(result: SelectionResult) -> Table:
     """How often half-samples select each feature."""
     assert result.stability is not None
     title = f"Selection frequency in {result.stability.n_samples} half-samples of the queries"
-    columns: dict[str, Column] = {result.noun: "{feature}", "selection frequency": "{selection_frequency:.0%}"}
+    columns: Columns = {result.noun: "{feature}", "selection frequency": "{selection_frequency:.0%}"}
     columns["in the model"] = lambda row: "yes" if row["in_model"] else ""
     return Table.of(title, result.facts.stability, columns, folded=True)
 
@@ -237,10 +235,13 @@ def query_tables(result: SelectionResult) -> list[Table]:
     head = ["query", "documents", "chosen model", queries.rival, "difference"]
     for title, changed, lost in (("Lost most", queries.lost, True), ("Won most", queries.won, False)):
         rows = [[q.query, str(q.n_docs), figure(q.chosen), figure(q.rival), signed(q.difference)] for q in changed]
-        out += [Table(f"{title}, by {result.metric}", head, rows)] if rows else []
+        if rows:
+            out.append(Table(f"{title}, by {result.metric}", head, rows))
         for q in changed:
-            out += [] if q.pair is None else [_pair_table(q.query, q.pair, queries.rival, lost, result.noun)]
-            out += [_list_table(q)] if q.lists else []
+            if q.pair is not None:
+                out.append(_pair_table(q.query, q.pair, queries.rival, lost, result.noun))
+            if q.lists:
+                out.append(_list_table(q))
     return out
 
 
@@ -258,11 +259,10 @@ def _pair_table(query: str, pair: Pair, rival: str, lost: bool, noun: str) -> Ta
     minus its contribution to the other."""
     of_chosen, of_rival_only = ([r for r in pair.features if (r.chosen is None) is lacks] for lacks in (False, True))
     shown = [*of_chosen[:MAX_OWN], *of_rival_only][: MAX_OWN + MAX_RIVAL]
-    values = [[v if isinstance(v, str) else f"{v:.6g}" for v in (r.better, r.worse)] for r in shown]
-    rows = [
-        [r.feature, signed(r.chosen), signed(r.rival), *pair_values]
-        for r, pair_values in zip(shown, values, strict=True)
-    ]
+    rows = []
+    for r in shown:
+        values = [v if isinstance(v, str) else f"{v:.6g}" for v in (r.better, r.worse)]
+        rows.append([r.feature, signed(r.chosen), signed(r.rival), *values])
     rest = [r for r in pair.features if r not in shown]
     n = len(rest) + pair.others[0]
     if n:

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataFormatError, DataWarning
-from sparserank.requests.query_types import BOOST, NAME, SCORED, entries_of
+from sparserank.requests.query_types import BOOST, NAME, SCORED, Body, entries_of
+from sparserank.strict_json import Json
 from sparserank.text import brief, listed
 
 PARAMS = "params"
-FIELDS = ("qf", "pf", "pf2", "pf3")
+QF = "qf"
+FIELDS = (QF, "pf", "pf2", "pf3")
 QUERY = "bq"
 FUNCTION = "bf"
 PARTS = (*FIELDS, QUERY, FUNCTION)
@@ -58,7 +60,7 @@ class Entry:
     @property
     def name(self) -> str:
         called = re.sub(r"\W+", "_", self.text).strip("_")
-        return called if self.part == FIELDS[0] else f"{self.part}_{called}" if called else ""
+        return called if self.part == QF else f"{self.part}_{called}" if called else ""
 
     def alone(self, fields: list[Entry]) -> str:
         """The query whose score is that of the clause. For a field or phrase, it is the request with all other boosts
@@ -68,7 +70,7 @@ class Entry:
         if self.part == FUNCTION:
             return f"{{!func}}product({_number(self.boost)},{self.text})"
         searched = " ".join(e.written if e == self else f"{e.written.partition('^')[0]}^0" for e in fields)
-        phrases = "" if self.part == FIELDS[0] else f" {self.part}='{self.written}'"
+        phrases = "" if self.part == QF else f" {self.part}='{self.written}'"
         off = " ".join(f"{other}=''" for other in OFF if other != self.part)
         return f"{{!edismax qf='{searched}'{phrases} {off} v=$q}}"
 
@@ -88,30 +90,31 @@ def is_request(body: Any) -> bool:
     return isinstance(body, Mapping) and PARAMS in body and body.keys().isdisjoint(("query", "source", "id"))
 
 
-def check(body: Mapping[str, Any], place: str) -> None:
+def check(body: Body) -> None:
     """Refuse a request that is not a sum of its clauses, or whose other parameters affect the order of documents."""
     params = body[PARAMS]
     if not isinstance(params, Mapping) or len(body) > 1:
-        raise DataFormatError(f'{place}: expected {{"params": {{...}}}} alone; write filters as fq, limits as rows.')
+        raise DataFormatError('expected {"params": {...}} alone; write filters as fq, limits as rows.')
     for part, why in REFUSED.items():
         if params.get(part) not in ABSENT:
-            raise DataFormatError(f"{place}: {part} {why}.")
+            raise DataFormatError(f"{part} {why}.")
     if params.get("defType") != "edismax":
-        raise DataFormatError(f"{place}: defType is {brief(str(params.get('defType')))}; only edismax can be tuned.")
+        raise DataFormatError(f"defType is {brief(str(params.get('defType')))}; only edismax can be tuned.")
     if not all(isinstance(text, str) for part in PARTS for text in entries_of(params.get(part))):
-        raise DataFormatError(f"{place}: {', '.join(PARTS)} must be text.")
+        raise DataFormatError(f"{', '.join(PARTS)} must be text.")
     parts_used = [entry.part for entry in entries(params)]
-    if FIELDS[0] not in parts_used:
-        raise DataFormatError(f"{place}: has no qf; write the parameters of your handler into the request.")
-    several = next((part for part in FIELDS if parts_used.count(part) > 1), None)
-    if several is not None and str(params.get("tie", 0)) not in ("1", "1.0"):
-        raise DataFormatError(
-            f"{place}: tie is {params.get('tie', 0)}, so the best field of {several} counts; with tie 1, which is "
-            "another query, each field is a clause."
-        )
+    if QF not in parts_used:
+        raise DataFormatError("has no qf; write the parameters of your handler into the request.")
+    tie = params.get("tie", 0)
+    for part in FIELDS:
+        if parts_used.count(part) > 1 and str(tie) not in ("1", "1.0"):
+            raise DataFormatError(
+                f"tie is {tie}, so the best field of {part} counts; with tie 1, which is another query, each "
+                "field is a clause."
+            )
 
 
-def entries(params: Mapping[str, Any]) -> list[Entry]:
+def entries(params: Body) -> list[Entry]:
     """The clauses, in the order of PARTS."""
     parsed = []
     for part in PARTS:
@@ -123,7 +126,7 @@ def entries(params: Mapping[str, Any]) -> list[Entry]:
     return parsed
 
 
-def asked(params: Mapping[str, Any], place: str) -> set[str]:
+def asked(params: Body) -> set[str]:
     """The names of the clauses whose scores the request asks for in fl.
 
     Raises
@@ -132,35 +135,38 @@ def asked(params: Mapping[str, Any], place: str) -> set[str]:
     fields = {text for of in entries_of(params.get("fl")) for text in re.split(r"[,\s]+", of)}
     clauses = entries(params)
     expected = {e.name: e.alone(_searched(clauses)) for e in clauses if e.name and _field(e.name) in fields}
-    if odd := next((name for name, alone in expected.items() if params.get(f"of_{name}") != alone), None):
-        raise DataFormatError(
-            f"{place}: of_{odd} is not the clause {brief(odd)} of the request; remove fl, and write it again with "
-            "'sparserank inspect'."
-        )
+    for name, alone in expected.items():
+        if params.get(f"of_{name}") != alone:
+            raise DataFormatError(
+                f"of_{name} is not the clause {brief(name)} of the request; remove fl, and write it again "
+                "with 'sparserank inspect'."
+            )
     return set(expected)
 
 
 def _searched(clauses: list[Entry]) -> list[Entry]:
-    return [e for e in clauses if e.part == FIELDS[0]]
+    return [e for e in clauses if e.part == QF]
 
 
 def _field(name: str) -> str:
     return f"{name}:query($of_{name})"
 
 
-def as_bool(body: Mapping[str, Any], place: str) -> dict[str, Any]:
+def as_bool(body: Body) -> Json:
     """The request as a bool query with one clause per entry, named if the request asks for its score. One of the fields
     must match."""
-    names = asked(body[PARAMS], place)
-    clauses: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    names = asked(body[PARAMS])
+    fields: list[Json] = []
+    others: list[Json] = []
     for entry in entries(body[PARAMS]):
         named = {NAME: entry.name} if entry.name in names else {}
-        clauses[entry.part == FIELDS[0]].append({"edismax": {"of": entry.text, **named, BOOST: entry.boost}})
+        clauses = fields if entry.part == QF else others
+        clauses.append({"edismax": {"of": entry.text, **named, BOOST: entry.boost}})
     must, should = SCORED
-    return {"bool": {must: [{"bool": {should: clauses[True]}}], should: clauses[False]}}
+    return {"bool": {must: [{"bool": {should: fields}}], should: others}}
 
 
-def with_entries(body: Mapping[str, Any], clauses: list[Entry], names: set[str]) -> dict[str, Any]:
+def with_entries(body: Body, clauses: list[Entry], names: set[str]) -> Json:
     """The request with `entries` as its clauses; its answer lists the scores of the clauses in `names`."""
     params = {key: value for key, value in body[PARAMS].items() if not key.startswith("of_")}
     for part in (part for part in PARTS if part in params):
@@ -171,16 +177,16 @@ def with_entries(body: Mapping[str, Any], clauses: list[Entry], names: set[str])
     return {**body, PARAMS: {**params, **{f"of_{e.name}": e.alone(_searched(clauses)) for e in named}}}
 
 
-def with_boosts(body: Mapping[str, Any], boosts: Mapping[str, float], place: str) -> dict[str, Any] | None:
+def with_boosts(body: Body, boosts: Mapping[str, float], place: str) -> Json | None:
     """The request with these boosts; a clause without a boost is deleted. The last fields keep the boost 0, because
     they determine which documents match. None if no clause has a boost."""
-    names = asked(body[PARAMS], place)
-    changed = [e.times(boosts.get(e.name, 0.0)) if e.name in names else e for e in entries(body[PARAMS])]
+    params = body[PARAMS]
+    names = asked(params)
+    changed = [e.times(boosts.get(e.name, 0.0)) if e.name in names else e for e in entries(params)]
     if not any(e.boost for e in changed):
         return None
     fields = _searched(changed)
     finds = any(e.boost for e in fields)
-    params = body[PARAMS]
     several = params.get("mm") not in ONE_WORD or str(params.get("q.op")).upper() == "AND"
     deleted = [e.text for e in fields if not e.boost]
     if several and finds and deleted:
@@ -190,15 +196,15 @@ def with_boosts(body: Mapping[str, Any], boosts: Mapping[str, float], place: str
             DataWarning,
             stacklevel=2,
         )
-    left = [e for e in changed if e.boost or e.name not in names or (e.part == FIELDS[0] and not finds)]
+    left = [e for e in changed if e.boost or e.name not in names or (e.part == QF and not finds)]
     return with_entries(body, left, names)
 
 
-def proposed(body: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | None, list[str]]:
+def proposed(body: Body) -> tuple[Json | None, list[str]]:
     """(the request with the score of each clause added to fl, or None if it asks for scores already; sentences about
     what was done, and what could not be)."""
     clauses = entries(body[PARAMS])
-    if asked(body[PARAMS], place):
+    if asked(body[PARAMS]):
         return None, []
     notes = ["the scores of the clauses were added to fl; all documents and scores are the same."]
     for entry in clauses:

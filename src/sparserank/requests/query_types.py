@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+Body = Mapping[str, Any]  # an object in the JSON of a request
 NAME = "_name"
 BOOST = "boost"
 LEAST = "minimum_should_match"
@@ -112,12 +113,12 @@ def entries_of(value: Any) -> list[Any]:
     return [] if value is None else list(value) if isinstance(value, list) else [value]
 
 
-def field_of(kind: str, content: Mapping[str, Any]) -> str | None:
+def field_of(kind: str, content: Body) -> str | None:
     """The field whose object contains the name of a query; None if the name is at the top level of the query."""
     return next(iter(content)) if QUERY_TYPES.get(kind, OTHER).value is not None and len(content) == 1 else None
 
 
-def per_field(content: Mapping[str, Any]) -> tuple[list[Any], str]:
+def per_field(content: Body) -> tuple[list[Any], str]:
     """(the clauses, one per field, of a bool query with the same documents and scores as a multi_match; the reason if
     there are none)."""
     matches = [FIELD.fullmatch(str(name)) for name in entries_of(content.get("fields"))]
@@ -135,8 +136,9 @@ def per_field(content: Mapping[str, Any]) -> tuple[list[Any], str]:
     if not matches or len(fields) < len(matches):
         return [], "searches fields that are not listed once each, as name^number; list them so"
     same = {key: v for key, v in content.items() if key not in ("fields", "type", "tie_breaker", BOOST)}
-    if odd := next((key for key in same if key not in parameters.split()), None):
-        return [], f"has {odd}, which a {kind} does not take; without it, it is one {kind} per field"
+    for key in same:
+        if key not in parameters.split():
+            return [], f"has {key}, which a {kind} does not take; without it, it is one {kind} per field"
     return [{kind: {name: {**same, BOOST: boost}}} for name, boost in fields.items()], ""
 
 
@@ -159,6 +161,7 @@ def no_factor(query: Any) -> str:
                 f"boost_mode {mode}, of which its boost is no factor; write each function as a should clause, or wrap "
                 f'the {kind} in a script_score with the source "_score", and name that'
             )
-        if why := next(filter(None, map(no_factor, entries_of(content))), ""):
-            return why
+        for inner in entries_of(content):
+            if why := no_factor(inner):
+                return why
     return ""

@@ -21,7 +21,9 @@ import numpy as np
 
 from sparserank.errors import DataFormatError, DataWarning
 from sparserank.lazy import cached_property
+from sparserank.number_checks import as_real
 from sparserank.options import option
+from sparserank.strict_json import Json
 from sparserank.text import brief, listed
 
 Entry = tuple[str, float, str, dict[str, float], float]  # qid, label, docid, {feature: value}, score
@@ -111,7 +113,7 @@ def other_ids(noun: str, ours: str, theirs: str) -> str:
     )
 
 
-def form_of(content: dict[str, Any]) -> str:
+def form_of(content: Json) -> str:
     """What a line contains, for messages; all lines of a file have the same form."""
     if RESPONSE not in content:
         return "logged features"
@@ -121,7 +123,7 @@ def form_of(content: dict[str, Any]) -> str:
     return f"{form} with their requests" if REQUEST in content else form
 
 
-def refuse_other(content: dict[str, Any], place: str) -> None:
+def refuse_other(content: Json, place: str) -> None:
     """Refuse a line that is neither a response with its query nor a feature log; the message says what it is."""
     body = content.get(RESPONSE, content)
     is_log = not content.keys().isdisjoint(("label", "[features]", "fields"))
@@ -130,7 +132,7 @@ def refuse_other(content: dict[str, Any], place: str) -> None:
             raise DataFormatError(f"{place}: {why}.")
 
 
-def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Entry]:
+def hits_of(content: Json, place: str, scored: Scored) -> Iterator[Entry]:
     """The hits of a response as entries; the scores of their named clauses are the features."""
     qid = content.get("qid")
     if qid is None or isinstance(qid, dict | list | bool) or not str(qid).isprintable():
@@ -173,7 +175,7 @@ def hits_of(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Ent
 
 
 def _values(
-    matched: dict[str, Any],
+    matched: Json,
     score: float,
     where: str,
     clauses: Any,
@@ -223,7 +225,7 @@ def _values(
 
 
 def _score(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
+    if not 0 <= as_real(value) <= LARGEST:
         sorts = " (null if a request sorts by something else)" if value is None else ""
         raise DataFormatError(f"{where} has the score {brief(str(value))}; expected numbers >= 0{sorts}.")
     return float(np.float32(value))

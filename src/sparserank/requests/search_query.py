@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from sparserank.errors import DataError, DataFormatError
 from sparserank.lazy import cached_property
+from sparserank.number_checks import as_real
 from sparserank.options.selection import REQUESTS
 from sparserank.requests import edismax
 from sparserank.requests.query_types import (
@@ -27,13 +29,14 @@ from sparserank.requests.query_types import (
     QUERY_TYPES,
     SCORED,
     UNSCORED,
+    Body,
     entries_of,
     field_of,
     no_factor,
     per_field,
 )
 from sparserank.requests.responses import LARGEST, RESERVED, REST
-from sparserank.strict_json import read_json
+from sparserank.strict_json import Json, read_json
 from sparserank.text import brief
 
 EXPECTED = "a request in JSON, with templates inside strings only"
@@ -89,7 +92,7 @@ class SearchQuery:
     """A search request. clauses: the named clauses whose scores are summed; unscored: names of clauses in filter or
     must_not; place: the file of the request, for messages."""
 
-    body: Mapping[str, Any]
+    body: Body
     clauses: Mapping[str, Clause] = field(default_factory=dict)
     unscored: frozenset[str] = frozenset()
     place: str = "the query"
@@ -107,7 +110,7 @@ class SearchQuery:
     @cached_property
     def query(self) -> Any:
         """The query of the request; a request to Solr is converted to a bool query."""
-        return edismax.as_bool(self.body, self.place) if self.of_solr else self.body["query"]
+        return edismax.as_bool(self.body) if self.of_solr else self.body["query"]
 
     @property
     def listed(self) -> dict[str, tuple[float, ...] | None]:
@@ -144,7 +147,7 @@ class SearchQuery:
         worlds = [world for world in some if world] if rest else [()]
         return {not after.finds(true_clauses, world) for world in worlds if self.finds(true_clauses, world)}
 
-    def with_boosts(self, boosts: Mapping[str, float]) -> dict[str, Any]:
+    def with_boosts(self, boosts: Mapping[str, float]) -> Json:
         """The request with these boosts. A clause without one is deleted if it is optional; otherwise it moves to
         `filter`. The rest of the request is unchanged."""
         if self.of_solr:
@@ -170,80 +173,91 @@ def read_search_query(path: Any) -> SearchQuery:
 
 def search_query(body: Any, place: str = "the query") -> SearchQuery:
     """Make a SearchQuery from the content of a request; raises the errors of `read_search_query`."""
-    _check_request(body, place)
-    unscored: set[str] = set()
-    named_clauses = list(_clauses(SearchQuery(body, place=place).query, 1.0, True, place, unscored))
-    names = [*(clause.name for clause in named_clauses), *unscored]
-    if odd := next((name for name in names if names.count(name) > 1 or name in RESERVED), None):
-        raise DataFormatError(f"{place}: {brief(odd)} is the name of two clauses, or taken; give each its own name.")
-    if not named_clauses:
-        raise DataFormatError(
-            f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned, as 'sparserank "
-            "inspect' does with a file, and send that request."
-        )
-    clauses = {clause.name: clause for clause in named_clauses}
-    return SearchQuery(body, clauses, frozenset(unscored), place)
+    with _named(place):
+        _check_request(body)
+        unscored: set[str] = set()
+        named_clauses = list(_clauses(SearchQuery(body, place=place).query, 1.0, True, unscored))
+        names = [*(clause.name for clause in named_clauses), *unscored]
+        for name in names:
+            if names.count(name) > 1 or name in RESERVED:
+                raise DataFormatError(f"{brief(name)} is the name of two clauses, or taken; give each its own name.")
+        if not named_clauses:
+            raise DataFormatError(
+                f"no must or should clause has a {NAME}; name each clause that is to be tuned, as 'sparserank "
+                "inspect' does with a file, and send that request."
+            )
+        clauses = {clause.name: clause for clause in named_clauses}
+        return SearchQuery(body, clauses, frozenset(unscored), place)
 
 
-def _check_request(body: Any, place: str) -> None:
+@contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Begin messages about a request with its place."""
+    try:
+        yield
+    except DataFormatError as error:
+        raise DataFormatError(f"{place}: {error}") from error
+
+
+def _check_request(body: Any) -> None:
     """Refuse content that is no request, or in which more than the query affects the order of documents."""
     if edismax.is_request(body):
-        edismax.check(body, place)
+        edismax.check(body)
         return
     parts = body if isinstance(body, Mapping) else {}
     for part, why in REFUSED.items():
         if parts.get(part, 0) != 0:
-            raise DataFormatError(f"{place}: {part} {why}.")
+            raise DataFormatError(f"{part} {why}.")
     if "query" not in parts:
-        raise DataFormatError(f'{place}: is no search request; expected {{"query": ...}}.')
+        raise DataFormatError('is no search request; expected {"query": ...}.')
 
 
-def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str]) -> Iterator[Clause]:
+def _clauses(query: Any, outer: float, must: bool, unscored: set[str]) -> Iterator[Clause]:
     """The named clauses of a query whose scores count; the names of other queries are added to `unscored`."""
-    kind, content, named = _read(query, place)
-    _check_form(kind, content, place)
+    kind, content, named = _read(query)
+    _check_form(kind, content)
     if named is not None:
         inside_it = list(_names(content))
         inside_it.remove(named[NAME])
         if inside_it:
             raise DataFormatError(
-                f"{place}: clause {brief(named[NAME])} has {brief(inside_it[0])} inside, which would count twice; "
+                f"clause {brief(named[NAME])} has {brief(inside_it[0])} inside, which would count twice; "
                 "remove one of the two names."
             )
         if why := no_factor(query):
-            raise DataFormatError(f"{place}: clause {brief(named[NAME])} has {why}.")
-        yield Clause(named[NAME], _boost(named, place), outer, must, *_limits(kind, content))
+            raise DataFormatError(f"clause {brief(named[NAME])} has {why}.")
+        yield Clause(named[NAME], _boost(named), outer, must, *_limits(kind, content))
     elif kind == "bool" and isinstance(content, Mapping):
-        inside = outer * _boost(content, place)
+        inside = outer * _boost(content)
         for entry in (e for part in UNSCORED for e in entries_of(content.get(part))):
             unscored.update(_names(entry))
         named_inside = [
             clause
             for part in SCORED
             for entry in entries_of(content.get(part))
-            for clause in _clauses(entry, inside, part == "must", place, unscored)
+            for clause in _clauses(entry, inside, part == "must", unscored)
         ]
         required = "must" in content or "filter" in content
         if named_inside and content.get(LEAST) not in (None, *((0, "0") if required else EITHER)):
             raise DataFormatError(
-                f"{place}: {LEAST} is {content[LEAST]}, so optional clauses decide about others; write those of which "
+                f"{LEAST} is {content[LEAST]}, so optional clauses decide about others; write those of which "
                 "some must match as a bool of their own in must (for 1, as 'sparserank inspect' does), with a "
                 f"{NAME} of its own if it is not 1."
             )
         yield from named_inside
     elif name := next(_names(content), None):
         why = QUERY_TYPES.get(kind, OTHER).whole or OTHER.whole
-        raise DataFormatError(f"{place}: clause {brief(name)} is inside {brief(kind)}, which {why}.")
+        raise DataFormatError(f"clause {brief(name)} is inside {brief(kind)}, which {why}.")
 
 
-def _check_form(kind: str, content: Any, place: str) -> None:
+def _check_form(kind: str, content: Any) -> None:
     """Refuse a query type that cannot be part of a sum, and a name next to the field, which engines refuse."""
     of = QUERY_TYPES.get(kind, OTHER)
     if of.refused:
-        raise DataFormatError(f"{place}: {kind} {of.refused}.")
+        raise DataFormatError(f"{kind} {of.refused}.")
     if of.value is not None and kind != "knn" and not (isinstance(content, Mapping) and len(content) == 1):
         raise DataFormatError(
-            f"{place}: {kind} takes one field, and {NAME} and {BOOST} stand inside the object of that field; got "
+            f"{kind} takes one field, and {NAME} and {BOOST} stand inside the object of that field; got "
             f"{brief(str(content))}."
         )
 
@@ -262,7 +276,7 @@ def _is_whole(kind: str, content: Any) -> bool:
     return kind != "bool" or content.get(LEAST) not in (None, *EITHER)
 
 
-def _limits(kind: str, content: Mapping[str, Any]) -> tuple[float, float]:
+def _limits(kind: str, content: Body) -> tuple[float, float]:
     """The smallest and the largest score of a query without its boost (Elasticsearch and OpenSearch: Query DSL)."""
     rewrites = any(isinstance(of, Mapping) and "rewrite" in of for of in content.values())
     if kind in CONSTANT or (kind in REWRITTEN and not rewrites):
@@ -278,7 +292,7 @@ def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:
         boost = boosts.get(named[NAME], 0.0)
         changed = {**named, BOOST: boost}
         return {kind: changed if named is content else {next(iter(content)): changed}} if boost else None
-    if kind != "bool" or next(_names(_scored(content)), None) is None:
+    if kind != "bool" or not list(_names(_scored(content))):
         return query
     out = {part: value for part, value in content.items() if part not in SCORED}
     moved = []
@@ -303,7 +317,7 @@ def _finds(query: Any, matched: Collection[str], rest: bool | Collection[int]) -
         return rest is True or (rest is not False and id(query) in rest)
     parts = {part: [_finds(e, matched, rest) for e in entries_of(content.get(part))] for part in SCORED}
     # Every returned document satisfies the filters without a scored name, so only the others are checked.
-    required = [e for e in entries_of(content.get("filter")) if next(_names(e), None) is not None]
+    required = [e for e in entries_of(content.get("filter")) if list(_names(e))]
     # then at least one optional clause must match, whatever the request says
     alone = not parts["must"] and not content.get("filter")
     fewest = min(len(parts["should"]), 1) if alone else 0
@@ -321,7 +335,7 @@ def difference(expected: Any, sent: Any) -> str:
     return _difference(_compared(expected), _compared(sent), ())
 
 
-def _compared(body: Mapping[str, Any]) -> dict[str, Any]:
+def _compared(body: Body) -> Json:
     """The parts of a request that two requests must have in common."""
     if edismax.is_request(body):
         return {edismax.PARAMS: {key: v for key, v in body[edismax.PARAMS].items() if key not in edismax.FREE}}
@@ -352,27 +366,28 @@ def proposed(body: Any, place: str) -> tuple[Any, list[str]]:
     Raises
         DataFormatError   whatever `search_query` refuses
     """
-    _check_request(body, place)
     notes: list[str] = []
-    if edismax.is_request(body):
-        new, notes = edismax.proposed(body, place)
-    else:
-        query = _rewritten(body["query"], None, place, notes)
-        if next(_clauses(query, 1.0, True, place, set()), None) is None:
-            query = _rewritten(query, dict.fromkeys((*RESERVED, *_names(query)), 1), place, notes)
-            notes.insert(0, "names were added; all documents and scores are the same.")
-        new = {**body, "query": query} if notes else None
+    with _named(place):
+        _check_request(body)
+        if edismax.is_request(body):
+            new, notes = edismax.proposed(body)
+        else:
+            query = _rewritten(body["query"], None, notes)
+            if next(_clauses(query, 1.0, True, set()), None) is None:
+                query = _rewritten(query, dict.fromkeys((*RESERVED, *_names(query)), 1), notes)
+                notes.insert(0, "names were added; all documents and scores are the same.")
+            new = {**body, "query": query} if notes else None
     request = search_query(new or body, place)
     if len(request.clauses) == 1 and not request.unnamed:
         notes.append(ONE_CLAUSE)
     return new, notes
 
 
-def _rewritten(query: Any, taken: dict[str, int] | None, place: str, notes: list[str]) -> Any:
+def _rewritten(query: Any, taken: dict[str, int] | None, notes: list[str]) -> Any:
     """The query in a form that can be tuned. Optional clauses of which one must match, next to clauses that must match,
     become a bool inside must. Each scored clause gets a name, that of its field if it has one. A `multi_match` that is
     a sum becomes one clause per field. taken: {name: number of clauses so far}; None: no names are added."""
-    kind, content, named = _read(query, place)
+    kind, content, named = _read(query)
     if not isinstance(content, Mapping):
         return query
     why = QUERY_TYPES.get(kind, OTHER).whole
@@ -386,7 +401,7 @@ def _rewritten(query: Any, taken: dict[str, int] | None, place: str, notes: list
         out = dict(content)
         for part in SCORED:
             if part in content:
-                out[part] = [_rewritten(entry, taken, place, notes) for entry in entries_of(content[part])]
+                out[part] = [_rewritten(entry, taken, notes) for entry in entries_of(content[part])]
         if out.get("should") and ("must" in out or "filter" in out) and out.get(LEAST) in (1, "1"):
             del out[LEAST]
             out["must"] = [*out.get("must", []), {"bool": {"should": out.pop("should")}}]
@@ -410,11 +425,11 @@ def _rewritten(query: Any, taken: dict[str, int] | None, place: str, notes: list
     return {kind: {field_name: {**inner, NAME: name}}}
 
 
-def _read(query: Any, place: str = "") -> tuple[str, Any, Mapping[str, Any] | None]:
+def _read(query: Any) -> tuple[str, Any, Body | None]:
     """(type of a query, its content, the object that contains its name or None). In a query of an unknown type, the
     object may be the query's content or the value of its only field."""
     if not isinstance(query, Mapping) or len(query) != 1:
-        raise DataFormatError(f'{place}: expected one query {{"type": ...}}; got {brief(str(query))}.')
+        raise DataFormatError(f'expected one query {{"type": ...}}; got {brief(str(query))}.')
     ((kind, content),) = query.items()
     if not isinstance(content, Mapping):
         return kind, content, None
@@ -426,7 +441,7 @@ def _read(query: Any, place: str = "") -> tuple[str, Any, Mapping[str, Any] | No
     return kind, content, named
 
 
-def _scored(content: Mapping[str, Any]) -> list[Any]:
+def _scored(content: Body) -> list[Any]:
     """The queries of a bool query that add to its score."""
     return [entry for part in SCORED for entry in entries_of(content.get(part))]
 
@@ -441,10 +456,8 @@ def _names(content: Any) -> Iterator[str]:
         yield from _names(value)
 
 
-def _boost(holder: Mapping[str, Any], place: str) -> float:
+def _boost(holder: Body) -> float:
     boost = holder.get(BOOST, 1.0)
-    if isinstance(boost, bool) or not isinstance(boost, int | float) or not (math.isfinite(boost) and boost >= 0):
-        raise DataFormatError(
-            f"{place}: a boost must be a number >= 0, written without quotes; got {brief(str(boost))}."
-        )
+    if not 0 <= as_real(boost) < math.inf:
+        raise DataFormatError(f"a boost must be a number >= 0, written without quotes; got {brief(str(boost))}.")
     return float(boost)

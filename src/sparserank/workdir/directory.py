@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sparserank.errors import RunDirectoryError
-from sparserank.files import StrPath, atomic_write, discard_parts, read_regular, try_to_create_in
+from sparserank.files import PART, StrPath, atomic_write, read_regular, try_to_create_in
 from sparserank.options import option
 
 try:
@@ -93,7 +93,8 @@ class WorkDirectory:
         # directory inside this one has its own lock, and may be in use.
         for folder in (self.path, *(p for p in self.path.iterdir() if p.is_dir() and not p.is_symlink())):
             if folder == self.path or not (folder / MARK).exists():
-                discard_parts(folder)
+                for part in folder.glob(PART):
+                    part.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self

@@ -29,9 +29,9 @@ class TimeLeft:
         self._finished[kind] = n + 1, total + seconds
         self.skip(kind)
 
-    def skip(self, kind: str, n: int = 1) -> None:
-        """Record that n pieces of this kind need no time."""
-        self._unfinished[kind] = max(self._unfinished[kind] - n, 0)
+    def skip(self, kind: str) -> None:
+        """Record that a piece of this kind needs no time."""
+        self._unfinished[kind] = max(self._unfinished[kind] - 1, 0)
 
     def drop(self, kind: str) -> None:
         """Record that no piece of this kind is left."""

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from sparserank.errors import ConvergenceWarning
-from sparserank.metrics import Metric
 from sparserank.options import Choice, Count, Number
 from sparserank.papers.solvers.fenchel_rank import EXACT_GOAL, STEPS, FrankWolfe, frank_wolfe, solve_ball
-from sparserank.rankers.base import LinearRanker, TrainingSet
+from sparserank.rankers.base import ThreadedRanker, TrainingSet
 
 SOLVERS = ("frank_wolfe", "exact")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FenchelRank(LinearRanker):
+class FenchelRank(ThreadedRanker):
     """Minimise the mean squared hinge over preferred pairs subject to ||w||_1 <= radius.
 
     Parameters
@@ -89,20 +88,18 @@ class FenchelRank(LinearRanker):
     max_iter: int = 1000
     step: str = "exact"
     solver: str = "frank_wolfe"
-    metric: str | Metric = "ndcg@10"
-    n_threads: int | None = None
 
     def _learn(self, training: TrainingSet) -> None:
-        name = type(self).__name__
         objective = self._objective(training)
         steps = FrankWolfe(self.step)
         if self.solver == "exact":
             result = solve_ball(objective, self.radius)
             goal = EXACT_GOAL
+            remedy = "the problem is ill-conditioned: scale the features or use a smaller radius."
         else:
-            limits: dict[str, Any] = {"epsilon": self.epsilon, "max_iter": self.max_iter}
-            result = frank_wolfe(objective, self.radius, solver=steps, **limits)
+            result = frank_wolfe(objective, self.radius, epsilon=self.epsilon, max_iter=self.max_iter, solver=steps)
             goal = self.epsilon
+            remedy = "raise max_iter or use solver='exact'."
         self.coef_ = result.w
         self.loss_ = result.loss
         self.gap_ = result.kkt_violation
@@ -118,11 +115,8 @@ class FenchelRank(LinearRanker):
             "loss": np.array([loss for _, loss, _ in result.history]),
         }
         if not result.status.converged:
-            remedy = "raise max_iter or use solver='exact'."
-            if self.solver == "exact":
-                remedy = "the problem is ill-conditioned: scale the features or use a smaller radius."
             warnings.warn(
-                f"{name}: gap {self.gap_:.3g} > {goal:.3g} after {result.n_iter} iterations; {remedy}",
+                f"{self._name}: gap {self.gap_:.3g} > {goal:.3g} after {result.n_iter} iterations; {remedy}",
                 ConvergenceWarning,
                 stacklevel=3,
             )

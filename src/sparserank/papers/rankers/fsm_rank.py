@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError, ParameterError
-from sparserank.metrics import Metric
-from sparserank.number_checks import as_floats
+from sparserank.number_checks import as_floats, usable_weights
 from sparserank.options import Choice, Count, Flag, Number
 from sparserank.papers.measures import (
     CORRELATIONS,
@@ -21,7 +20,7 @@ from sparserank.papers.measures import (
     nearest_positive_semidefinite,
 )
 from sparserank.papers.solvers.fsm import FsmProblem, Nesterov, accelerated_gradient
-from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
+from sparserank.rankers.base import ThreadedRanker, TrainingSet
 from sparserank.rankers.inputs import checked_metric
 from sparserank.solvers.solution import Status
 
@@ -29,7 +28,7 @@ FORMS = ("split", "quadratic")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FSMRank(LinearRanker):
+class FSMRank(ThreadedRanker):
     """Minimise (lambda1/2) |w|^T A |w| + lambda2 sum_j |w_j| / importance_j + mean squared hinge over preferred pairs.
 
     Parameters
@@ -111,34 +110,28 @@ class FSMRank(LinearRanker):
     positive_semidefinite: bool = False
     max_iter: int = 400
     tol: float = 1e-4
-    metric: str | Metric = "ndcg@10"
-    n_threads: int | None = None
 
     def _check_parameters(self) -> None:
-        name = type(self).__name__
         if isinstance(self.importance, str) and self.importance not in ("ones", *CORRELATIONS):
-            checked_metric(name, "importance", self.importance)
+            checked_metric(self._name, "importance", self.importance)
         if isinstance(self.similarity, str) and self.similarity not in SIMILARITIES:
-            raise ParameterError("similarity", Choice(SIMILARITIES).problem(self.similarity), owner=name)
+            raise ParameterError("similarity", Choice(SIMILARITIES).problem(self.similarity), owner=self._name)
 
     def _learn(self, training: TrainingSet) -> None:
-        data = training.data
-        query_weight = training.query_weight
-        name = type(self).__name__
         objective = self._objective(training)
-        measured = used_queries(data, query_weight)
+        measured = training.used
         self.importance_ = self._importance(measured)
         if not (objective.varying & (self.importance_ > 0)).any():
             raise DataError(
-                f"{name}: importance is 0 for every feature that varies within the queries, so none may be used."
+                f"{self._name}: importance is 0 for every feature that varies within the queries, so none may be used."
             )
         self.similarity_ = self._similarity(measured)
         if self.form == "quadratic" and self.lambda1 > 0:
             smallest = float(np.linalg.eigvalsh(self.similarity_)[0])
             if smallest < -1e-10:
                 raise DataError(
-                    f"{name}: w^T A w has the negative eigenvalue {smallest:.3g}, so equation (1) is not convex and "
-                    "can be unbounded below; pass positive_semidefinite=True or form='split'."
+                    f"{self._name}: w^T A w has the negative eigenvalue {smallest:.3g}, so equation (1) is not convex "
+                    "and can be unbounded below; pass positive_semidefinite=True or form='split'."
                 )
         problem = FsmProblem(
             objective, self.lambda1, self.lambda2, self.importance_, self.similarity_, split=self.form == "split"
@@ -146,15 +139,12 @@ class FSMRank(LinearRanker):
         steps = Nesterov(self.tol)
         result = accelerated_gradient(problem, max_iter=self.max_iter, tol=self.tol, solver=steps)
         self.coef_ = problem.weights(result.w)
-        self.objective_ = result.value
-        self.kkt_violation_ = result.kkt_violation
-        self.n_iter_ = result.n_iter
-        self.status_ = result.status.value
+        self._keep_end_of(result)
         objectives = np.array([value for _, value, _ in result.history])
         self.history_ = {"objective": objectives, "lipschitz": np.array(steps.lipschitz)}
         if result.status is Status.ITERATION_LIMIT:
             warnings.warn(
-                f"{name}: the objective still changes by a relative amount of more than {self.tol:.3g} after "
+                f"{self._name}: the objective still changes by a relative amount of more than {self.tol:.3g} after "
                 f"{result.n_iter} iterations; raise max_iter.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -165,24 +155,19 @@ class FSMRank(LinearRanker):
             if self.importance == "ones":
                 return np.ones(data.n_features)
             return feature_importance(data, self.importance)
-        values = _numbers(self.importance)
-        if values.shape != (data.n_features,) or not np.isfinite(values).all() or (values < 0).any():
+        values = usable_weights(self.importance, data.n_features)
+        if values is None:
             raise DataError(f"FSMRank: importance must contain {data.n_features} finite values >= 0.")
         return values
 
     def _similarity(self, data: RankingDataset) -> np.ndarray:
         if isinstance(self.similarity, str):
             return feature_similarity(data, self.similarity, positive_semidefinite=self.positive_semidefinite)
-        A = _numbers(self.similarity)
         d = data.n_features
+        try:
+            A = as_floats(self.similarity)
+        except (TypeError, ValueError, OverflowError):
+            A = np.empty(0)
         if A.shape != (d, d) or not np.isfinite(A).all() or (A < 0).any() or not np.allclose(A, A.T):
             raise DataError(f"FSMRank: similarity must be a symmetric ({d}, {d}) array with finite entries >= 0.")
         return nearest_positive_semidefinite(A) if self.positive_semidefinite else A
-
-
-def _numbers(values: Any) -> np.ndarray:
-    """An array of floats; empty if the values are not numbers."""
-    try:
-        return as_floats(values)
-    except (TypeError, ValueError, OverflowError):
-        return np.empty(0)

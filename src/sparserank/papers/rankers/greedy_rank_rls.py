@@ -9,27 +9,27 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.metrics import Metric
-from sparserank.options import Choice, Count, Number, Or
+from sparserank.options import Choice, Count, Number
+from sparserank.options.kinds import COUNT_OR_NONE
 from sparserank.papers.rls.backfitting import backfitting_search
 from sparserank.papers.rls.centring import (
     MAX_DENSE_BYTES,
     centre,
-    centre_rows,
+    centred_relevance,
     held_out_blocks,
     refuse_without_preference,
     row_scale,
 )
-from sparserank.papers.rls.gram_search import floating_search, gram_greedy_search, prefers_grams
+from sparserank.papers.rls.gram_search import gram_search, prefers_grams
 from sparserank.papers.rls.greedy import Candidates, GreedyStep, greedy_search
-from sparserank.rankers.base import LinearRanker, TrainingSet
+from sparserank.rankers.base import ThreadedRanker, TrainingSet
 from sparserank.rankers.inputs import random_generator
 
 SEARCHES = ("forward", "floating", "backfitting")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GreedyRankRLS(LinearRanker):
+class GreedyRankRLS(ThreadedRanker):
     """RankRLS on the features that greedy forward selection finds by exact leave-query-out error.
 
     Parameters
@@ -93,10 +93,10 @@ class GreedyRankRLS(LinearRanker):
     """
 
     _kinds: ClassVar = {
-        "k": Or(None, Count()),
+        "k": COUNT_OR_NONE,
         "lam": Number(above=0),
         "search": Choice(SEARCHES),
-        "n_candidates": Or(None, Count()),
+        "n_candidates": COUNT_OR_NONE,
         "size_penalty": Number(least=0),
         "k_max": Count(),
     }
@@ -108,14 +108,10 @@ class GreedyRankRLS(LinearRanker):
     size_penalty: float = 1e-3
     k_max: int = 100
     random_state: Any = None
-    metric: str | Metric = "ndcg@10"
-    n_threads: int | None = None
 
     def _learn(self, training: TrainingSet) -> None:
-        data = training.data
-        query_weight = training.query_weight
         k = self.k if self.k is not None else self.k_max
-        path, empty_error = self._search(data, k, query_weight)
+        path, empty_error = self._search(training.data, k, training.query_weight)
         chosen = path[-1]
         if self.k is None:
             chosen = min(path, key=lambda s: s.leave_query_out_error / empty_error + self.size_penalty * s.k)
@@ -129,21 +125,20 @@ class GreedyRankRLS(LinearRanker):
         candidates = self._candidates()
         if self.search == "backfitting":
             path = backfitting_search(data, float(self.lam), k, query_weight=query_weight, candidates=candidates)
-            y = centre_rows(data.relevance.astype(np.float64), data.query_ptr) * row_scale(data, query_weight)
+            y = centred_relevance(data, row_scale(data, query_weight))
             return path, float(y @ y)
         refuse_without_preference(data, query_weight)
         centred = replace(centre(data, query_weight), query_ptr=held_out_blocks(data))
         empty = float(centred.y @ centred.y)
-        if self.search == "floating":
-            gram_bytes = 5 * 8.0 * centred.n_queries * float(centred.varying.sum()) ** 2
-            if gram_bytes > MAX_DENSE_BYTES:
-                raise DataError(
-                    f"search='floating' needs {gram_bytes / (1 << 30):.0f} GiB for {centred.n_queries} queries and "
-                    f"{int(centred.varying.sum())} features; use search='forward'."
-                )
-            return floating_search(centred, float(self.lam), k, candidates=candidates), empty
-        if prefers_grams(centred):
-            return gram_greedy_search(centred, float(self.lam), k, candidates=candidates), empty
+        floating = self.search == "floating"
+        gram_bytes = 5 * 8.0 * centred.n_queries * float(centred.varying.sum()) ** 2
+        if floating and gram_bytes > MAX_DENSE_BYTES:
+            raise DataError(
+                f"search='floating' needs {gram_bytes / (1 << 30):.0f} GiB for {centred.n_queries} queries and "
+                f"{int(centred.varying.sum())} features; use search='forward'."
+            )
+        if floating or prefers_grams(centred):
+            return gram_search(centred, float(self.lam), k, floating=floating, candidates=candidates), empty
         path = greedy_search(centred, float(self.lam), k, candidates=candidates, n_threads=self.n_threads)
         return path, empty
 
@@ -151,8 +146,8 @@ class GreedyRankRLS(LinearRanker):
         if self.n_candidates is None:
             return None
         size = int(self.n_candidates)
-        rng = random_generator(type(self).__name__, self.random_state)
+        rng = random_generator(self._name, self.random_state)
         return lambda remaining: rng.choice(remaining, size=min(size, len(remaining)), replace=False)
 
     def _check_parameters(self) -> None:
-        random_generator(type(self).__name__, self.random_state)
+        random_generator(self._name, self.random_state)

@@ -11,11 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from sparserank.errors import ConvergenceWarning, DataError
-from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
-from sparserank.options import Choice, Count, Flag, Number, Or
+from sparserank.options import Choice, Flag, Number
+from sparserank.options.kinds import COUNT_OR_NONE
 from sparserank.penalties import L1, MCP, Log, Lp, Penalty
-from sparserank.rankers.base import LinearRanker, TrainingSet
+from sparserank.rankers.base import ThreadedRanker, TrainingSet
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Solution, Stop, solve
 from sparserank.solvers.loop import Solver
 
@@ -112,7 +112,7 @@ def laporte_path(
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Laporte2014(LinearRanker):
+class Laporte2014(ThreadedRanker):
     """RankSVM with nonconvex penalties: penalty + C_sum * sum over preferred pairs of the squared hinge.
 
     It is solved by Algorithm 1 (l1) or Algorithm 2 (the others), as in ncsvmclassNob of the Matlab toolbox.
@@ -174,7 +174,7 @@ class Laporte2014(LinearRanker):
         "C_sum": Number(above=0),
         "published": Flag(),
         "tol": Number(above=0),
-        "max_iter": Or(None, Count()),
+        "max_iter": COUNT_OR_NONE,
     }
 
     penalty: str = "log"
@@ -182,18 +182,15 @@ class Laporte2014(LinearRanker):
     published: bool = False
     tol: float = 1e-6
     max_iter: int | None = None
-    metric: str | Metric = "ndcg@10"
-    n_threads: int | None = None
 
     def _learn(self, training: TrainingSet) -> None:
-        name = type(self).__name__
         penalty = laporte2014_penalty(self.penalty)
         objective = self._objective(training)
         summed = float(self.C_sum) * objective.total_weight
         self.alpha_ = 1.0 / summed if summed > 0 else float("inf")
         if not 0 < self.alpha_ < float("inf"):
             raise DataError(
-                f"{name}: alpha = 1 / (C_sum n_pairs) is outside the range of floating-point numbers; got C_sum "
+                f"{self._name}: alpha = 1 / (C_sum n_pairs) is outside the range of floating-point numbers; got C_sum "
                 f"{self.C_sum}."
             )
         most = self.max_iter or (100_000 if self.penalty == "l1" else MAX_ROUNDS)
@@ -203,16 +200,13 @@ class Laporte2014(LinearRanker):
         s = laporte2014_solve(objective, self.penalty, penalty, stop, published=self.published)
         self.coef_ = s.w
         self.C_sum_, self.C_mean_, self.r_ = self.C_sum, 1.0 / self.alpha_, float(np.abs(s.w).sum())
-        self.objective_ = s.value
         self.loss_ = s.loss
-        self.kkt_violation_ = s.kkt_violation
-        self.n_iter_ = s.n_iter
-        self.status_ = s.status.value
+        self._keep_end_of(s)
         self.history_ = np.array([value for _, value, _ in s.history])
         if self.status_ not in ("optimal", "stationary"):
             warnings.warn(
-                f"{name}: kkt_violation {s.kkt_violation:.3g} > {stop.threshold:.3g} after {s.n_iter} iterations; "
-                "raise max_iter or tol.",
+                f"{self._name}: kkt_violation {s.kkt_violation:.3g} > {stop.threshold:.3g} after {s.n_iter} "
+                "iterations; raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

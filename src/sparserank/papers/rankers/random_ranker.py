@@ -42,14 +42,14 @@ class RandomRanker(LinearRanker):
     metric: str | Metric = "ndcg@10"
 
     def _check_parameters(self) -> None:
-        random_generator(type(self).__name__, self.random_state)
+        random_generator(self._name, self.random_state)
 
     def _learn(self, training: TrainingSet) -> None:
         data = training.data
         varying = ~data.constant_features()
         if not varying.any():
-            raise DataError(f"{type(self).__name__}: {nothing_varies(data.n_docs)}")
-        rng = random_generator(type(self).__name__, self.random_state)
+            raise DataError(f"{self._name}: {nothing_varies(data.n_docs)}")
+        rng = random_generator(self._name, self.random_state)
         coef = np.zeros(data.n_features)
         coef[varying] = rng.dirichlet(np.ones(int(varying.sum())))
         self.coef_ = coef

@@ -65,17 +65,15 @@ class RankRLS(LinearRanker):
     metric: str | Metric = "ndcg@10"
 
     def _check_parameters(self) -> None:
-        strengths(type(self).__name__, self.lam)
+        strengths(self._name, self.lam)
 
     def _learn(self, training: TrainingSet) -> None:
-        data = training.data
-        query_weight = training.query_weight
-        lams = np.sort(strengths(type(self).__name__, self.lam))
-        result = leave_query_out(data, lams, query_weight=query_weight)
+        lams = np.sort(strengths(self._name, self.lam))
+        result = leave_query_out(training.data, lams, query_weight=training.query_weight)
         best = int(np.argmin(result.errors))
         self.lams_ = result.lams
         self.coefs_ = result.coefs
         self.leave_query_out_errors_ = result.errors
         self.lam_ = float(result.lams[best])
         self.coef_ = result.coefs[best]
-        self.held_out_scores_ = data.to_input_order(result.held_out_scores[best])
+        self.held_out_scores_ = training.data.to_input_order(result.held_out_scores[best])

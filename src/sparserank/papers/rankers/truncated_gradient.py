@@ -10,11 +10,10 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.metrics import Metric
 from sparserank.options import Count, Number
 from sparserank.papers.solvers.importance import ImportanceWeighted
 from sparserank.penalties import L1
-from sparserank.rankers.base import LinearRanker, TrainingSet
+from sparserank.rankers.base import ThreadedRanker, TrainingSet
 from sparserank.solvers.fista import tight_lipschitz
 from sparserank.solvers.lockstep import Steps, run
 from sparserank.solvers.loop import minimising
@@ -74,7 +73,7 @@ class TruncatedGradient:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TGRank(LinearRanker):
+class TGRank(ThreadedRanker):
     """Minimise the mean squared hinge over preferred pairs + alpha ||w||_1 by truncated gradient.
 
     Parameters
@@ -125,17 +124,18 @@ class TGRank(LinearRanker):
     window: int = 10
     max_iter: int = 1000
     step: float = 1.0
-    metric: str | Metric = "ndcg@10"
-    n_threads: int | None = None
 
     def _learn(self, training: TrainingSet) -> None:
-        data = training.data
         objective = self._objective(training)
         penalised = Penalised(objective, L1(self.alpha))
         solver = TruncatedGradient(
             self.alpha, step=self.step / tight_lipschitz(objective), window=self.window, max_iter=self.max_iter
         )
-        s = run(minimising(solver, self._problem(data, penalised), None, Stop(tol=NEVER, max_iter=self.max_iter + 1)))
+        s = run(
+            minimising(
+                solver, self._problem(training.data, penalised), None, Stop(tol=NEVER, max_iter=self.max_iter + 1)
+            )
+        )
         self.coef_ = s.w
         last = run(penalised.evaluate(s.w))
         self.objective_, self.kkt_violation_ = last.value, penalised.violation(last)

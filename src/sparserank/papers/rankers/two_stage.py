@@ -9,7 +9,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.metrics import Metric, parse_convention
+from sparserank.metrics import parse_convention
 from sparserank.options import Choice, Count, Number, parse_option
 from sparserank.papers.measures import (
     CORRELATIONS,
@@ -20,11 +20,12 @@ from sparserank.papers.measures import (
 )
 from sparserank.papers.rankers.fsm_rank import FSMRank
 from sparserank.paths import refit_on_support
-from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
+from sparserank.rankers.base import ThreadedRanker, TrainingSet
 from sparserank.rankers.inputs import checked_metric
 
 
-class TwoStageRanker(LinearRanker):
+@dataclass(kw_only=True, eq=False, repr=False)
+class TwoStageRanker(ThreadedRanker):
     """Base class: RankSVM (squared hinge + ridge) on the first k features of an order.
 
     The filter gives equal weights to the queries with positive query_weight; RankSVM uses the weights.
@@ -33,26 +34,19 @@ class TwoStageRanker(LinearRanker):
         coef_ (n_features,), selected_ (k,) in the filter's order, objective_, kkt_violation_, status_, n_iter_
     """
 
-    k: int
-    alpha: float
-    n_threads: int | None
+    k: int = 10
+    alpha: float = 1e-3
 
     def _learn(self, training: TrainingSet) -> None:
-        data = training.data
-        query_weight = training.query_weight
-        name = type(self).__name__
         objective = self._objective(training)
-        order = self.feature_order(used_queries(data, query_weight))
+        order = self.feature_order(training.used)
         order = order[objective.varying[order]]
         if len(order) == 0:
-            raise DataError(f"{name}: the first stage keeps no feature; use smaller strengths for it.")
+            raise DataError(f"{self._name}: the first stage keeps no feature; use smaller strengths for it.")
         self.selected_ = order[: self.k]
         solution = refit_on_support(objective, self.selected_, self.alpha)
         self.coef_ = solution.w
-        self.objective_ = solution.value
-        self.kkt_violation_ = solution.kkt_violation
-        self.status_ = solution.status.value
-        self.n_iter_ = solution.n_iter
+        self._keep_end_of(solution)
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         """Features from the most to the least important."""
@@ -92,17 +86,12 @@ class FSRank(TwoStageRanker):
 
     _kinds: ClassVar = {"k": Count(), "alpha": Number(above=0)}
 
-    k: int = 10
-    alpha: float = 1e-3
     importance: str = "ndcg@10"
     convention: str = "default"
-    metric: str | Metric = "ndcg@10"
-    n_threads: int | None = None
 
     def _check_parameters(self) -> None:
-        name = type(self).__name__
-        checked_metric(name, "importance", self.importance)
-        parse_option("convention", parse_convention, self.convention, name)
+        checked_metric(self._name, "importance", self.importance)
+        parse_option("convention", parse_convention, self.convention, self._name)
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         values, _ = single_feature_metric(data, self.importance, convention=self.convention, ascending=False)
@@ -151,31 +140,24 @@ class GasRanker(TwoStageRanker):
         "similarity": Choice(SIMILARITIES),
     }
 
-    k: int = 10
-    alpha: float = 1e-3
     c: float = 0.1
     importance: str = "map"
     similarity: str = "concordance"
     convention: str = "default"
-    metric: str | Metric = "ndcg@10"
-    n_threads: int | None = None
 
     def _check_parameters(self) -> None:
-        name = type(self).__name__
         if not isinstance(self.importance, str) or self.importance not in CORRELATIONS:
-            checked_metric(name, "importance", self.importance)
-        parse_option("convention", parse_convention, self.convention, name)
+            checked_metric(self._name, "importance", self.importance)
+        parse_option("convention", parse_convention, self.convention, self._name)
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         importance = feature_importance(data, self.importance, convention=self.convention)
         k = min(self.k, data.n_features)
         varying = np.flatnonzero(~data.constant_features())
         similarity = feature_similarity(data, self.similarity)[np.ix_(varying, varying)]
-        return (
-            varying[gas_order(importance[varying], similarity, self.c, min(k, len(varying)))]
-            if len(varying)
-            else varying
-        )
+        if len(varying) == 0:
+            return varying
+        return varying[gas_order(importance[varying], similarity, self.c, min(k, len(varying)))]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -209,12 +191,8 @@ class FSMSVM(TwoStageRanker):
 
     _kinds: ClassVar = {"k": Count(), "alpha": Number(above=0), "lambda1": Number(least=0), "lambda2": Number(least=0)}
 
-    k: int = 10
-    alpha: float = 1e-3
     lambda1: float = 0.1
     lambda2: float = 0.01
-    metric: str | Metric = "ndcg@10"
-    n_threads: int | None = None
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         ranker = FSMRank(lambda1=self.lambda1, lambda2=self.lambda2, n_threads=self.n_threads)

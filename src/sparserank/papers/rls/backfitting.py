@@ -11,6 +11,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.papers.rls._kernels import candidate_errors
 from sparserank.papers.rls.centring import (
     centre_rows,
+    centred_relevance,
     determined,
     held_out_blocks,
     refuse_without_preference,
@@ -42,7 +43,7 @@ def backfitting_search(
     """
     refuse_without_preference(data, query_weight)
     scale = row_scale(data, query_weight)
-    y = centre_rows(data.relevance.astype(np.float64), data.query_ptr) * scale
+    y = centred_relevance(data, scale)
     X = sp.csc_matrix(data.X, dtype=np.float64)
     X.sort_indices()
     ptr = held_out_blocks(data)

@@ -58,7 +58,7 @@ def centre(data: RankingDataset, query_weight: np.ndarray | None = None) -> Cent
     X[:, ~varying] = 0.0  # never candidates; their means may be beyond the range of numbers
     return CentredData(
         centre_rows(X, data.query_ptr) * scale[:, None],
-        centre_rows(data.relevance.astype(np.float64), data.query_ptr) * scale,
+        centred_relevance(data, scale),
         data.query_ptr,
         varying,
     )
@@ -70,6 +70,11 @@ def centre_rows(values: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
     sums = np.add.reduceat(values, query_ptr[:-1], axis=0)
     means = sums / lengths.reshape(-1, *[1] * (values.ndim - 1))
     return values - np.repeat(means, lengths, axis=0)
+
+
+def centred_relevance(data: RankingDataset, scale: np.ndarray) -> np.ndarray:
+    """(n_docs,) relevance minus the mean of the query, times the scale of the row."""
+    return centre_rows(data.relevance.astype(np.float64), data.query_ptr) * scale
 
 
 def held_out_blocks(data: RankingDataset) -> np.ndarray:
@@ -115,17 +120,12 @@ def varying_features(data: RankingDataset, query_weight: np.ndarray | None = Non
 
 def _spread_and_size(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
     """(n_features,) largest difference within a query, and largest absolute value."""
-    if not data.is_sparse:
-        low = np.minimum.reduceat(data.X, data.query_ptr[:-1], axis=0).astype(np.float64)
-        high = np.maximum.reduceat(data.X, data.query_ptr[:-1], axis=0).astype(np.float64)
-        with np.errstate(over="ignore"):
-            return (high - low).max(axis=0), np.maximum(np.abs(low), np.abs(high)).max(axis=0)
     spread = np.zeros(data.n_features)
     size = np.zeros(data.n_features)
     for lo, hi in pairwise(data.query_ptr):  # one query at a time: n_queries x n_features may be more than memory holds
         rows = data.X[lo:hi].astype(np.float64)
-        low = rows.min(axis=0).toarray().ravel()
-        high = rows.max(axis=0).toarray().ravel()
+        ends = rows.min(axis=0), rows.max(axis=0)
+        low, high = (end.toarray().ravel() if data.is_sparse else end for end in ends)
         with np.errstate(over="ignore"):
             spread = np.maximum(spread, high - low)
         size = np.maximum(size, np.maximum(np.abs(low), np.abs(high)))

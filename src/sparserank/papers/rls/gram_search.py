@@ -111,31 +111,16 @@ def prefers_grams(data: CentredData) -> bool:
     return 5 * data.n_queries * d < 3 * len(data.y)
 
 
-def gram_greedy_search(
+def gram_search(
     data: CentredData,
     lam: float,
     k: int,
     *,
+    floating: bool,
     candidates: Candidates | None = None,
 ) -> list[GreedyStep]:
-    """The same models as `greedy_search`, in O(k n_queries d^2) time."""
-    search = GramSearch(data, lam)
-    k = min(k, len(search.columns))
-    steps = []
-    while len(search.features) < k:
-        _add_best(search, candidates)
-        steps.append(search.step())
-    return steps
-
-
-def floating_search(
-    data: CentredData,
-    lam: float,
-    k: int,
-    *,
-    candidates: Candidates | None = None,
-) -> list[GreedyStep]:
-    """Sequential floating forward selection: undoes the nesting of greedy sets.
+    """The same models as `greedy_search`, in O(k n_queries d^2) time; or, with `floating`, those of sequential floating
+    forward selection, which undoes the nesting of greedy sets.
 
     After each addition, the feature whose removal leaves the smallest leave-query-out error is dropped (never the one
     just added) as long as that error is below the best so far at that size. Returns the best model of each size 1..k.
@@ -155,10 +140,12 @@ def floating_search(
             best[size] = search.step()
 
     while len(search.features) < k:
-        _add_best(search, candidates)
+        errors = search.errors_with()
+        remaining = np.setdiff1d(np.arange(len(errors)), search.features)
+        search.add(best_candidate(errors, remaining, candidates, search.lam))
         keep()
         # Drop features (never the one just added) while that improves on the best model of the smaller size.
-        while len(search.features) > 2:
+        while floating and len(search.features) > 2:
             errors = search.errors_without()[:-1]
             position = int(np.argmin(errors))
             if not errors[position] < best[len(search.features) - 1].leave_query_out_error * (1.0 - 1e-12):
@@ -166,9 +153,3 @@ def floating_search(
             search.drop(position)
             keep()
     return [best[size] for size in range(1, k + 1)]
-
-
-def _add_best(search: GramSearch, candidates: Candidates | None) -> None:
-    errors = search.errors_with()
-    remaining = np.setdiff1d(np.arange(len(errors)), search.features)
-    search.add(best_candidate(errors, remaining, candidates, search.lam))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -77,17 +78,19 @@ def greedy_search(
     selected: list[int] = []
     remaining = np.arange(len(columns))
 
-    def each_block(run: Callable[[int, int], np.ndarray]) -> np.ndarray:
-        parts = executor.map(lambda b: run(blocks[b], blocks[b + 1]), len(blocks) - 1)
+    def each_block(kernel: Any, n_rows: int, *arguments: Any, of_query: Sequence[np.ndarray] = ()) -> np.ndarray:
+        """The sum of what a kernel adds to rows of zeros (n_rows, n_columns) on each block of queries."""
+
+        def run(block: int) -> np.ndarray:
+            out = np.zeros((n_rows, len(columns)))
+            kernel(*arguments, ptr, blocks[block], blocks[block + 1], *out, *of_query)
+            return out
+
+        parts = executor.map(run, len(blocks) - 1)
         return np.asarray(sum(parts[1:], start=parts[0]))  # in block order, whatever the number of threads
 
-    def sums(first: int, last: int) -> np.ndarray:
-        out = np.zeros((2, len(columns)))
-        kernels.candidate_sums(X, C, U, a, p, y, ptr, first, last, out[0], out[1], *per_query)
-        return out
-
     while len(selected) < min(k, len(columns)):
-        XC, Cy = each_block(sums)
+        XC, Cy = each_block(kernels.candidate_sums, 2, X, C, U, a, p, y, of_query=per_query)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # best_candidate checks the result
             c = 1.0 / (1.0 + XC)
             d = c * Cy
@@ -97,20 +100,9 @@ def greedy_search(
             errors[(1.0 - c * CU < DETERMINED).any(axis=0)] = np.nan
         b = best_candidate(errors, remaining, candidates, lam)
 
-        def product(first: int, last: int, b: int = b) -> np.ndarray:
-            out = np.zeros(len(columns))
-            kernels.column_product(X, C, b, ptr, first, last, out)
-            return out
-
-        t = c[b] * each_block(product)
-
-        def add(
-            first: int, last: int, b: int = b, c_b: float = c[b], d_b: float = d[b], t: np.ndarray = t
-        ) -> np.ndarray:
-            kernels.add_feature(C, U, a, p, b, c_b, d_b, t, ptr, first, last, np.empty(len(columns)))
-            return np.zeros(0)
-
-        each_block(add)
+        (product,) = each_block(kernels.column_product, 1, X, C, b)
+        t = c[b] * product
+        each_block(kernels.add_feature, 1, C, U, a, p, b, c[b], d[b], t)  # the row is scratch
         selected.append(b)
         remaining = remaining[remaining != b]
         coef = np.zeros(len(data.varying))

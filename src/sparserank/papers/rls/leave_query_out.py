@@ -17,6 +17,7 @@ from sparserank.options.arguments import check_arguments
 from sparserank.papers.rls.centring import (
     DETERMINED,
     centre_rows,
+    centred_relevance,
     determined,
     held_out_blocks,
     lam_too_small,
@@ -94,7 +95,7 @@ def leave_query_out(
     check_arguments(leave_query_out, locals())
     lams = strengths("leave_query_out", lams)
     scale = row_scale(data, query_weight)
-    y = centre_rows(data.relevance.astype(np.float64), data.query_ptr) * scale
+    y = centred_relevance(data, scale)
     refuse_without_preference(data, query_weight)
     varying = varying_features(data, query_weight)
     by_documents = data.n_features > data.n_docs

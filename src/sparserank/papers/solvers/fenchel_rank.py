@@ -20,6 +20,7 @@ from sparserank.weighting import LossEvaluation
 MAX_EVALUATIONS = 60
 FLAT = 1e-13  # a slope this small relative to the first one is zero up to rounding
 STEPS = ("exact", "closed_form")
+Point = tuple[float, float, float]  # value, slope and curvature of a function of one variable
 LOG_ALPHA_RANGE = 25.0  # the constraint is inactive if it is not reached at exp(-25) alpha_max
 EXACT_GOAL = 1e-6  # largest gap for which the exact solution is called optimal
 EXACT_GAP = 1e-7  # target for radius times the KKT violation, a bound on its contribution to the gap
@@ -174,10 +175,8 @@ def _of_norm(radius: float, inside: np.ndarray, outside: np.ndarray) -> np.ndarr
     return np.asarray(w * min(1.0, radius / float(np.abs(w).sum())))
 
 
-def exact_minimum(
-    at: Callable[[float], tuple[float, float, float]], first: tuple[float, float, float], high: float = 1.0
-) -> float:
-    """argmin over 0 <= mu <= high of a convex, piecewise quadratic function with slope < 0 at 0.
+def exact_minimum(at: Callable[[float], Point], first: Point) -> float:
+    """argmin over 0 <= mu <= 1 of a convex, piecewise quadratic function with slope < 0 at 0.
 
     Newton steps on the piecewise linear slope, kept in a bracket. Once a step stays on its piece, it reaches the
     minimum.
@@ -192,15 +191,15 @@ def exact_minimum(
     flat = FLAT * abs(slope)
     top: float | None = None  # smallest mu known to have slope > 0
     for _ in range(MAX_EVALUATIONS):
-        newton = mu - slope / curvature if curvature > 0 else high
-        following = min(newton, high)
+        newton = mu - slope / curvature if curvature > 0 else 1.0
+        following = min(newton, 1.0)
         if top is not None and not low < following < top:
             following = 0.5 * (low + top)
         if following == mu:
             break
         mu = following
         _, slope, curvature = at(mu)
-        if abs(slope) <= flat or (mu >= high and slope < 0):
+        if abs(slope) <= flat or (mu >= 1.0 and slope < 0):
             break
         if slope < 0:
             low = mu

@@ -39,11 +39,6 @@ class FsmProblem:
         return self.objective.n_features * (2 if self.split else 1)
 
     @property
-    def lipschitz_bound(self) -> float:
-        """L0 = (4 + 2 lambda1) d of Theorem 1, for features in [0, 1] and similarities in [0, 1]."""
-        return (4.0 + 2.0 * self.lambda1) * self.objective.n_features
-
-    @property
     def costs(self) -> np.ndarray:
         """(dimension,) strength of the l1 term; inf if the feature may not be used."""
         usable = self.objective.varying & (self.importance > 0)
@@ -73,22 +68,15 @@ class FsmProblem:
         by_similarity = self.lambda1 * similar
         # The loss depends on u - v, so its gradient by v is -g; that of the quadratic is the same for both.
         gradient = np.concatenate([g + by_similarity, -g + by_similarity]) if self.split else g + by_similarity
-        return Iterate(w, LossEvaluation(value, gradient, 0.0), value + self.nonsmooth(w))
+        used = w != 0
+        nonsmooth = float(np.abs(w[used]) @ self.costs[used])
+        return Iterate(w, LossEvaluation(value, gradient, 0.0), value + nonsmooth)
 
     def violation(self, here: Iterate) -> float:
         return self.kkt_violation(here.w, here.gradient)
 
     def gap(self, here: Iterate) -> float | None:
         return None
-
-    def smooth(self, u: np.ndarray) -> tuple[float, np.ndarray]:
-        """The differentiable part and its gradient (dimension,)."""
-        here = run(self.evaluate(u))
-        return here.loss, here.gradient
-
-    def nonsmooth(self, u: np.ndarray) -> float:
-        used = u != 0
-        return float(np.abs(u[used]) @ self.costs[used])
 
     def prox(self, z: np.ndarray, gradient: np.ndarray, L: float) -> np.ndarray:
         """The projection step, in closed form."""
@@ -125,7 +113,8 @@ class Nesterov:
 
     def begin(self, problem: FsmProblem, stop: Stop) -> None:
         self._problem = problem
-        self._L = problem.lipschitz_bound * FIRST_L
+        # L0 = (4 + 2 lambda1) d of Theorem 1, for features in [0, 1] and similarities in [0, 1]
+        self._L = (4.0 + 2.0 * problem.lambda1) * problem.objective.n_features * FIRST_L
         self._momentum = 1.0
         self._from: Iterate | None = None  # the extrapolated point
         self._before: Iterate | None = None
