@@ -114,7 +114,7 @@ class CrossValidation:
         store: WorkStore | None = None,
         progress: Progress | None = None,
         first: Sequence[PathTask] = (),
-        look: Callable[[CandidateSet], str] | None = None,
+        look: Callable[[CandidateSet], str] = lambda _: "",
         later: float = 0.0,
     ) -> CandidateSet:
         """Fit the paths of all tasks, except those that are in `store`, and return their candidates.
@@ -128,29 +128,27 @@ class CrossValidation:
         Warns
             ConvergenceWarning   solves missed their tolerance
         """
-
-        def sentence_on(paths: Paths) -> str:
-            assert look is not None
-            return look(self._candidates(first, paths))
-
-        labels = [] if look is None else [t.label for t in first]
-        return self._candidates(tasks, self._paths(tasks, relaxed, later).all(store, progress, labels, sentence_on))
+        fitted = self._paths(tasks, store, relaxed=relaxed, later=later)
+        labels = [t.label for t in first]
+        return self._candidates(tasks, fitted.all(progress, labels, lambda paths: look(self._candidates(first, paths))))
 
     def stored_candidates(
         self, tasks: Sequence[PathTask], store: WorkStore, *, relaxed: bool = False
     ) -> CandidateSet | None:
         """The candidates of tasks, under transforms of this object, whose paths an earlier run left in `store`. None
         if a path is missing; nothing is computed."""
-        fitted = self._paths(tasks, relaxed).stored(store)
+        fitted = self._paths(tasks, store, relaxed=relaxed).stored()
         return None if fitted is None else self._candidates(tasks, fitted)
 
     def _candidates(self, tasks: Sequence[PathTask], paths: Paths) -> CandidateSet:
         fold = self.fold if self.folds else None
         return CandidateSet(tasks, paths, fold, self.feature_groups, self.by_cost, judge=self._judge, seed=self._seed)
 
-    def _paths(self, tasks: Sequence[PathTask], relaxed: bool, later: float = 0.0) -> FittedPaths:
+    def _paths(
+        self, tasks: Sequence[PathTask], store: WorkStore | None, *, relaxed: bool, later: float = 0.0
+    ) -> FittedPaths:
         wanted = with_starts_and_refits(tasks, relaxed=relaxed, size_of=self.size_of)
-        return FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers, later)
+        return FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers, store, later)
 
     def without(self, candidate_set: CandidateSet, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
         """(n_metrics, n_sets, n_queries) metric of a candidate when the weights of each set of features are 0. Each
