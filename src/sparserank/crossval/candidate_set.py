@@ -3,18 +3,17 @@ underlying models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparserank.crossval.choice import Candidate
-from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitting import Paths
-from sparserank.crossval.judged_queries import JudgedQueries, WithJudge
+from sparserank.crossval.judged_queries import WithJudge
 from sparserank.crossval.rivals import Rival
 from sparserank.crossval.tasks import FINAL, PathTask, refit_label
 from sparserank.lazy import cached_property
@@ -22,40 +21,27 @@ from sparserank.model import RankingModel
 from sparserank.paths import PathResult
 from sparserank.paths.certificate import Certificate
 from sparserank.paths.refits import RELAX, NamedFormulas, refit_of
-from sparserank.paths.sizes import SizeOf, point_within, points_by_size
+from sparserank.paths.sizes import point_within, points_by_size
+
+if TYPE_CHECKING:
+    from sparserank.crossval.cross_validation import CrossValidation
 
 Points = dict[int, tuple[str, int]]  # {fold: (label of a path, index of its point)}
 
 
+@dataclass(eq=False)
 class CandidateSet:
     """The candidates of a cross-validation.
 
-    Parameters
-        tasks    of the selection
-        paths    finished paths, by label and fold
-        fold     (n_queries,) the fold of each query; None: quality is that of the final path on separate queries
-                 (`valid`)
-        feature_groups   groups of the features, each paid for once
-        by_cost  models are matched by cost, not by number of features
-        judge    the queries that people graded, if a judge graded the others; seed: of its partners
+    tasks   of the selection, by label
+    paths   finished paths, by label and fold
+    cv      the cross-validation; without folds, quality is that of the final path on separate queries
     """
 
-    def __init__(
-        self,
-        tasks: Sequence[PathTask],
-        paths: Paths,
-        fold: np.ndarray | None,
-        feature_groups: FeatureGroups,
-        by_cost: bool = False,
-        judge: JudgedQueries | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.tasks, self.paths = {t.label: t for t in tasks}, paths
-        self._groups = feature_groups
-        self._size_of: SizeOf = feature_groups.costs_of if by_cost else feature_groups.counts_of
-        self._fold, self._judge, self._seed = fold, judge, seed
-        self._folds = [] if fold is None else sorted(set(fold[fold >= 0].tolist()))
-        self._where: dict[Candidate, dict[int, tuple[str, int]]] = {}
+    tasks: Mapping[str, PathTask]
+    paths: Paths
+    cv: CrossValidation
+    _where: dict[Candidate, Points] = field(default_factory=dict, init=False)
 
     @cached_property
     def sparse(self) -> list[Candidate]:
@@ -94,19 +80,19 @@ class CandidateSet:
             return
         nnz = self.path(label).nnz
         for i in np.flatnonzero(nnz).tolist():
-            yield int(nnz[i]), 0.0, dict.fromkeys([FINAL, *self._folds], (label, i))
+            yield int(nnz[i]), 0.0, dict.fromkeys([FINAL, *self.cv.folds], (label, i))
 
     def _matched(self, label: str) -> Iterator[tuple[float, float, Points]]:
         """(size, relax, points) of the candidates of a sparse maker."""
         final = self.paths[label, FINAL]
         for k, index in points_by_size(self._sizes(final), final.ranks).items():
             points = {FINAL: index}
-            for f in self._folds:
+            for f in self.cv.folds:
                 path = self.paths[label, f]
                 at = point_within(self._sizes(path), path.ranks, k)
                 if at is not None:
                     points[f] = at
-            if len(points) <= len(self._folds):
+            if len(points) <= len(self.cv.folds):
                 continue  # a fold has no model that small, so this size cannot be evaluated
             yield k, 0.0, {f: (label, i) for f, i in points.items()}
             for relax in RELAX if (refit_label(label), FINAL) in self.paths else ():
@@ -126,19 +112,18 @@ class CandidateSet:
 
     def compared(self, rival: Rival) -> Rival:
         """A rival, whose values are changed like those of candidates."""
-        if self._judge is None:
+        if self.cv.judge is None:
             return rival
-        return replace(rival, values=self.with_judge(rival.values), per_query=rival.values[self._judge.people])
+        return replace(rival, values=self.with_judge(rival.values), per_query=rival.values[self.cv.judge.people])
 
     @cached_property
     def judge(self) -> WithJudge | None:
         """What the judge says of all candidates."""
-        if self._judge is None:
+        if self.cv.judge is None:
             return None
-        assert self._fold is not None
         made = [where for label in self.tasks for *_, where in self._made(label)]
         values = np.array([self._values(where, 0) for where in made])
-        return self._judge.with_judge(values, self._fold, self._seed)
+        return self.cv.judge.with_judge(values, self.cv.fold, self.cv.seed)
 
     def transform(self, c: Candidate) -> FeatureTransform:
         """The transform under which the features of a candidate enter."""
@@ -194,7 +179,7 @@ class CandidateSet:
         return (label, index) if at is None else (refit_label(label), at)
 
     def _sizes(self, path: PathResult) -> np.ndarray:
-        return self._size_of(path.sparse_coefs, path.width)
+        return self.cv.size_of(path.sparse_coefs, path.width)
 
     def _candidate(
         self,
@@ -207,22 +192,22 @@ class CandidateSet:
         maker = self.tasks[label].maker
         formula = maker.names[index] if isinstance(maker, NamedFormulas) else ""
         used = self.path(label_of_point).support(index)
-        cost = self._groups.cost(used)
+        cost = self.cv.groups.cost(used)
         on_steps, raw = self.path(label).penalty.on_steps, self._values(where, 0)
-        per_query = None if self._judge is None else raw[self._judge.people]
-        of = self._groups.count(used), cost, self.with_judge(raw), formula, on_steps, per_query
+        per_query = None if self.cv.judge is None else raw[self.cv.judge.people]
+        of = self.cv.groups.count(used), cost, self.with_judge(raw), formula, on_steps, per_query
         c = Candidate(label, k, relax, index, *of)
         self._where[c] = where
         return c
 
     def _values(self, where: Points, metric: int) -> np.ndarray:
-        if self._fold is None:
+        if not self.cv.folds:
             label, index = where[FINAL]
             return _scored(self.paths[label, FINAL])[metric, index]
-        values = np.full(len(self._fold), np.nan)
-        for f in self._folds:
+        values = np.full(len(self.cv.fold), np.nan)
+        for f in self.cv.folds:
             label, index = where[f]
-            values[self._fold == f] = _scored(self.paths[label, f])[metric, index]
+            values[self.cv.fold == f] = _scored(self.paths[label, f])[metric, index]
         return values
 
 

@@ -4,6 +4,7 @@ without each fold, and the candidates from them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.crossval.tasks import FINAL, PathTask, with_starts_and_refits
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import without_entries
+from sparserank.lazy import cached_property
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathPlan, RuledMaker
@@ -28,6 +30,7 @@ from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.work import Progress
 
 
+@dataclass(eq=False)
 class CrossValidation:
     """The cross-validation of `select`, SparseRankerCV and the experiments' own system.
 
@@ -46,55 +49,63 @@ class CrossValidation:
         judge         the queries that people graded, if a judge graded the others; seed: of its partners
     """
 
-    def __init__(
-        self,
-        data: RankingDataset,
-        fold: np.ndarray,
-        transforms: Sequence[FeatureTransform],
-        path_plan: PathPlan,
-        metrics: Sequence[Metric],
-        *,
-        valid: RankingDataset | None = None,
-        query_weight: np.ndarray | None = None,
-        feature_groups: FeatureGroups | None = None,
-        by_cost: bool = False,
-        n_workers: int = 1,
-        n_threads: int | None = None,
-        client: Any = None,
-        judged: RankingDataset | None = None,
-        judge: JudgedQueries | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.data, self.metrics, self._judge, self._seed = data, list(metrics), judge, seed
+    data: RankingDataset
+    fold: np.ndarray
+    transforms: Sequence[FeatureTransform]
+    path_plan: PathPlan
+    metrics: Sequence[Metric]
+    _: KW_ONLY
+    valid: RankingDataset | None = None
+    query_weight: np.ndarray | None = None
+    feature_groups: FeatureGroups | None = None
+    by_cost: bool = False
+    n_workers: int = 1
+    n_threads: int | None = None
+    client: Any = None
+    judged: RankingDataset | None = None
+    judge: JudgedQueries | None = None
+    seed: int = 0
+    works: dict[FeatureTransform, FoldedPaths] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        data, judge = self.data, self.judge
+        if not self.folds and self.valid is None:
+            raise ValueError("candidates must be evaluated on queries; pass folds or valid.")
+        judged = self.judged
         if judge is not None:
             judged = judge.evaluated(judged or data)
-        self.fold = fold if judge is None else judge.twice(fold)
-        self.folds: list[int] = sorted(set(fold[fold >= 0].tolist()))
-        if not self.folds and valid is None:
-            raise ValueError("candidates must be evaluated on queries; pass folds or valid.")
-        self.feature_groups = feature_groups or groups_of_one(data.feature_names or range(data.n_features))
-        self.by_cost = by_cost
-        self.size_of: SizeOf = self.feature_groups.costs_of if by_cost else self.feature_groups.counts_of
-        self._n_workers = n_workers
-        self.works: dict[FeatureTransform, FoldedPaths] = {}
+            self.fold = judge.twice(self.fold)
         unchanged: FoldedPaths | None = None  # the first work with the columns of the data
-        for transform in transforms:
+        for transform in self.transforms:
             plain = transform.transform is None and not transform.shape.stepped
             work = self.works[transform] = FoldedPaths(
                 data,
                 self.fold,
-                path_plan,
-                metrics,
-                valid=None if self.folds else valid,
-                query_weight=query_weight,
-                n_threads=n_threads,
-                client=client,
+                self.path_plan,
+                self.metrics,
+                valid=None if self.folds else self.valid,
+                query_weight=self.query_weight,
+                n_threads=self.n_threads,
+                client=self.client,
                 transform=transform,
                 judged=judged,
                 alike=unchanged if plain else None,
                 learned=judge.people if judge is not None and transform.of_people else None,
             )
             unchanged = unchanged or (work if plain else None)
+
+    @cached_property
+    def folds(self) -> list[int]:
+        return sorted(set(self.fold[self.fold >= 0].tolist()))
+
+    @cached_property
+    def groups(self) -> FeatureGroups:
+        return self.feature_groups or groups_of_one(self.data.feature_names or range(self.data.n_features))
+
+    @property
+    def size_of(self) -> SizeOf:
+        """The sizes by which models are matched."""
+        return self.groups.costs_of if self.by_cost else self.groups.counts_of
 
     @property
     def first(self) -> FoldedPaths:
@@ -141,14 +152,13 @@ class CrossValidation:
         return None if fitted is None else self._candidates(tasks, fitted)
 
     def _candidates(self, tasks: Sequence[PathTask], paths: Paths) -> CandidateSet:
-        fold = self.fold if self.folds else None
-        return CandidateSet(tasks, paths, fold, self.feature_groups, self.by_cost, judge=self._judge, seed=self._seed)
+        return CandidateSet({t.label: t for t in tasks}, paths, self)
 
     def _paths(
         self, tasks: Sequence[PathTask], store: WorkStore | None, *, relaxed: bool, later: float = 0.0
     ) -> FittedPaths:
         wanted = with_starts_and_refits(tasks, relaxed=relaxed, size_of=self.size_of)
-        return FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers, store, later)
+        return FittedPaths(self.works, wanted, [FINAL, *self.folds], self.n_workers, store, later)
 
     def without(self, candidate_set: CandidateSet, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
         """(n_metrics, n_sets, n_queries) metric of a candidate when the weights of each set of features are 0. Each

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -20,6 +20,7 @@ from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.crossval.teachers import TEACHER, Tell, silent
 from sparserank.data.matrices import stored_bytes
+from sparserank.lazy import cached_property
 from sparserank.paths import PathResult, PathStarts
 from sparserank.penalties.rules import FeatureRules
 from sparserank.shards.scaling import FeatureScaling
@@ -51,6 +52,7 @@ def _one_path(work: FoldedPaths, wanted: PathTask) -> PathResult:
     return work([wanted])[0]
 
 
+@dataclass(eq=False)
 class FittedPaths:
     """The paths of every task on every fold, one transform after another (each has its own copy of the features).
 
@@ -58,36 +60,36 @@ class FittedPaths:
     paths that can be started advance together, and threads share each pass. Both give the same bits.
     """
 
-    def __init__(
-        self,
-        works: Works,
-        tasks: Sequence[PathTask],
-        folds: Sequence[int],
-        n_workers: int,
-        store: WorkStore | None = None,
-        later: float = 0.0,
-    ) -> None:
-        self.works, self.tasks, self.n_workers, self._folds = works, tasks, n_workers, folds
-        self._store = store
-        self._later = later  # effort of the work after the paths, for the time left
-        self.pieces = {
-            f"{'final' if f == FINAL else f'fold{f}'}-{t.key}": replace(t, fold=f) for t in tasks for f in folds
+    works: Works
+    tasks: Sequence[PathTask]
+    folds: Sequence[int]
+    n_workers: int
+    store: WorkStore | None = None
+    later: float = 0.0  # effort of the work after the paths, for the time left
+
+    @cached_property
+    def pieces(self) -> dict[str, PathTask]:
+        """{name: the task of one path}"""
+        return {
+            f"{'final' if f == FINAL else f'fold{f}'}-{t.key}": replace(t, fold=f)
+            for t in self.tasks
+            for f in self.folds
         }
 
     def load(self, name: str) -> PathResult | None:
         """The path of a piece in the store; None if it has to be computed."""
-        assert self._store is not None
+        assert self.store is not None
         task = self.pieces[name]
         work, fold = self.works[task.transform], task.fold
         n_queries = work.n_judged if fold == FINAL else int((work.fold == fold).sum())
         values = (len(work.metrics), n_queries) if task.scored and n_queries else None
         known = work.scaling_method, work.column_names, type(task.maker.rules), work.transform.shape.m, values
-        path: PathResult | None = self._store.load(name, lambda arrays: unpacked(arrays, *known))
+        path: PathResult | None = self.store.load(name, lambda arrays: unpacked(arrays, *known))
         return path
 
     def save(self, name: str, path: PathResult) -> None:
-        assert self._store is not None
-        self._store.save(name, packed(path))
+        assert self.store is not None
+        self.store.save(name, packed(path))
 
     def all(self, progress: Progress | None, first: Sequence[str], look: Callable[[Paths], str]) -> Paths:
         """{(label, fold): path}, whatever the order of finishing. Issues a ConvergenceWarning if solves missed their
@@ -97,7 +99,7 @@ class FittedPaths:
                       them, if any
         """
         kinds = {name: task.label for name, task in self.pieces.items()}
-        work: Work[PathResult] = Work(kinds, keeper=None if self._store is None else self, progress=progress)
+        work: Work[PathResult] = Work(kinds, keeper=None if self.store is None else self, progress=progress)
         done: Paths = {}
         waiting: dict[str, list[PathTask]] = {t.label: [] for t in self.tasks}
         names: dict[tuple[str, int], str] = {}
@@ -116,8 +118,8 @@ class FittedPaths:
                 done[at] = path
                 work.keep(names[at], path)
                 label = f"{task.label} {'final path' if task.fold == FINAL else f'fold {task.fold + 1}'}"
-                if self._store is not None:
-                    self._store.log({"event": "piece", "what": label, "seconds": round(seconds, 3)})
+                if self.store is not None:
+                    self.store.log({"event": "piece", "what": label, "seconds": round(seconds, 3)})
                 work.tell(label, left())
                 if at in sought:
                     sought.discard(at)
@@ -133,7 +135,7 @@ class FittedPaths:
         teacher = transform.teacher
         if teacher is not None and not teacher.grades:
             tell(TEACHER)
-            self.works[transform].teach(self._folds, self._store, tell)
+            self.works[transform].teach(self.folds, self.store, tell)
 
     def stored(self) -> Paths | None:
         """The paths of an earlier run; None if one is missing."""
@@ -178,7 +180,7 @@ class FittedPaths:
     def _by_processes(self, waiting: Waiting, done: Paths, report: Report) -> Computed:
         labels = [label for label, paths in waiting.items() for _ in paths]
         efforts = {t.label: t.effort for t in self.tasks}
-        left = TimeLeft(labels, min(self.n_workers, len(labels)), efforts, self._later)
+        left = TimeLeft(labels, min(self.n_workers, len(labels)), efforts, self.later)
         for stage in self._stages(waiting, np.inf):
             self._teach(stage[0].transform, lambda what: report(what, left.seconds()))
             one = partial(_one_path, self.works[stage[0].transform].for_a_process())
@@ -198,7 +200,7 @@ class FittedPaths:
         points = [(stage[0].label, sum(n_points[t.label] for t in stage)) for stage in stages]
         totals = [sum(t.effort for t in stage) for stage in stages]
         of_point = {label: total / max(n, 1) for (label, n), total in zip(points, totals, strict=True)}
-        left, work = TimeLeft([label for label, n in points for _ in range(n)], 1, of_point, self._later), None
+        left, work = TimeLeft([label for label, n in points for _ in range(n)], 1, of_point, self.later), None
         for stage, (kind, in_all) in zip(stages, points, strict=True):
             began = time.perf_counter()
             if work is not None and work is not self.works[stage[0].transform]:

@@ -102,15 +102,20 @@ class TeachingTrees:
     @cached_property
     def tree_data(self) -> TreeData:
         """The data that the trees learn from."""
-        keywords: dict[str, Any] = {"query_weight": self._query_weight, "n_threads": self._n_threads}
-        return TreeData(self.of_table, self.rival.columns, self.rival.settings, self.seed, **keywords)
+        rival = self.rival
+        return TreeData(
+            self.of_table,
+            rival.columns,
+            rival.settings,
+            self.seed,
+            query_weight=self._query_weight,
+            n_threads=self._n_threads,
+        )
 
     @cached_property
     def key(self) -> str:
         """Hash of everything that the scores of the trees depend on, except the plan of the selection."""
-        rival = self.rival
-        depends = [rival.settings, rival.columns.tolist(), rival.table.names, rival.table.levels]
-        depends += [identity_of_trees(), self.seed]
+        depends = self.rival.depends_on(self.rival.columns, self.seed)
         return hashlib.sha256(repr(depends).encode()).hexdigest()[:16]
 
     def scores(self, seen: np.ndarray, store: WorkStore | None = None, tell: Tell = silent) -> list[np.ndarray]:

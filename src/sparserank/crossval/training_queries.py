@@ -35,19 +35,17 @@ class TrainingQueries:
         client        a dask.distributed Client whose workers read the training queries instead of this process
     """
 
-    def __init__(
-        self,
-        data: RankingDataset,
-        transform: FeatureTransform,
-        path_plan: PathPlan,
-        query_weight: np.ndarray | None,
-        n_threads: int | None,
-        client: Any,
-    ) -> None:
-        self.data, self.transform = data, transform
-        self.path_plan = path_plan
-        self.column_names = transform.names(data.names)  # (n_columns,) under the transform
-        self.query_weight, self.n_threads, self.client = query_weight, n_threads, client
+    data: RankingDataset
+    transform: FeatureTransform
+    path_plan: PathPlan
+    query_weight: np.ndarray | None
+    n_threads: int | None
+    client: Any
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """(n_columns,) names of the columns under the transform."""
+        return self.transform.names(self.data.names)
 
     @cached_property
     def prepared(self) -> RankingDataset:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from sparserank.crossval.rivals import Rival, values_of_scores
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.teachers import TeachingTrees
 from sparserank.crossval.tree_rivals import LeftOut, TreeRivals
-from sparserank.crossval.trees import TooSlow, TreeData, identity_of_trees, threads_of_trees
+from sparserank.crossval.trees import TooSlow, TreeData, threads_of_trees
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
@@ -187,14 +186,14 @@ class TreesOnFolds:
         has trained the same trees."""
         assert self.trees.rival is not None
         _, n_threads = threads_of_trees(self.data, self.n_threads)
-        keywords: dict[str, Any] = {"query_weight": self.query_weight, "n_threads": n_threads}
-        teacher, out = self.teacher, {}
-        for columns in sets:
+        teacher, settings, weight = self.teacher, self.trees.rival.settings, self.query_weight
+        out = {}
+        for columns in {columns.tobytes(): columns for columns in sets}.values():
             if teacher is not None and teacher.are_shared and np.array_equal(columns, teacher.rival.columns):
-                out[columns.tobytes()] = teacher.tree_data
-            elif columns.tobytes() not in out:
-                settings = self.trees.rival.settings
-                out[columns.tobytes()] = TreeData(self.data, columns, settings, self.seed, **keywords)
+                data = teacher.tree_data
+            else:
+                data = TreeData(self.data, columns, settings, self.seed, query_weight=weight, n_threads=n_threads)
+            out[columns.tobytes()] = data
         return out
 
     def _trained(
@@ -248,10 +247,8 @@ class TreesOnFolds:
         return values_of_scores(self._scores(of_fold, on_test=False), self.judged, self.judge, self.metric)
 
     def _name(self, f: int, columns: np.ndarray, unseen: Mapping[str, RankingDataset]) -> str:
-        rival = self.trees.rival
-        assert rival is not None
-        depends: list[Any] = [rival.settings, columns.tolist(), rival.table.names, rival.table.levels]
-        depends += [identity_of_trees(), self.seed]
+        assert self.trees.rival is not None
+        depends = self.trees.rival.depends_on(columns, self.seed)
         depends += [(name, data_hash(data)) for name, data in unseen.items()] if f == FINAL else []
         return f"rival {_fold_label(f)} {hashlib.sha256(repr(depends).encode()).hexdigest()[:16]}"
 

@@ -55,7 +55,7 @@ class Ablation:
         """Ablate the chosen model. substitutes: {feature: its substitute}; correlations: {feature: its correlation with
         its substitute}. Finished refits are kept in `store` and reused."""
         model, plan = self.model, self.plan
-        feature_groups = self.cv.feature_groups
+        feature_groups = self.cv.groups
         # The selected features, largest weight first: the columns of each, and the first of them.
         weights = model.weights
         firsts = [model.sources[name][0] for name in weights]

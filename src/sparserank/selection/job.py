@@ -420,7 +420,7 @@ class SelectionJob(Job):
         if chosen.formula or n_pairs == 0:  # a formula selects nothing
             return None
         work = self.cv.works[candidate_set.transform(chosen)]
-        usable = work.learned & (work.pairs() > 0)
+        usable = work.learns & (work.pairs() > 0)
         after = rest * (OF_ABLATION / self._of_the_rest - 1.0)
         if usable.sum() < 4:
             report(n_trees + 1, n_trees + 1, "half-samples: too few queries", after)
