@@ -26,8 +26,8 @@ from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathPlan, RuledMaker
 from sparserank.paths.sizes import SizeOf
-from sparserank.workdir.pieces import WorkStore
-from sparserank.workdir.work import Progress
+from sparserank.workdir.pieces import NOWHERE, Store
+from sparserank.workdir.work import Progress, quiet
 
 
 @dataclass(eq=False)
@@ -122,8 +122,8 @@ class CrossValidation:
         tasks: Sequence[PathTask],
         *,
         relaxed: bool = False,
-        store: WorkStore | None = None,
-        progress: Progress | None = None,
+        store: Store = NOWHERE,
+        progress: Progress = quiet,
         first: Sequence[PathTask] = (),
         look: Callable[[CandidateSet], str] = lambda _: "",
         later: float = 0.0,
@@ -144,7 +144,7 @@ class CrossValidation:
         return self._candidates(tasks, fitted.all(progress, labels, lambda paths: look(self._candidates(first, paths))))
 
     def stored_candidates(
-        self, tasks: Sequence[PathTask], store: WorkStore, *, relaxed: bool = False
+        self, tasks: Sequence[PathTask], store: Store, *, relaxed: bool = False
     ) -> CandidateSet | None:
         """The candidates of tasks, under transforms of this object, whose paths an earlier run left in `store`. None
         if a path is missing; nothing is computed."""
@@ -154,9 +154,7 @@ class CrossValidation:
     def _candidates(self, tasks: Sequence[PathTask], paths: Paths) -> CandidateSet:
         return CandidateSet({t.label: t for t in tasks}, paths, self)
 
-    def _paths(
-        self, tasks: Sequence[PathTask], store: WorkStore | None, *, relaxed: bool, later: float = 0.0
-    ) -> FittedPaths:
+    def _paths(self, tasks: Sequence[PathTask], store: Store, *, relaxed: bool, later: float = 0.0) -> FittedPaths:
         wanted = with_starts_and_refits(tasks, relaxed=relaxed, size_of=self.size_of)
         return FittedPaths(self.works, wanted, [FINAL, *self.folds], self.n_workers, store, later)
 

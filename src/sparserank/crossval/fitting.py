@@ -25,7 +25,7 @@ from sparserank.paths import PathResult, PathStarts
 from sparserank.penalties.rules import FeatureRules
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import parse_call
-from sparserank.workdir.pieces import Arrays, WorkStore, checked
+from sparserank.workdir.pieces import NOWHERE, Arrays, Store, checked
 from sparserank.workdir.processes import kept_workers, run_pieces
 from sparserank.workdir.time_left import TimeLeft
 from sparserank.workdir.work import Progress, Work
@@ -64,7 +64,7 @@ class FittedPaths:
     tasks: Sequence[PathTask]
     folds: Sequence[int]
     n_workers: int
-    store: WorkStore | None = None
+    store: Store = NOWHERE
     later: float = 0.0  # effort of the work after the paths, for the time left
 
     @cached_property
@@ -78,7 +78,6 @@ class FittedPaths:
 
     def load(self, name: str) -> PathResult | None:
         """The path of a piece in the store; None if it has to be computed."""
-        assert self.store is not None
         task = self.pieces[name]
         work, fold = self.works[task.transform], task.fold
         n_queries = work.n_judged if fold == FINAL else int((work.fold == fold).sum())
@@ -88,10 +87,9 @@ class FittedPaths:
         return path
 
     def save(self, name: str, path: PathResult) -> None:
-        assert self.store is not None
         self.store.save(name, packed(path))
 
-    def all(self, progress: Progress | None, first: Sequence[str], look: Callable[[Paths], str]) -> Paths:
+    def all(self, progress: Progress, first: Sequence[str], look: Callable[[Paths], str]) -> Paths:
         """{(label, fold): path}, whatever the order of finishing. Issues a ConvergenceWarning if solves missed their
         tolerance.
 
@@ -99,7 +97,7 @@ class FittedPaths:
                       them, if any
         """
         kinds = {name: task.label for name, task in self.pieces.items()}
-        work: Work[PathResult] = Work(kinds, keeper=None if self.store is None else self, progress=progress)
+        work: Work[PathResult] = Work(kinds, keeper=self, progress=progress)
         done: Paths = {}
         waiting: dict[str, list[PathTask]] = {t.label: [] for t in self.tasks}
         names: dict[tuple[str, int], str] = {}
@@ -118,8 +116,7 @@ class FittedPaths:
                 done[at] = path
                 work.keep(names[at], path)
                 label = f"{task.label} {'final path' if task.fold == FINAL else f'fold {task.fold + 1}'}"
-                if self.store is not None:
-                    self.store.log({"event": "piece", "what": label, "seconds": round(seconds, 3)})
+                self.store.log({"event": "piece", "what": label, "seconds": round(seconds, 3)})
                 work.tell(label, left())
                 if at in sought:
                     sought.discard(at)

@@ -26,7 +26,7 @@ from sparserank.shards.measuring import Columns
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.solvers.lockstep import Steps, run_all
 from sparserank.transforms import STEPS
-from sparserank.workdir.pieces import WorkStore, load_or_make
+from sparserank.workdir.pieces import NOWHERE, Store, load_or_make
 
 # Attributes derived from the data on first use.
 DERIVED = ("prepared", "shards", "_judging", "_unseen")
@@ -123,7 +123,7 @@ class FoldedPaths(TrainingQueries):
         fold = self.fold[: self.data.n_queries]
         return np.array([self.learns & ((fold != f) | (f == FINAL)) for f in folds])
 
-    def teach(self, folds: Sequence[int], store: WorkStore | None = None, tell: Tell = silent) -> None:
+    def teach(self, folds: Sequence[int], store: Store = NOWHERE, tell: Tell = silent) -> None:
         """Learn the grades of the teacher without each of these folds, all at once. This is one piece of work; each
         ensemble of trees is another."""
         teacher, used = self.transform.teacher, self._used(folds)
@@ -139,7 +139,7 @@ class FoldedPaths(TrainingQueries):
         teacher.grades |= {row.tobytes(): row_grades for row, row_grades in zip(used, arrays["grades"], strict=True)}
 
     def graded(
-        self, teacher: Teacher, used: np.ndarray, store: WorkStore | None = None, tell: Tell = silent
+        self, teacher: Teacher, used: np.ndarray, store: Store = NOWHERE, tell: Tell = silent
     ) -> list[np.ndarray]:
         """(n_docs,) grades for each row of `used` (n, n_queries) bool, by a teacher that learns from the queries of the
         row."""

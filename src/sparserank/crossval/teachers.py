@@ -22,7 +22,7 @@ from sparserank.paths import BoostedSteps
 from sparserank.penalties import FeatureRules
 from sparserank.shards.measuring import grades_of, standardised
 from sparserank.text import listed
-from sparserank.workdir.pieces import Arrays, Reader, WorkStore, checked
+from sparserank.workdir.pieces import NOWHERE, Arrays, Reader, Store, checked
 from sparserank.workdir.work import Work
 
 MONOTONE = "monotone_constraints"  # LightGBM's name for signs
@@ -118,7 +118,7 @@ class TeachingTrees:
         depends = self.rival.depends_on(self.rival.columns, self.seed)
         return hashlib.sha256(repr(depends).encode()).hexdigest()[:16]
 
-    def scores(self, seen: np.ndarray, store: WorkStore | None = None, tell: Tell = silent) -> list[np.ndarray]:
+    def scores(self, seen: np.ndarray, store: Store = NOWHERE, tell: Tell = silent) -> list[np.ndarray]:
         """(n_docs,) scores for each row of `seen` (n, n_queries) bool, by trees that learn from the queries of the row;
         each row is a piece of work.
 
@@ -139,9 +139,8 @@ class TeachingTrees:
             tell(f"{label}: {self.rival.name} {done} of {n}")
 
         of_name = {f"teacher-trees-{self.key}-{hashlib.sha256(row.tobytes()).hexdigest()[:16]}": row for row in seen}
-        keeper = None if store is None else Reader(store, read)
         kinds = dict.fromkeys(of_name, TEACHER)
-        work: Work[Arrays] = Work(kinds, keeper=keeper, n_workers=self._n_workers, progress=report)
+        work: Work[Arrays] = Work(kinds, keeper=Reader(store, read), n_workers=self._n_workers, progress=report)
         try:
             work.run(of_row, {name: (row,) for name, row in of_name.items()}, kinds, processes=False)
         finally:  # neither an error nor an interrupt should wait for trees that are no longer needed
@@ -229,7 +228,7 @@ class Teacher:
         used: np.ndarray,
         scores: list[np.ndarray],
         query_ptr: np.ndarray,
-        store: WorkStore | None = None,
+        store: Store = NOWHERE,
         tell: Tell = silent,
     ) -> list[np.ndarray]:
         """(n_docs,) grades for each row of `used` (n, n_queries) bool, from the scores (n_docs,) of its steps and of

@@ -22,8 +22,8 @@ from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.metrics import Metric
-from sparserank.workdir.pieces import Reader, WorkStore, checked
-from sparserank.workdir.work import Progress, Work
+from sparserank.workdir.pieces import Reader, Store, checked
+from sparserank.workdir.work import Progress, Work, quiet
 
 Arrays = dict[str, np.ndarray]
 
@@ -89,7 +89,7 @@ class TreesOnFolds:
     def n_pieces(self) -> int:
         return 0 if self.trees.rival is None else len(self._folds)
 
-    def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
+    def fit(self, store: Store, progress: Progress) -> list[Rival]:
         """The rival, if there is one that finishes within its time; pieces in `store` are reused."""
         rival = self.trees.rival
         if rival is None:
@@ -102,7 +102,7 @@ class TreesOnFolds:
         scores = partial(self._scores, of_fold)
         return [Rival(rival.name, len(rival.columns), self._values(of_fold), scores, rival.lacks, rival.for_model)]
 
-    def on_features(self, features: Mapping[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
+    def on_features(self, features: Mapping[int, np.ndarray], store: Store) -> np.ndarray | None:
         """(n_queries,) metric of the trees of the rival on some features of each fold; None if they do not finish
         within their time, or if the trees do not have all of these features."""
         used = {f: {self.sources[j] for j in fold_features.tolist()} for f, fold_features in features.items()}
@@ -111,10 +111,10 @@ class TreesOnFolds:
             return None
         name = self.trees.rival.name
         columns = {f: np.flatnonzero([column in sources for column in names]) for f, sources in used.items()}
-        return self.on_lists({name: columns}, store, None).get(name)
+        return self.on_lists({name: columns}, store, quiet).get(name)
 
     def on_lists(
-        self, lists: Mapping[str, Mapping[int, np.ndarray]], store: WorkStore | None, progress: Progress | None
+        self, lists: Mapping[str, Mapping[int, np.ndarray]], store: Store, progress: Progress
     ) -> dict[str, np.ndarray]:
         """{list: (n_queries,) metric of the trees of the rival on its columns of each fold}, of those that finish."""
         finished = self._scored(lists, store, progress)
@@ -130,8 +130,8 @@ class TreesOnFolds:
     def _scored(
         self,
         lists: Mapping[str, Mapping[int, np.ndarray]],
-        store: WorkStore | None,
-        progress: Progress | None,
+        store: Store,
+        progress: Progress,
     ) -> dict[str, dict[int, Arrays]]:
         """{list: {fold: piece of work}}, of the lists whose trees finish; lists: {list: {fold: columns}}."""
         assert self.trees.rival is not None
@@ -155,7 +155,7 @@ class TreesOnFolds:
             return arrays
 
         kinds = {piece: name for (name, _), piece in pieces.items()}
-        keeper = None if store is None else Reader(store, checked_piece)
+        keeper = Reader(store, checked_piece)
         work: Work[Arrays] = Work(kinds, keeper=keeper, n_workers=n_workers, progress=progress)
         out = {}
         for name, of_fold in lists.items():

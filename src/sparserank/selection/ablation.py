@@ -25,7 +25,7 @@ from sparserank.paths.refits import TOUCH, GivenSupports
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.worth import Substitute, Worth, drawn
 from sparserank.transforms import NONE
-from sparserank.workdir.pieces import Arrays, WorkStore, load_or_make
+from sparserank.workdir.pieces import NOWHERE, Arrays, Store, load_or_make
 
 MAX_OF_SIZE = 12  # features: models of other sizes with more are not ablated
 MAX_DOCUMENTS = 100_000  # training documents: with more, only the chosen model is ablated
@@ -49,9 +49,7 @@ class Ablation:
     def chosen(self) -> Candidate:
         return self.candidate or self.choice.chosen
 
-    def worth(
-        self, substitutes: Mapping[int, int], correlations: Mapping[int, float], store: WorkStore | None = None
-    ) -> Worth:
+    def worth(self, substitutes: Mapping[int, int], correlations: Mapping[int, float], store: Store = NOWHERE) -> Worth:
         """Ablate the chosen model. substitutes: {feature: its substitute}; correlations: {feature: its correlation with
         its substitute}. Finished refits are kept in `store` and reused."""
         model, plan = self.model, self.plan
@@ -118,7 +116,7 @@ class Ablation:
         return self.cv.folds or [FINAL]
 
     def refitted(
-        self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]] = (), store: WorkStore | None = None
+        self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]] = (), store: Store = NOWHERE
     ) -> np.ndarray:
         """(n_metrics, 1 + n_sets + n_swaps, n_queries) metric of refits that have not seen the query: on all features
         of the candidate, without each set of features, and with one feature swapped for another."""
@@ -184,7 +182,7 @@ def ablation_of_sizes(
     worth: Worth,
     by_size: Sequence[Candidate],
     models: Sequence[RankingModel],
-    store: WorkStore | None,
+    store: Store,
 ) -> list[dict[str, Costs] | None]:
     """For each candidate, the costs of leaving out each of its features; None for a single feature, in a first look, or
     if it would take long (`--k N` computes it). Finished refits are kept in `store`.
@@ -223,7 +221,7 @@ def _refitted(
     transform: FeatureTransform,
     learner: BoostedSteps | tuple[int, ...] | None,
     rows: Mapping[int, Sequence[sp.csr_array]],
-    store: WorkStore | None,
+    store: Store,
 ) -> np.ndarray:
     """(n_metrics, n_rows, n_queries) metric of refits of a `learner` that have not seen the query; one piece of work.
     rows: {fold: coefficients, whose features are refitted}"""

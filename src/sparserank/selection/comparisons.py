@@ -25,7 +25,7 @@ from sparserank.model import RankingModel
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, Ranker, compare_queries
 from sparserank.selection.rivals import ComparedRival, RivalReport, compared
-from sparserank.workdir.pieces import WorkStore
+from sparserank.workdir.pieces import Store
 
 MAX_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
 
@@ -95,7 +95,7 @@ class Comparisons:
         values = np.concatenate([self.current.values(data, self.plan.metric) for data in parts])
         return self.candidate_set.compared(Rival(LABEL, len(self.current.features), values))
 
-    def with_rivals(self, choice: Choice, rivals: Sequence[Rival], store: WorkStore | None) -> RivalReport:
+    def with_rivals(self, choice: Choice, rivals: Sequence[Rival], store: Store) -> RivalReport:
         """Compare with rivals. Trees that are shown to be better are also trained on the chosen features."""
         all_rivals = Rivals(choice, rivals) if rivals else None
         compared_rivals = [] if all_rivals is None else [compared(all_rivals, r, choice) for r in rivals]

@@ -41,14 +41,15 @@ from sparserank.selection.fusion_plan import (
 )
 from sparserank.selection.inputs import GradesOfJudge, check_queries, check_relevant, grades_of_judge
 from sparserank.selection.job import SelectionJob, SelectionProblem
-from sparserank.selection.notes import facts, notes_of_judged, notes_of_runs
+from sparserank.selection.notes import notes_of_judged, notes_of_runs
 from sparserank.selection.origin import origin_of
 from sparserank.selection.result_files import RESULT_FILES, notes_of_files, write_results
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
-from sparserank.workdir.pieces import work_store_in
-from sparserank.workdir.work import Progress
+from sparserank.workdir.pieces import WorkStore, work_store_in
+from sparserank.workdir.work import Progress, quiet
 
+JUDGED_AT = 10  # depth of judged shares if the metric has no cutoff
 EQUAL_SCORES, EQUAL_RANKS = (Norm(MINMAX), Norm("zscore")), (Norm("logrank"),)  # compared with equal weights
 
 
@@ -155,9 +156,8 @@ def _finished(ready: ReadyFusion, sources: Mapping[str, Any], chosen: AllFuseOpt
     identity = ready.job.plan.identity(table.learned, None, judged=table.judged, judge=ready.job.problem.judge)
     place = {"kind": "fuse", "results": RESULT_FILES, "restart": chosen["restart"]}
     with work_store_in(chosen["out"], identity, **place) as store:
-        if store is not None:
-            store.log({"event": "start"})
-        selection = ready.job.execute(store, chosen["progress"])
+        store.log({"event": "start"})
+        selection = ready.job.execute(store, chosen["progress"] or quiet)
         notes = [
             *ready.notes,
             *notes_of_judged(formula_of(selection.model), facts),
@@ -167,7 +167,7 @@ def _finished(ready: ReadyFusion, sources: Mapping[str, Any], chosen: AllFuseOpt
         origin = origin_of(sources, {"train": table.judged, "test": ready.test})
         selection = replace(selection, origin=origin, n_all=len(facts.retrievers), notes=notes)
         result = FusionResult(selection, facts)
-        if store is not None:
+        if isinstance(store, WorkStore):
             write_results(result, store.path)
     return result
 
@@ -242,7 +242,19 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
     notes += notes_of_runs(judged, tests, table)
     if judge is not None:  # shares of judged documents, and numbers of lists, are those of people
         judged = judged.only(map(str, table.judged.query_ids[judge.people]))
-    return ReadyFusion(job, table, test, facts(judged, plan, costs, chosen), notes)
+    at = plan.metric.cutoff or JUDGED_AT
+    facts = FusionFacts(
+        retrievers=judged.names,
+        depth=judged.depth,
+        engine=engine,
+        costs=costs,
+        cost_rule=chosen["cost_rule"],
+        unjudged=chosen["unjudged"],
+        judged_depth=at,
+        judged_share={} if judged.is_table else judged.judged_at(at),
+        n_lists={run.name: len(run.query) for run in judged.lists},
+    )
+    return ReadyFusion(job, table, test, facts, notes)
 
 
 def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, JudgedRuns | None, GradesOfJudge]:

@@ -17,7 +17,6 @@ from sparserank.data.fusion.norms import AUTO, MINMAX, OF_SCORES, RRF, Norm, par
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.export.fusion import FUSION_ENGINES
-from sparserank.metrics import Metric
 from sparserank.options import option
 from sparserank.options.fusion import AllFuseOptions
 from sparserank.paths import PathPlan
@@ -129,12 +128,11 @@ def fusion_plan(
         noun="retriever",
         **{**planned(chosen), "engine": None},
     )
-    longest = depth if rules_of(chosen["engine"]).trims else None
-    plan = replace(
-        plan,
-        metric=_of_runs(plan.metric, chosen["relevant_from"], longest),
-        report_metrics=tuple(_of_runs(m, chosen["relevant_from"], longest) for m in plan.report_metrics),
-    )
+    # Fused lists leave out documents that no retriever in use returned, or that an engine cuts off.
+    rules: dict[str, Any] = {"zero_scores": "left_out", "longest": depth if rules_of(chosen["engine"]).trims else None}
+    if chosen["relevant_from"] != 1:
+        rules["relevant_from"] = chosen["relevant_from"]
+    plan = plan.with_conventions(**rules)
     features = data.names
     signs = dict.fromkeys(features, "+") if chosen["sign"] == "positive" else None
     if not costs:
@@ -146,14 +144,6 @@ def fusion_plan(
     prices = None if groups.rule == MAX else costs
     plan = plan.for_features(features, feature_groups=owner, costs=prices, monotone=signs)
     return replace(plan, feature_groups=groups)
-
-
-def _of_runs(metric: Metric, relevant_from: float, longest: int | None) -> Metric:
-    """The metric on fused lists, without documents that no retriever in use returned or that an engine cuts off."""
-    convention = replace(metric.convention, zero_scores="left_out", longest=longest)
-    return replace(
-        metric, convention=convention if relevant_from == 1 else replace(convention, relevant_from=relevant_from)
-    )
 
 
 def retriever_costs(source: Any, names: Sequence[str]) -> dict[str, float]:

@@ -22,7 +22,7 @@ from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.crossval.rivals import Rival
 from sparserank.crossval.stability import Stability, on_halves
-from sparserank.crossval.substitutes import RedundantFeatures, redundant_features, substitutes_of
+from sparserank.crossval.substitutes import redundant_features, substitutes_of
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.crossval.teachers import TeachingTrees
 from sparserank.crossval.tree_rivals import TreeRivals
@@ -62,8 +62,8 @@ from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES
 from sparserank.text import FIRST_LOOK, Caution, change
 from sparserank.transforms import NONE, STEPS
-from sparserank.workdir.pieces import WorkStore, load_or_make
-from sparserank.workdir.work import Progress
+from sparserank.workdir.pieces import NOWHERE, Store, load_or_make
+from sparserank.workdir.work import Progress, quiet
 
 OF_TREES, OF_HALF, OF_ABLATION = 1.5, 0.5, 8.0  # their times, relative to an l1 path, as measured roughly
 NAMED = "named formulas"
@@ -208,7 +208,7 @@ class SelectionJob(Job):
         self._of_the_rest = 0.0 if plan.fast else OF_HALF * plan.half_samples + OF_ABLATION
 
     @one_blas_thread()
-    def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
+    def execute(self, store: Store = NOWHERE, progress: Progress = quiet) -> SelectionResult:
         """Compute what is missing in `store` (everything without a store), choose and compare."""
         plan, cv, problem = self.plan, self.cv, self.problem
         began = time.perf_counter()
@@ -229,8 +229,7 @@ class SelectionJob(Job):
         n_paths = len(candidate_set.paths)
 
         def after_paths(done: int, n: int, what: str, left: float | None) -> None:
-            if progress is not None:
-                progress(n_paths + done, n_paths + self.n_later, what, None if left is None else left + rest)
+            progress(n_paths + done, n_paths + self.n_later, what, None if left is None else left + rest)
 
         of_judge = None if candidate_set.judge is None else candidate_set.judge.worth
         compared = [candidate_set.compared(r) for r in (*problem.formulas, *self.trees.fit(store, after_paths))]
@@ -262,7 +261,9 @@ class SelectionJob(Job):
         test = comparisons.on_test(model, dense, compared, notes)
         ablation = Ablation(cv, candidate_set, choice, model, plan)
         substitutes = substitutes_of(choice, candidate_set)
-        redundant, correlations = self._redundant(candidate_set, chosen, substitutes)
+        shaped = cv.works[candidate_set.transform(chosen)].transformed_queries
+        support = candidate_set.features(chosen, FINAL)
+        redundant, correlations = redundant_features(cv.data, support, shaped, substitutes)
         worth = ablation.worth(substitutes, correlations, store)
         models = self._models(candidate_set, choice.by_size)
         size_costs = ablation_of_sizes(ablation, worth, choice.by_size, models, store)
@@ -300,19 +301,17 @@ class SelectionJob(Job):
             engine=engine,
             teacher=None if self.teacher is None else self.teacher.record,
         )
-        if store is not None:
-            store.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
+        store.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
         return result
 
-    def candidates(self, store: WorkStore | None = None, progress: Progress | None = None) -> CandidateSet:
+    def candidates(self, store: Store = NOWHERE, progress: Progress = quiet) -> CandidateSet:
         """All candidates; fits what is missing in `store`."""
         relaxed = self.plan.relaxed and not self.plan.fast
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
-            if progress is not None:
-                progress(done, n + self.n_later, what, left)
+            progress(done, n + self.n_later, what, left)
 
-        first = () if self.plan.fast or progress is None else self.first
+        first = () if self.plan.fast or progress is quiet else self.first
         later = self._of_trees + self._of_the_rest
         reporting: dict[str, Any] = {"progress": with_the_rest, "first": first, "look": self._look, "later": later}
         return self.cv.fit(self.tasks, relaxed=relaxed, store=store, **reporting)
@@ -409,7 +408,7 @@ class SelectionJob(Job):
         candidate_set: CandidateSet,
         chosen: Candidate,
         model: RankingModel,
-        store: WorkStore | None,
+        store: Store,
         report: Progress,
         rest: float,
         notes: list[str],
@@ -442,25 +441,15 @@ class SelectionJob(Job):
         one_column = np.array([columns[0] for columns in model.columns.values()], dtype=np.int64)  # of each feature
         return Stability(arrays["kept"], one_column, n_varying)
 
-    def _redundant(
-        self, candidate_set: CandidateSet, chosen: Candidate, substitutes: Mapping[int, int]
-    ) -> tuple[RedundantFeatures, dict[int, float]]:
-        """Left-out features that are redundant with a selected one, and the correlation of each selected feature with
-        its substitute."""
-        work, selected = self.cv.works[candidate_set.transform(chosen)], candidate_set.features(chosen, FINAL)
-        return redundant_features(self.cv.data, self.names, selected, work.transformed_queries, substitutes)
-
     def _for_engine(
-        self, candidate_set: CandidateSet, model: RankingModel, store: WorkStore | None, notes: list[str]
+        self, candidate_set: CandidateSet, model: RankingModel, store: Store, notes: list[str]
     ) -> ForEngine | None:
         """Transforms that the engine cannot run, and what that costs if an earlier run without it left candidates."""
         if self.engine is None:
             return None
         names = dict.fromkeys(t.transform.name for t in self.left_out)
-        others = None
-        if store is not None and self.left_out:
-            stored = self.cv.stored_candidates(self.left_out, store, relaxed=self.plan.relaxed)
-            others = None if stored is None else [*stored.sparse, *stored.dense]
+        stored = self.cv.stored_candidates(self.left_out, store, relaxed=self.plan.relaxed)
+        others = [] if stored is None else [*stored.sparse, *stored.dense]
         restriction = for_engine(self.engine.name, tuple(names), [*candidate_set.sparse, *candidate_set.dense], others)
         notes += [restriction.sentence(repr(self.plan.metric)), *other_fills(self.engine, model)]
         return restriction

@@ -34,8 +34,8 @@ from sparserank.selection.result import ChoiceResult
 from sparserank.selection.result_files import LIST_FILES, write_shown, write_texts
 from sparserank.strict_json import plain
 from sparserank.text import brief
-from sparserank.workdir.pieces import WorkStore
-from sparserank.workdir.work import Progress
+from sparserank.workdir.pieces import NOWHERE, Store
+from sparserank.workdir.work import Progress, quiet
 
 ALL = "trees on all features"
 FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 7
@@ -206,12 +206,9 @@ class ListsJob(Job):
         self.rival = replace(rival, name=ALL, columns=columns, table=table)
         self.trees = self.trees_on_folds(TreeRivals(self.rival), math.inf, required=True)
 
-    def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> TreesSelection:
+    @one_blas_thread()
+    def execute(self, store: Store = NOWHERE, progress: Progress = quiet) -> TreesSelection:
         """Compute what is missing in `store` (everything without a store), and choose."""
-        with one_blas_thread():
-            return self._execute(store, progress)
-
-    def _execute(self, store: WorkStore | None, progress: Progress | None) -> TreesSelection:
         plan, data, rival, on_folds = self.plan, self.data, self.rival, self.trees
         table, usable, folds = rival.table, rival.columns, on_folds.folds
         first, began = on_folds.n_pieces, time.perf_counter()
@@ -220,8 +217,7 @@ class ListsJob(Job):
         def report(before: int, done: int, activity: str) -> None:
             """Report progress of a part of the work, after `before` pieces of the other parts."""
             done += before
-            if progress is not None:
-                progress(done, n, activity, (time.perf_counter() - began) / done * (n - done) if done else None)
+            progress(done, n, activity, (time.perf_counter() - began) / done * (n - done) if done else None)
 
         per_fold = f"{1 + len(self.lengths)} in each of {len(folds)} folds"
         report(0, 0, f"at most {n + 1} trainings of LightGBM: {per_fold}")

@@ -186,10 +186,10 @@ class SelectionPlan:
     def with_conventions(self, **rules: Any) -> SelectionPlan:
         """A copy of the plan. rules: fields of `Convention`, which replace those of each of its metrics."""
 
-        def with_rules(m: Metric) -> Metric:
-            return replace(m, convention=replace(m.convention, **rules))
-
-        return replace(self, metric=with_rules(self.metric), report_metrics=tuple(map(with_rules, self.report_metrics)))
+        metric, *reported = (
+            replace(m, convention=replace(m.convention, **rules)) for m in (self.metric, *self.report_metrics)
+        )
+        return replace(self, metric=metric, report_metrics=tuple(reported))
 
     def choose(self, sparse: Sequence[Candidate], others: Sequence[Candidate] = (), named: str = "") -> Choice:
         """The choice among sparse candidates by the rule of the plan; others are compared, never chosen. named: the

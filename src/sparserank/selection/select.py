@@ -50,7 +50,7 @@ from sparserank.selection.inputs import (
     NO_DOC_WEIGHT,
     GradesOfJudge,
     check_judge,
-    check_overlap,
+    check_queries,
     grades_of_judge,
     notes_of_side_weights,
     weighted,
@@ -67,8 +67,8 @@ from sparserank.shards.dask import usable_client
 from sparserank.text import Caution, brief, listed
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
-from sparserank.workdir.pieces import work_store_in
-from sparserank.workdir.work import Progress
+from sparserank.workdir.pieces import WorkStore, work_store_in
+from sparserank.workdir.work import Progress, quiet
 
 
 @overload
@@ -272,7 +272,8 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         else:
             parts, side_weights = read_weighted_sources(sources, chosen, to_store=to_store, **known)
     if not chosen["allow_overlap"]:
-        check_overlap(parts)
+        query_ids = {name: data.query_ids.tolist() for name, data in parts.items() if data is not None}
+        check_queries(query_ids, may_be_allowed=True)
     train, valid, test = parts.values()
     assert train is not None
     judge = None
@@ -362,14 +363,13 @@ def _finished(
     job = ready.job
     place = {"kind": job.kind, "results": job.files, "restart": chosen["restart"]}
     with work_store_in(chosen["out"], ready.identity, **place, check=ready.check) as store:
-        if store is not None:
-            store.log({"event": "start"})
+        store.log({"event": "start"})
         selection: SelectionResult | TreesSelection
         if isinstance(job, SelectionJob):
-            selection, alone = _remarked(job, job.execute(store, chosen["progress"]), ready)
+            selection, alone = _remarked(job, job.execute(store, chosen["progress"] or quiet), ready)
             last = notes_of_files(store)
         else:
-            selection, alone, last = job.execute(store, chosen["progress"]), {}, []
+            selection, alone, last = job.execute(store, chosen["progress"] or quiet), {}, []
         suspects = {**ready.suspects, **alone}
         result = replace(
             selection,
@@ -378,7 +378,7 @@ def _finished(
             notes=[*selection.notes, *map(Caution, suspects.values()), *ready.notes, *last],
         )
         ready.check()
-        if store is not None:
+        if isinstance(store, WorkStore):
             result.write(store.path)
     return result
 
