@@ -201,14 +201,8 @@ class CandidateSet:
         return c
 
     def _values(self, where: Points, metric: int) -> np.ndarray:
-        if not self.cv.folds:
-            label, index = where[FINAL]
-            return _scored(self.paths[label, FINAL])[metric, index]
-        values = np.full(len(self.cv.fold), np.nan)
-        for f in self.cv.folds:
-            label, index = where[f]
-            values[self.cv.fold == f] = _scored(self.paths[label, f])[metric, index]
-        return values
+        paths = {f: (self.paths[where[f][0], f], where[f][1]) for f in self.cv.folds or [FINAL]}
+        return self.cv.together({f: _scored(path)[metric, index] for f, (path, index) in paths.items()})
 
 
 def _scored(path: PathResult) -> np.ndarray:

@@ -161,18 +161,25 @@ class CrossValidation:
     def without(self, candidate_set: CandidateSet, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
         """(n_metrics, n_sets, n_queries) metric of a candidate when the weights of each set of features are 0. Each
         query is scored by a model that has not seen it."""
-        transform, n = candidate_set.transform(c), len(self.fold) if self.folds else self.first.n_judged
-        values = np.full((len(self.metrics), len(sets), n), np.nan)
+        transform = candidate_set.transform(c)
         models = {}
         for f in self.folds or [FINAL]:
             whole = candidate_set.in_units(c, f)
             feature = whole.indices // transform.shape.m
             reduced = [without_entries(whole, np.isin(feature, features)) for features in sets]
             models[f] = sp.csr_array(sp.vstack(reduced, format="csr"))
-        for f, measured in self.works[transform].measure(models).items():
-            where = self.fold == f if f != FINAL else np.ones(n, dtype=bool)
-            values[:, :, where] = measured
-        return values
+        return self.together(self.works[transform].measure(models))
+
+    def together(self, values: Mapping[int, np.ndarray | None]) -> np.ndarray:
+        """(..., n_queries) values on all queries, from those (..., queries of the fold) of each fold; without folds,
+        those of FINAL."""
+        if not self.folds:
+            return np.asarray(values[FINAL])
+        first, *_ = map(np.asarray, values.values())
+        out = np.full((*first.shape[:-1], len(self.fold)), np.nan)
+        for f, of_fold in values.items():
+            out[..., self.fold == f] = of_fold
+        return out
 
     def refitted(self, transform: FeatureTransform, makers: Mapping[int, RuledMaker]) -> np.ndarray:
         """(n_metrics, n_points, n_queries) metric of refits. Each query is scored by a refit that has not seen it.
@@ -182,12 +189,7 @@ class CrossValidation:
 
         makers   {fold: maker of the refits}, FINAL if there are no folds
         """
-        n = len(self.fold) if self.folds else self.first.n_judged
-        n_points = next(iter(makers.values())).n_points(self.first.path_plan)
-        values = np.full((len(self.metrics), n_points, n), np.nan)
         wanted = [PathTask("refits", maker, transform, fold=f) for f, maker in makers.items()]
         refits = dict(zip(makers, self.works[transform](wanted), strict=True))
-        for fold, path in refits.items():
-            values[:, :, self.fold == fold if self.folds else slice(None)] = path.values
         warn_unsolved({("refits", fold): path for fold, path in refits.items()}, self.first.path_plan.tol)
-        return values
+        return self.together({fold: path.values for fold, path in refits.items()})

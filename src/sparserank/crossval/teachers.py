@@ -73,7 +73,15 @@ class TeachingTrees:
         self.seed = seed
         self._fold, self._query_weight = fold, query_weight
         self._n_workers, self._n_threads = threads_of_trees(data, n_threads)
-        self.reason, self._rival = _reason(rivals), rivals.rival
+        self.reason, self._rival = "", rivals.rival
+        if rivals.left_out:
+            self.reason = rivals.left_out[0].reason
+        elif self._rival is None:
+            self.reason = f"of {option('rival', 'none')}" if tree_rivals.is_installed() else NOT_INSTALLED
+        elif self._rival.lacks:
+            self.reason = f"the data lack features of the rival ({listed(self._rival.lacks)})"
+        elif not OF_RANKING.search(objective := self._rival.settings.parameters["objective"]):
+            self.reason = f"{self._rival.name} has the objective {objective}"
         if self.reason or self._rival is None:
             return
         self.rival = _under_rules(self._rival, rules, data)
@@ -146,19 +154,6 @@ class TeachingTrees:
         finally:  # neither an error nor an interrupt should wait for trees that are no longer needed
             stopped.set()
         return [work.results[name]["scores"] for name in of_name]
-
-
-def _reason(rivals: TreeRivals) -> str:
-    """Why the trees of the rival cannot teach; "" if they can."""
-    if rivals.left_out:
-        return rivals.left_out[0].reason
-    rival = rivals.rival
-    if rival is None:
-        return f"of {option('rival', 'none')}" if tree_rivals.is_installed() else NOT_INSTALLED
-    if rival.lacks:
-        return f"the data lack features of the rival ({listed(rival.lacks)})"
-    objective = rival.settings.parameters["objective"]
-    return "" if OF_RANKING.search(objective) else f"{rival.name} has the objective {objective}"
 
 
 def _under_rules(rival: TreeRival, rules: FeatureRules, data: RankingDataset) -> TreeRival:

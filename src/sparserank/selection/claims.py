@@ -328,11 +328,12 @@ def _two_answers(choice: Choice) -> str:
     other = choice.other
     if not coarse(choice) or other is None or c is choice.named:
         return ""
+    noun = choice.rule.noun
     full = choice.reference
     reference = "the best model" if full is choice.best else reference_name(full)
     both = sorted([c, other], key=lambda one: one.size(choice.by_cost))
     first, second = (
-        f"{counted(one.n_features, choice.rule.noun)} ({change(choice.mean(one), choice.mean(full))} against {reference})"
+        f"{counted(one.n_features, noun)} ({change(choice.mean(one), choice.mean(full))} against {reference})"
         for one in both
     )
     no_difference = "" if choice.shows_difference(*both) else "; no difference between them is shown"

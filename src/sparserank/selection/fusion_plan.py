@@ -166,15 +166,24 @@ def retriever_costs(source: Any, names: Sequence[str]) -> dict[str, float]:
             costs[name], places[name] = cost, f"{source}:{line}: "
     else:
         raise ParameterError("costs", f"must be {{retriever: cost}} or a file; got {brief(source)}.")
+    known = f"the retrievers are {brief(', '.join(names))}"
     for name, cost in costs.items():
-        known = f"the retrievers are {brief(', '.join(names))}"
-        _require(name in names, places.get(name, ""), f"{brief(name)} is not a retriever; {known}.")
         value = None if isinstance(cost, bool) else positive_cost(cost)
-        problem = f"expected a cost > 0 of {brief(name)}; got {brief(cost)} (costs may be {COSTS})."
-        _require(value is not None, places.get(name, ""), problem)
+        problem = ""
+        if name not in names:
+            problem = f"{brief(name)} is not a retriever; {known}."
+        elif value is None:
+            problem = f"expected a cost > 0 of {brief(name)}; got {brief(cost)} (costs may be {COSTS})."
+        if problem and name in places:
+            raise DataFormatError(f"{places[name]}{problem}")
+        if problem:
+            raise ParameterError("costs", f"cannot be used: {problem}")
         costs[name] = value
     missing = next((name for name in names if name not in costs), None)
-    _require(missing is None, "", f"there is no cost of {brief(missing)}; give one for every retriever.")
+    if missing is not None:
+        raise ParameterError(
+            "costs", f"cannot be used: there is no cost of {brief(missing)}; give one for every retriever."
+        )
     return {name: float(costs[name]) for name in names}
 
 
@@ -183,13 +192,6 @@ def _name_and_cost(text: str) -> tuple[str, str]:
     line = text.strip().replace("\t", " ")
     at = max(line.rfind(" "), line.rfind(","))
     return line[:at].rstrip(" ,") if at >= 0 else line, line[at + 1 :].strip() if at >= 0 else ""
-
-
-def _require(condition: bool, place: str, message: str) -> None:
-    if not condition:
-        if place:
-            raise DataFormatError(f"{place}{message}")
-        raise ParameterError("costs", f"cannot be used: {message}")
 
 
 # -- the words for formulas -------------------------------------------------------------------------------------------

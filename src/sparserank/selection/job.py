@@ -234,9 +234,9 @@ class SelectionJob(Job):
         of_judge = None if candidate_set.judge is None else candidate_set.judge.worth
         compared = [candidate_set.compared(r) for r in (*problem.formulas, *self.trees.fit(store, after_paths))]
         comparisons = Comparisons(
-            plan, cv, candidate_set, self.trees, self.judged, problem.judge, problem.test, problem.current
+            plan, cv, candidate_set, choice, self.trees, self.judged, problem.test, problem.current
         )
-        rivals = comparisons.with_rivals(choice, compared, store)
+        rivals = comparisons.with_rivals(compared, store)
         strongest = next((r for r in compared if rivals.strongest and r.name == rivals.strongest.name), None)
         short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
         on_steps = any(t.transform.name == STEPS for t in self.tasks)
@@ -258,7 +258,7 @@ class SelectionJob(Job):
             notes.append(note_of_teacher(self.teacher, chosen=candidate_set.transform(chosen).teacher is not None))
         stability = self._stability(candidate_set, chosen, model, store, after_paths, rest, notes)
         engine = self._for_engine(candidate_set, model, store, notes)
-        test = comparisons.on_test(model, dense, compared, notes)
+        test = comparisons.on_test(model, compared, notes)
         ablation = Ablation(cv, candidate_set, choice, model, plan)
         substitutes = substitutes_of(choice, candidate_set)
         shaped = cv.works[candidate_set.transform(chosen)].transformed_queries
@@ -288,11 +288,11 @@ class SelectionJob(Job):
             worth=worth,
             stability=stability,
             redundant=redundant,
-            change=comparisons.with_today(choice, model),
+            change=comparisons.with_today(model),
             rivals=rivals,
-            references=comparisons.references(dense, strongest),
+            references=comparisons.references(strongest),
             judge=of_judge,
-            queries=comparisons.by_query(chosen, model, dense, strongest, test),
+            queries=comparisons.by_query(model, strongest, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
             n_all=self.n_all,

@@ -68,7 +68,7 @@ def tasks_of(
     run = [t for t in linear if plan.engine is None or not t.lacking(ENGINES[plan.engine])]
     for_all = [*linear[-1:], *run[-1:]]
     steps = {label: p for label, p in limited.items() if p.on_steps}
-    limited = {label: p for label, p in limited.items() if label not in steps}
+    limited = {label: p for label, p in limited.items() if not p.on_steps}
     convex = {label: p for label, p in limited.items() if not isinstance(p, Penalty) or p.is_convex}
     out: list[PathTask] = []
     for transform in transforms:
@@ -117,10 +117,8 @@ def transforms_tried(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     names = [NONE, LOG] if differ else [NONE]
     if not _could_be_steps(plan, data) or _too_large_for_steps(data):
         return names
-    if not differ:
-        return [*names, "distilled"]
     takes_logs = plan.engine is None or not ENGINES[plan.engine].lacks([LOG])
-    return [*names, "distilled(log)", *([] if takes_logs else ["distilled"])]
+    return [*names, *(["distilled(log)"] if differ else []), *([] if differ and takes_logs else ["distilled"])]
 
 
 def steps_tried(plan: SelectionPlan, data: RankingDataset) -> tuple[BoostedSteps, ...]:
@@ -137,7 +135,7 @@ def searches_tried(plan: SelectionPlan, data: RankingDataset, client: Any) -> tu
     """The search on the metric, by default for engines that run boosts of queries. It follows the rules of the first
     penalty."""
     of_boosts = plan.engine is not None and ENGINES[plan.engine].boosts
-    tried = plan.with_steps and of_boosts and _in_memory(data, client)
+    tried = plan.with_steps and of_boosts and client is None and not data.is_stored
     return (MetricSearch(metric=plan.metric).with_rules_of(plan.penalties[0]),) if tried else ()
 
 
@@ -163,13 +161,10 @@ def _too_large_for_steps(data: RankingDataset) -> bool:
     return data.n_features > MAX_FEATURES_OF_STEPS or data.n_docs * data.n_features > MAX_VALUES_OF_STEPS
 
 
-def _in_memory(data: RankingDataset, client: Any) -> bool:
-    return not data.is_stored and client is None
-
-
 def _on(transform: FeatureTransform, labelled: dict[str, Penalty | SizedMaker]) -> list[PathTask]:
-    limited = {transform.label(label): transform.limited(penalty) for label, penalty in labelled.items()}
-    return [PathTask(label, maker_of(penalty), transform) for label, penalty in limited.items()]
+    return [
+        PathTask(transform.label(label), maker_of(transform.limited(p)), transform) for label, p in labelled.items()
+    ]
 
 
 def _dense(plan: SelectionPlan) -> Ridge:

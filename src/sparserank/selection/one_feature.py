@@ -48,13 +48,17 @@ def nearly_best_alone(
     taken = np.linspace(0, data.n_queries - 1, n).astype(np.int64)
     sample = data.take_queries(taken)
     rng = np.random.default_rng(0)
-    chance = float(np.mean([_mean(rng.random(sample.n_docs), sample, metric) for _ in range(N_RANDOM)]))
+
+    def mean(scores: np.ndarray) -> float:
+        return float(per_query_values(scores, sample, [metric])[0].mean())
+
+    chance = float(np.mean([mean(rng.random(sample.n_docs)) for _ in range(N_RANDOM)]))
     gain = float(best[taken].mean()) - chance
 
     def reached(j: int) -> float:
         """The share of the best model's gain that a feature has in the better of its two directions."""
         x = np.asarray(column(sample.X, j), dtype=np.float64)
-        return max((_mean(s * x, sample, metric) - chance) / gain for s in (1.0, -1.0))
+        return max((mean(s * x) - chance) / gain for s in (1.0, -1.0))
 
     if gain == 0.0:
         return {}
@@ -75,10 +79,6 @@ def nearly_best_alone(
         "({remedy})."
     )
     return {columns[top]: suspect(columns[top], why, derived=derived.get(names[top]))}
-
-
-def _mean(scores: np.ndarray, data: RankingDataset, metric: Metric) -> float:
-    return float(per_query_values(scores, data, [metric])[0].mean())
 
 
 def _ranks(x: np.ndarray) -> np.ndarray:

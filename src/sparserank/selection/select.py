@@ -231,7 +231,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         people = judgments_of(chosen["qrels"], asked_in(chosen))
         grades = grades_of_judge(people, chosen["judge"], chosen["judge_grades"], ())
         chosen = {**chosen, "qrels": Qrels({**people, **grades.others})}
-    request, responses, seen = (None, None, None) if of_trees else for_request(sources, chosen)
+    request, responses, seen = for_request(sources, chosen)
     engine = None if chosen["engine"] is None else ENGINES[chosen["engine"]]
     boosts = engine is not None and engine.boosts
     digits = DIGITS if boosts and chosen["round"] is None else chosen["round"]
@@ -244,7 +244,11 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         loss=parse_loss(chosen["loss"]),
         round=digits,
     )
-    earlier = None if chosen["prefer"] is None else _earlier(chosen["prefer"])
+    earlier = None
+    if (preferred := chosen["prefer"]) is not None:
+        side = side_of(preferred)
+        run = "the given model" if isinstance(preferred, RankingModel) else brief(os.fspath(preferred))
+        earlier = Earlier(run, tuple(side.model.columns), side.trained)
     plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"], prefer=earlier)
     client = chosen["client"]
     if plan.fast and chosen["rival"] not in (AUTO, NO, None):
@@ -402,13 +406,6 @@ def _remarked(
         change = replace(change, top=top)
         notes.insert(1, note_of_top(top))
     return replace(selection, change=change, notes=[*notes, *selection.notes]), alone
-
-
-def _earlier(run_or_model: Any) -> Earlier:
-    """The features of an earlier run or model."""
-    side = side_of(run_or_model)
-    run = "the given model" if isinstance(run_or_model, RankingModel) else brief(os.fspath(run_or_model))
-    return Earlier(run, tuple(side.model.columns), side.trained)
 
 
 def _gone(earlier: Earlier, data: RankingDataset) -> list[str]:
