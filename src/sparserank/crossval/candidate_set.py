@@ -202,9 +202,4 @@ class CandidateSet:
 
     def _values(self, where: Points, metric: int) -> np.ndarray:
         paths = {f: (self.paths[where[f][0], f], where[f][1]) for f in self.cv.folds or [FINAL]}
-        return self.cv.together({f: _scored(path)[metric, index] for f, (path, index) in paths.items()})
-
-
-def _scored(path: PathResult) -> np.ndarray:
-    assert path.values is not None
-    return path.values
+        return self.cv.together({f: np.asarray(path.values)[metric, index] for f, (path, index) in paths.items()})

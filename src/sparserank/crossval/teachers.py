@@ -38,11 +38,11 @@ def silent(_: str) -> None:
 def labels_of(grades: Sequence[np.ndarray], used: np.ndarray, data: RankingDataset) -> list[np.ndarray]:
     """(n_docs,) float64 labels for each row of `used` (n, n_queries) bool: the grades, or the true labels if all grades
     are 0 in the queries of the row."""
-    has_grades = [row_grades[np.repeat(row, data.sizes)].any() for row_grades, row in zip(grades, used, strict=True)]
-    return [
-        row_grades.astype(np.float64) if any_ else data.relevance
-        for row_grades, any_ in zip(grades, has_grades, strict=True)
-    ]
+    out = []
+    for row_grades, row in zip(grades, used, strict=True):
+        has_grades = row_grades[np.repeat(row, data.sizes)].any()
+        out.append(row_grades.astype(np.float64) if has_grades else data.relevance)
+    return out
 
 
 class TeachingTrees:

@@ -14,7 +14,7 @@ import numpy as np
 
 from sparserank.crossval import trees
 from sparserank.crossval.tree_columns import TreeColumns, categories_of, columns_of_table, is_text, places
-from sparserank.crossval.tree_files import read_tree_file, refuse_objective
+from sparserank.crossval.tree_files import REFUSED_OBJECTIVES, read_tree_file
 from sparserank.crossval.trees import (
     BY_FEATURE,
     INTERACTIONS,
@@ -24,7 +24,7 @@ from sparserank.crossval.trees import (
     saved_booster,
 )
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.files import StrPath
 from sparserank.text import Caution, brief, listed
 
@@ -107,7 +107,12 @@ def tree_rivals(
         rival = TreeRival("LightGBM", settings, allowed(columns, data, never), TreeColumns(columns, levels))
     elif is_file(word_or_file):
         rival, notes = rival_of_file(word_or_file, data, never)
-        refuse_objective(word_or_file, rival.settings)
+        objective = rival.settings.parameters["objective"]
+        if REFUSED_OBJECTIVES.fullmatch(objective):
+            raise DataFormatError(
+                f"{word_or_file}: trees of the objective {brief(objective)} cannot be trained here; use one of "
+                "LightGBM's that gives one score for each document, such as lambdarank."
+            )
     else:
         words = f"{AUTO}, {NO}, {LIGHTGBM}"
         raise ParameterError("rival", f"must be {words}, or an existing LightGBM file; got {brief(word_or_file)}.")

@@ -220,6 +220,8 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
     ]
     formulas = _formulas(judged.names, columns, of_all, of_each)
     defended = title_of(named) if of_all else ""
+    # The formulas that may be chosen: the defended one, if there is one, and each retriever alone.
+    titles = tuple(filter(None, (defended, *map(alone, judged.names))))
     rivals = {name: added for name, added in formulas.items() if name != defended}
     problem = SelectionProblem(
         table.learned,
@@ -227,7 +229,7 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
         judged=table.judged,
         judge=judge,
         formulas=formulas_as_rivals(table.judged, judge, test, plan.metric, rivals),
-        named=_named(formulas, defended, judged.names),
+        named=NamedFormulas(titles, tuple(tuple((j, 1.0) for j in formulas[title]) for title in titles)),
         defended=defended,
         transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],
         facts=fusion_parameters(judged.depth, engine, negative, {run.name: run.merged for run in judged.lists}),
@@ -334,12 +336,6 @@ def _formulas(
     at = {(name, norm): j for j, (name, norm) in enumerate((a, b) for a in names for b in columns)}
     uses = {title_of(norm): tuple(at[name, norm] for name in names) for norm in of_all}
     return uses | {alone(name): (at[name, norm],) for name, norm in zip(names, of_each, strict=True)}
-
-
-def _named(formulas: Mapping[str, tuple[int, ...]], defended: str, names: Sequence[str]) -> NamedFormulas:
-    """The formulas that may be chosen: the defended one, if there is one, and each retriever alone."""
-    titles = tuple(filter(None, (defended, *map(alone, names))))
-    return NamedFormulas(titles, tuple(tuple((j, 1.0) for j in formulas[title]) for title in titles))
 
 
 def _sources(runs: Any, qrels: Any, chosen: AllFuseOptions) -> dict[str, Any]:

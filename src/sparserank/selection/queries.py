@@ -197,24 +197,13 @@ def decisive_pair(
             if gained > most:
                 pair = (b, worse)
                 most = gained
-    return None if pair is None else _pair(documents, chosen, rival, scores, ranks, *pair)
-
-
-def _pair(
-    documents: RankingDataset,
-    chosen: RankingModel,
-    rival: InUse,
-    scores: tuple[np.ndarray, np.ndarray],
-    ranks: Sequence[np.ndarray],
-    better: int,
-    worse: int,
-) -> Pair:
+    if pair is None:
+        return None
     ids = document_ids(documents)
-    placed = [
-        Placed(str(ids[i]), float(documents.relevance[i]), *(int(r[i]) + 1 for r in ranks)) for i in (better, worse)
-    ]
-    added = _added(documents, chosen, rival, better, worse)
-    by_chosen, by_rival = (float(s[better] - s[worse]) for s in scores)
+    placed = [Placed(str(ids[i]), float(documents.relevance[i]), *(int(r[i]) + 1 for r in ranks)) for i in pair]
+    b, worse = pair
+    by_chosen, by_rival = (float(s[b] - s[worse]) for s in scores)
+    added = _added(documents, chosen, rival, b, worse)
     return Pair(placed[0], placed[1], by_chosen, None if rival.model is None else by_rival, *added)
 
 
