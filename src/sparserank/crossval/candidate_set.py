@@ -26,7 +26,7 @@ from sparserank.paths.sizes import point_within, points_by_size
 if TYPE_CHECKING:
     from sparserank.crossval.cross_validation import CrossValidation
 
-Points = dict[int, tuple[str, int]]  # {fold: (label of a path, index of its point)}
+Points = dict[int, tuple[PathResult, int]]  # {fold: (a path, index of its point)}
 
 
 @dataclass(eq=False)
@@ -80,24 +80,29 @@ class CandidateSet:
             return
         nnz = self.path(label).nnz
         for i in np.flatnonzero(nnz).tolist():
-            yield int(nnz[i]), 0.0, dict.fromkeys([FINAL, *self.cv.folds], (label, i))
+            yield int(nnz[i]), 0.0, {f: (self.paths[label, f], i) for f in (FINAL, *self.cv.folds)}
 
     def _matched(self, label: str) -> Iterator[tuple[float, float, Points]]:
         """(size, relax, points) of the candidates of a sparse maker."""
         final = self.paths[label, FINAL]
         for k, index in points_by_size(self._sizes(final), final.ranks).items():
-            points = {FINAL: index}
+            points: Points = {FINAL: (final, index)}
             for f in self.cv.folds:
                 path = self.paths[label, f]
                 at = point_within(self._sizes(path), path.ranks, k)
                 if at is not None:
-                    points[f] = at
+                    points[f] = path, at
             if len(points) <= len(self.cv.folds):
                 continue  # a fold has no model that small, so this size cannot be evaluated
-            yield k, 0.0, {f: (label, i) for f, i in points.items()}
+            yield k, 0.0, points
             for relax in RELAX if (refit_label(label), FINAL) in self.paths else ():
-                relaxed = {f: self._refit(label, f, i, relax) for f, i in points.items()}
-                if relaxed[FINAL][0] != label:
+                relaxed = dict(points)  # without a refit, the point itself
+                for f, (path, i) in points.items():
+                    refits = self.paths[refit_label(label), f]
+                    at = refit_of(refits.alphas, float(path.alphas[i]), relax)
+                    if at is not None:
+                        relaxed[f] = refits, at
+                if relaxed[FINAL][0] is not final:
                     yield k, relax, relaxed
 
     # -- the models of a candidate -----------------------------------------------------------------------------------
@@ -135,22 +140,22 @@ class CandidateSet:
 
     def coefficients(self, c: Candidate, fold: int = FINAL) -> sp.csr_array:
         """(1, n_coefficients) coefficients of the model of a fold, for the scaled columns."""
-        path, index = self._point(c, fold)
+        path, index = self._where[c][fold]
         return path.sparse_coefs[[index]]
 
     def in_units(self, c: Candidate, fold: int) -> sp.csr_array:
         """(1, n_columns) coefficients of the model of a fold, in units of the columns."""
-        return self._point(c, fold)[0].in_units(self.coefficients(c, fold))
+        return self._where[c][fold][0].in_units(self.coefficients(c, fold))
 
     def model(self, c: Candidate, names: tuple[str, ...], fold: int = FINAL, **fields: Any) -> RankingModel:
         """The model of a fold, or the final one, on features with these names; `fields`: others of the model."""
-        path, index = self._point(c, fold)
+        path, index = self._where[c][fold]
         assert path.scaling is not None
         return self.transform(c).model(path.scaled_coef(index), names, path.scaling, **fields)
 
     def features(self, c: Candidate, fold: int) -> np.ndarray:
         """The features that the model of a fold uses."""
-        path, index = self._point(c, fold)
+        path, index = self._where[c][fold]
         return path.support(index)
 
     def width(self, c: Candidate) -> int:
@@ -159,24 +164,15 @@ class CandidateSet:
 
     def alpha(self, c: Candidate) -> float:
         """Strength of the candidate's point on the final path, or of the point that it refits."""
-        path, index = self._point(c, FINAL)
+        path, index = self._where[c][FINAL]
         return float(path.alphas[index])
 
     def certificate(self, c: Candidate) -> Certificate:
         """Certificate of the final model, which solves the problem of its penalty, or is a ridge refit."""
-        path, index = self._point(c, FINAL)
+        path, index = self._where[c][FINAL]
         return path.certificate_at(index, self.path(c.penalty).penalty)
 
     # -- construction ------------------------------------------------------------------------------------------------
-
-    def _point(self, c: Candidate, fold: int) -> tuple[PathResult, int]:
-        label, index = self._where[c][fold]
-        return self.paths[label, fold], index
-
-    def _refit(self, label: str, fold: int, index: int, relax: float) -> tuple[str, int]:
-        relaxed = self.paths[refit_label(label), fold]
-        at = refit_of(relaxed.alphas, float(self.paths[label, fold].alphas[index]), relax)
-        return (label, index) if at is None else (refit_label(label), at)
 
     def _sizes(self, path: PathResult) -> np.ndarray:
         return self.cv.size_of(path.sparse_coefs, path.width)
@@ -188,10 +184,10 @@ class CandidateSet:
         relax: float,
         where: Points,
     ) -> Candidate:
-        label_of_point, index = where[FINAL]
+        path, index = where[FINAL]
         maker = self.tasks[label].maker
         formula = maker.names[index] if isinstance(maker, NamedFormulas) else ""
-        used = self.path(label_of_point).support(index)
+        used = path.support(index)
         cost = self.cv.groups.cost(used)
         on_steps, raw = self.path(label).penalty.on_steps, self._values(where, 0)
         per_query = None if self.cv.judge is None else raw[self.cv.judge.people]
@@ -201,5 +197,5 @@ class CandidateSet:
         return c
 
     def _values(self, where: Points, metric: int) -> np.ndarray:
-        paths = {f: (self.paths[where[f][0], f], where[f][1]) for f in self.cv.folds or [FINAL]}
-        return self.cv.together({f: np.asarray(path.values)[metric, index] for f, (path, index) in paths.items()})
+        points = {f: where[f] for f in self.cv.folds or [FINAL]}
+        return self.cv.together({f: np.asarray(path.values)[metric, index] for f, (path, index) in points.items()})

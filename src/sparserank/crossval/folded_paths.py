@@ -135,7 +135,8 @@ class FoldedPaths(TrainingQueries):
 
         n = len(used), self.data.n_docs
         arrays = load_or_make(store, f"teacher-{teacher.key}", learned, grades=("u", n), reason=("U", (1,)))
-        teacher.reason = teacher.reason or str(arrays["reason"][0])
+        if teacher.trees is not None:
+            teacher.trees.reason = teacher.reason or str(arrays["reason"][0])
         teacher.grades |= {row.tobytes(): row_grades for row, row_grades in zip(used, arrays["grades"], strict=True)}
 
     def graded(

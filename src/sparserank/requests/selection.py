@@ -259,12 +259,6 @@ def for_clauses(
     return plan, ClauseRules(keep, drop, current)
 
 
-def without_lowering(plan: SelectionPlan, n_features: int) -> SelectionPlan:
-    """The plan with completed penalties: all features get weights >= 0, also those that are made from columns."""
-    up = (1.0,) * n_features
-    return replace(plan, penalties=tuple(replace(p, monotone=up) for p in plan.penalties))
-
-
 def _boosts(request: SearchQuery | None, names: Sequence[str]) -> np.ndarray:
     """(n_features,) the boost of each clause in the request; 1 for the rest of the score. Without a request all are 1:
     listed scores already contain the boosts."""

@@ -386,14 +386,16 @@ class SelectionJob(Job):
             "quality": float(chosen.mean),
             "quality_from": "out of fold" if self.cv.folds else "validation queries",
         }
-        provenance: dict[str, Any] = {
-            "parameters": parameters,
-            "metadata": metadata,
-            "fill_values": self.problem.train.fill_values,
-            "index_base": first_index(self.problem.train),
-            "derived": self.cv.data.derived or {},
-        }
-        model, plan = candidate_set.model(chosen, self.names, **provenance), self.plan.path_plan
+        model = candidate_set.model(
+            chosen,
+            self.names,
+            parameters=parameters,
+            metadata=metadata,
+            fill_values=self.problem.train.fill_values,
+            index_base=first_index(self.problem.train),
+            derived=self.cv.data.derived or {},
+        )
+        plan = self.plan.path_plan
         if plan.round is None:
             return model
         one_row = numbers(model.features, "slope"), model.support, [0, len(model.support)]

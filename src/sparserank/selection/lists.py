@@ -18,7 +18,6 @@ from sparserank.crossval.choice import Candidate, choose
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.tree_rivals import LIGHTGBM, TreeRivals, allowed, is_file
 from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_trees, usable_by_trees
-from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import compare_systems
 from sparserank.execution import one_blas_thread
@@ -262,6 +261,13 @@ class ListsJob(Job):
             scores = {name: unseen.to_input_order(s) for name, s in systems.items()}
             test = compare_systems(scores, unseen, plan.metrics)
         report(n, 0, "done")
+        # Where trees saw no missing value, our models' value for a missing one replaces it. The others are missing in
+        # training too, and trees handle them themselves.
+        fills = {}
+        if data.fill_values is not None:
+            seen = False if data.filled is None else data.filled.any(axis=0)
+            values = np.where(seen, np.nan, data.fill_values).tolist()
+            fills = {name: v for name, v in zip(data.names, values, strict=True) if not math.isnan(v)}
         return TreesSelection(
             plan=plan,
             choice=choice,
@@ -275,7 +281,7 @@ class ListsJob(Job):
             trees=trees,
             lists={c: tuple(names[j] for j in js) for c, js in final.items()},
             feature_names=names,
-            fills=_fills(data),
+            fills=fills,
         )
 
 
@@ -302,12 +308,3 @@ def _lengths(most: int | None, required: int, usable: int, asked: Sequence[int] 
             "sizes", f"contain no length from {least} to {largest}: {usable} features vary and may be used."
         )
     return possible
-
-
-def _fills(data: RankingDataset) -> dict[str, float]:
-    """{feature of which trees saw no missing value: the value that our models use for a missing one}. The others are
-    missing in training too, and trees handle them themselves."""
-    if data.fill_values is None:
-        return {}
-    values = data.fill_values if data.filled is None else np.where(data.filled.any(axis=0), np.nan, data.fill_values)
-    return {name: v for name, v in zip(data.names, values.tolist(), strict=True) if not math.isnan(v)}

@@ -42,7 +42,6 @@ from sparserank.requests.selection import (
     note_of_top,
     notes_of_request,
     todays_boosts,
-    without_lowering,
 )
 from sparserank.selection.diff import side_of
 from sparserank.selection.for_engine import warn_of_engine
@@ -306,7 +305,9 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     )
     plan = plan.for_features(names, train.derived, **{**rules_of_features, "keep": keep, "drop": drop})
     if boosts:
-        plan = without_lowering(plan, len(names))
+        # All features get weights >= 0, also those that are made from columns.
+        up = (1.0,) * len(names)
+        plan = replace(plan, penalties=tuple(replace(p, monotone=up) for p in plan.penalties))
     # What is learned from, and what it is compared with.
     train, valid, weight = weighted(train, valid, chosen["query_weight"], side_weights, plan.protocol)
     used = {"train": train, "validation": valid, "test": test}
