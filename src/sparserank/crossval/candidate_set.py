@@ -71,7 +71,28 @@ class CandidateSet:
     def of_maker(self, label: str) -> list[Candidate]:
         """The candidates of a maker: if it selects features, one for each size that its final path and the path of
         every fold contain, and its refits if they were made; otherwise one for each point."""
-        return [self._candidate(label, *made) for made in self._made(label)]
+        task = self.tasks[label]
+        groups, judge = self.cv.groups, self.cv.judge
+        out = []
+        for k, relax, where in self._made(label):
+            path, index = where[FINAL]
+            used = path.support(index)
+            raw = self._values(where, 0)
+            c = Candidate(
+                label,
+                k,
+                relax,
+                index,
+                groups.count(used),
+                groups.cost(used),
+                self.with_judge(raw),
+                formula=task.maker.names[index] if isinstance(task.maker, NamedFormulas) else "",
+                on_steps=self.path(label).penalty.on_steps,
+                per_query=None if judge is None else raw[judge.people],
+            )
+            self._where[c] = where
+            out.append(c)
+        return out
 
     def _made(self, label: str) -> Iterator[tuple[float, float, Points]]:
         """(size, relax, points) of the candidates of a maker."""
@@ -176,25 +197,6 @@ class CandidateSet:
 
     def _sizes(self, path: PathResult) -> np.ndarray:
         return self.cv.size_of(path.sparse_coefs, path.width)
-
-    def _candidate(
-        self,
-        label: str,
-        k: float,
-        relax: float,
-        where: Points,
-    ) -> Candidate:
-        path, index = where[FINAL]
-        maker = self.tasks[label].maker
-        formula = maker.names[index] if isinstance(maker, NamedFormulas) else ""
-        used = path.support(index)
-        cost = self.cv.groups.cost(used)
-        on_steps, raw = self.path(label).penalty.on_steps, self._values(where, 0)
-        per_query = None if self.cv.judge is None else raw[self.cv.judge.people]
-        of = self.cv.groups.count(used), cost, self.with_judge(raw), formula, on_steps, per_query
-        c = Candidate(label, k, relax, index, *of)
-        self._where[c] = where
-        return c
 
     def _values(self, where: Points, metric: int) -> np.ndarray:
         points = {f: where[f] for f in self.cv.folds or [FINAL]}

@@ -22,6 +22,8 @@ from sparserank.penalties.groups import supports_groups
 from sparserank.penalties.rules import FeatureRules
 from sparserank.text import brief, listed
 
+Maker = Penalty | SizedMaker  # of paths, as users name it
+
 
 def costs_of(costs: Any, names: Sequence[str]) -> tuple[float, ...]:
     """One cost > 0 per feature, from numbers, or from a file with one per line.
@@ -51,13 +53,13 @@ class CompletedPenalties:
     """Penalties with the rules of a call, in which features are numbers, and the feature groups or costs of the
     call."""
 
-    penalties: tuple[Penalty | SizedMaker, ...]
+    penalties: tuple[Maker, ...]
     feature_groups: FeatureGroups | None
     costs: tuple[float, ...] | None
 
 
 def complete_penalties(
-    penalties: Sequence[Penalty | SizedMaker],
+    penalties: Sequence[Maker],
     names: Sequence[str],
     derived: Mapping[str, Derived] | None = None,
     *,
@@ -149,7 +151,7 @@ def _extended(
     return rules
 
 
-def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker], made_from: list[str]) -> None:
+def _refuse_groups_of_their_own(penalties: Sequence[Maker], made_from: list[str]) -> None:
     """Raise an error if a penalty does not support groups, or already has some. made_from: the columns that form the
     groups, if no user named these."""
     unknown = next((p for p in penalties if not supports_groups(p)), None)

@@ -157,7 +157,11 @@ class FittedPaths:
         """Lists of paths to compute at the same time: all paths of a task together, at most `most` in a list, and
         starts before the paths that start from them."""
         stages: list[list[PathTask]] = []
-        depths = self._depths()
+        # Number of tasks that must be finished, one after the other, before a task can begin. A task is listed after
+        # the one from whose solutions it starts.
+        depths: dict[str, int] = {}
+        for t in self.tasks:
+            depths[t.label] = 0 if t.start is None else 1 + depths[t.start]
         for transform, depth in product(self.works, range(1 + max(depths.values()))):
             stages.append([])
             for t in self.tasks:
@@ -166,13 +170,6 @@ class FittedPaths:
                     stages.append([])
                 stages[-1] += paths
         return [stage for stage in stages if stage]
-
-    def _depths(self) -> dict[str, int]:
-        """{label: number of tasks that must be finished, one after the other, before the task can begin}"""
-        depths: dict[str, int] = {}
-        for t in self.tasks:  # a task is listed after the one from whose solutions it starts
-            depths[t.label] = 0 if t.start is None else 1 + depths[t.start]
-        return depths
 
     def _by_processes(self, waiting: Waiting, done: Paths, report: Report) -> Computed:
         labels = [label for label, paths in waiting.items() for _ in paths]

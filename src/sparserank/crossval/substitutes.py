@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -128,9 +127,10 @@ def within_query_correlations(
     with np.errstate(all="ignore"):
         for some in _blocks(data, queries):
             block = shaped(data.take_queries(some))
-            products, block_squares = centred_products(block.X, features, np.asarray(block.query_ptr))
-            together += products
-            squares += block_squares
+            # Deviations from the query mean; sparse rows stay sparse.
+            X, ptr = block.X.astype(np.float64), np.asarray(block.query_ptr)
+            together += within_queries(lambda some, every: as_dense(some.T @ every), X[:, features], X, ptr)
+            squares += np.maximum(within_queries(column_products, X, X, ptr), 0.0)
         if len(features) and len(queries):
             together /= np.sqrt(squares[features])[:, None] * np.sqrt(squares)
     return np.clip(np.where(np.isfinite(together), together, 0.0), -1.0, 1.0)
@@ -145,11 +145,3 @@ def _blocks(data: RankingDataset, queries: np.ndarray) -> list[np.ndarray]:
     rows = max(BLOCK_VALUES // max(values_of_row, 1), 1)
     before = np.cumsum(data.sizes[queries]) - 1
     return [block for block in np.split(queries, np.flatnonzero(np.diff(before // rows)) + 1) if len(block)]
-
-
-def centred_products(X: Any, columns: np.ndarray, ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(inner products of some columns with all columns, sums of squares of all columns), of deviations from the query
-    mean; sparse rows stay sparse."""
-    X = X.astype(np.float64)
-    products = within_queries(lambda some, every: as_dense(some.T @ every), X[:, columns], X, ptr)
-    return products, np.maximum(within_queries(column_products, X, X, ptr), 0.0)

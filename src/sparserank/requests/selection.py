@@ -147,8 +147,14 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: Al
     expected = None if request is None else request.body
     judged = {q for q, _ in collected.judged}
     scored = Scored(None, None if request is None else request.listed)
-    files = ((name, file) for name, source in sources.items() if source is not None for file in paths_of(source))
-    for name, (place, line, hits) in ((name, answer) for name, file in files for answer in responses_in(file, scored)):
+    answers = (
+        (name, *answer)
+        for name, source in sources.items()
+        if source is not None
+        for file in paths_of(source)
+        for answer in responses_in(file, scored)
+    )
+    for name, place, line, hits in answers:
         if REQUEST in line:
             expected = line[REQUEST] if expected is None else expected
             if where := difference(expected, line[REQUEST]):

@@ -160,7 +160,10 @@ def retriever_costs(source: Any, names: Sequence[str]) -> dict[str, float]:
     elif isinstance(source, str | os.PathLike):
         costs = {}
         for line, text in enumerate(read_entries(source, "'retriever cost' per line"), start=1):
-            name, cost = _name_and_cost(text)
+            # 'name cost', 'name, cost' or with a tab; a name may contain blanks and commas.
+            entry = text.strip().replace("\t", " ")
+            at = max(entry.rfind(" "), entry.rfind(","))
+            name, cost = (entry[:at].rstrip(" ,"), entry[at + 1 :].strip()) if at >= 0 else (entry, "")
             if name in costs:
                 raise DataFormatError(f"{source}:{line}: {brief(name)} already has a cost.")
             costs[name], places[name] = cost, f"{source}:{line}: "
@@ -185,13 +188,6 @@ def retriever_costs(source: Any, names: Sequence[str]) -> dict[str, float]:
             "costs", f"cannot be used: there is no cost of {brief(missing)}; give one for every retriever."
         )
     return {name: float(costs[name]) for name in names}
-
-
-def _name_and_cost(text: str) -> tuple[str, str]:
-    """'name cost', 'name, cost' or with a tab; a name may contain blanks and commas."""
-    line = text.strip().replace("\t", " ")
-    at = max(line.rfind(" "), line.rfind(","))
-    return line[:at].rstrip(" ,") if at >= 0 else line, line[at + 1 :].strip() if at >= 0 else ""
 
 
 # -- the words for formulas -------------------------------------------------------------------------------------------

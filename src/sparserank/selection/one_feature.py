@@ -69,7 +69,11 @@ def nearly_best_alone(
     order = _ranks(column(sample.X, top))
     step = max(data.n_features // MAX_FEATURES, 1)
     others_of = (j for j in range(0, data.n_features, step) if columns[j] != columns[top])
-    rest = [j for j in others_of if not _is_copy(column(sample.X, j), order)]
+    rest = []
+    for j in others_of:  # except constant features, and copies, which order documents nearly in the same way
+        ranks = _ranks(column(sample.X, j))
+        if ranks.max() > 0 and not abs(np.corrcoef(ranks, order)[0, 1]) >= COPY:
+            rest.append(j)
     next_best = max((reached(j) for j in rest), default=0.0)
     if len(rest) + 1 < MIN_FEATURES or next_best > others * share:
         return {}
@@ -84,9 +88,3 @@ def nearly_best_alone(
 def _ranks(x: np.ndarray) -> np.ndarray:
     """Ranks of values, equal for equal values."""
     return np.unique(x, return_inverse=True)[1].astype(np.float64)
-
-
-def _is_copy(x: np.ndarray, order: np.ndarray) -> bool:
-    """Whether a feature is constant, or orders documents nearly like a given order."""
-    ranks = _ranks(x)
-    return bool(ranks.max() == 0 or abs(np.corrcoef(ranks, order)[0, 1]) >= COPY)
