@@ -22,10 +22,8 @@ from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.metrics import Metric
-from sparserank.workdir.pieces import Reader, Store, checked
+from sparserank.workdir.pieces import Arrays, Reader, Store, checked
 from sparserank.workdir.work import Progress, Work, quiet
-
-Arrays = dict[str, np.ndarray]
 
 
 @dataclass
@@ -143,14 +141,15 @@ class TreesOnFolds:
         pieces = {
             (name, f): self._name(f, used, unseen) for name, of_fold in lists.items() for f, used in of_fold.items()
         }
-        columns = {piece: lists[name][f] for (name, f), piece in pieces.items()}
-        n_docs = np.bincount(np.repeat(self.fold, self.data.sizes) - FINAL)  # index 0 is FINAL
-        of_final = {n: d.n_docs for n, d in unseen.items()}
-        sizes = {p: of_final if f == FINAL else {"scores": int(n_docs[f - FINAL])} for (_, f), p in pieces.items()}
+        of_piece = {piece: (lists[name][f], f) for (name, f), piece in pieces.items()}
 
         def checked_piece(piece: str, arrays: Arrays) -> Arrays:
-            checked(arrays, by_gain=("iu", (None,)), **{key: ("f", (n,)) for key, n in sizes[piece].items()})
-            if not np.isin(arrays["by_gain"], columns[piece]).all():
+            columns, f = of_piece[piece]
+            n_docs = {name: data.n_docs for name, data in unseen.items()}
+            if f != FINAL:
+                n_docs = {"scores": int(self.data.sizes[self.fold == f].sum())}
+            checked(arrays, by_gain=("iu", (None,)), **{key: ("f", (n,)) for key, n in n_docs.items()})
+            if not np.isin(arrays["by_gain"], columns).all():
                 raise ValueError("by_gain has a column that the trees do not have")
             return arrays
 
@@ -162,10 +161,10 @@ class TreesOnFolds:
             fold_of = {pieces[name, f]: f for f in of_fold}
             share, stopped = self.seconds / math.ceil(len(fold_of) / n_workers), threading.Event()
             try:
-                tree_data = self._tree_data([columns[piece] for piece in fold_of if piece not in work.done])
+                tree_data = self._tree_data([of_piece[piece][0] for piece in fold_of if piece not in work.done])
                 work.run(
                     partial(self._trained, tree_data, unseen, share, stopped),
-                    {piece: (columns[piece], f) for piece, f in fold_of.items()},
+                    {piece: of_piece[piece] for piece in fold_of},
                     {piece: f"{name} {_fold_label(f)}" for piece, f in fold_of.items()},
                     processes=False,
                 )
