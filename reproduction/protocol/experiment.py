@@ -15,7 +15,7 @@ from reproduction.protocol.tasks import Task, TaskRunner
 from sparserank import __version__
 from sparserank.errors import DataError, SparserankError
 from sparserank.execution import available_cores
-from sparserank.workdir.work import Progress, Work
+from sparserank.workdir.work import Progress, Work, quiet
 
 SLOW_FIRST = ("fenchel_rank", "rs_rank", "tg_rank", "gas_e", "select")  # so that no worker ends with a long piece alone
 
@@ -59,7 +59,7 @@ class Experiment:
     def datasets(self) -> list[str]:
         return list(dict.fromkeys(u.dataset.name for u in self.tasks))
 
-    def run(self, progress: Progress | None = None) -> None:
+    def run(self, progress: Progress = quiet) -> None:
         """Compute every missing piece; an interrupted run loses only the pieces in progress.
 
         A piece that fails (e.g. no preferred pair in a fold) is noted in `failed`, and the others continue.

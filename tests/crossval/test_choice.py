@@ -18,8 +18,8 @@ RNG = np.random.default_rng(0)
 BASE = RNG.random(400)
 
 
-def sentences(choice: Choice, metric: str, n_all: int, noun: str = "feature") -> list[str]:
-    return [claim.text for claim in claims_of_choice(choice, metric, n_all, noun) if claim.text]
+def sentences(choice: Choice, metric: str, n_all: int) -> list[str]:
+    return [claim.text for claim in claims_of_choice(choice, metric, n_all) if claim.text]
 
 
 def candidate(n_features: int, loss: float, spread: float, cost: float | None = None) -> Candidate:
@@ -302,12 +302,13 @@ def test_a_limit_decides_before_a_named_formula() -> None:
 def test_a_named_formula_is_kept_with_the_lead_of_the_best_other_choice() -> None:
     noise = np.random.default_rng(2).standard_normal(400)
     learned = Candidate("l1", 4, 0.0, 1, 4, 4.0, BASE + 0.01 + 0.5 * (noise - noise.mean()))
-    choice = choose([learned, named(BASE)], named="RRF")
-    text = " ".join(sentences(choice, "ndcg@10", 4, "retriever"))
+    rule = Rule(noun="retriever")
+    choice = choose([learned, named(BASE)], rule=rule, named="RRF")
+    text = " ".join(sentences(choice, "ndcg@10", 4))
     assert "RRF of all 4 retrievers: the best other choice, 4 retrievers (l1), is +" in text
     assert "less than 1 standard error of the difference (" in text
     single = replace(learned, n_features=1, formula="dense alone")
-    text = " ".join(sentences(choose([single, named(BASE)], named="RRF"), "ndcg@10", 4, "retriever"))
+    text = " ".join(sentences(choose([single, named(BASE)], rule=rule, named="RRF"), "ndcg@10", 4))
     assert "1 retriever (dense alone), is +" in text
     assert "less than 1.5 standard errors of the difference (" in text
 

@@ -166,7 +166,7 @@ def test_without_its_only_features_a_model_ranks_nothing(copies, ablation):
     chosen = ablation.chosen
     everything = np.unique(np.concatenate([ablation.candidate_set.features(chosen, f) for f in (-1, 0, 1, 2)]))
     (zero,) = per_query_values(np.zeros(copies.n_docs), copies, [ablation.cv.metrics[0]])
-    found = ablation._refitted([everything], [])
+    found = ablation.refitted([everything])
     np.testing.assert_allclose(found[0, 1], zero)
 
 

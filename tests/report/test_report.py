@@ -223,15 +223,15 @@ def test_what_was_left_out_is_listed_beside_the_feature_that_it_repeats(monkeypa
     expected = sorted(copies, key=lambda r: -abs(R[names.index(r[1]), names.index(r[0])]))
     for most in (alike_module.MAX_PRODUCTS, 12):  # all kept features at once, or in pieces
         monkeypatch.setattr(alike_module, "MAX_PRODUCTS", most)
-        found, beside = redundant_features(ALL, names, kept, lambda d: d, asked)
+        found, beside = redundant_features(ALL, kept, lambda d: d, asked)
         assert [(r.feature, r.selected) for r in found.left] == expected
         for r in found.left:
             assert r.correlation == pytest.approx(R[names.index(r.selected), names.index(r.feature)])
         assert {r.feature: np.sign(r.correlation) for r in found.left} == {"again": 1.0, "turned": -1.0}
         assert beside == pytest.approx({0: R[0, 10], 1: R[1, 7], 3: R[3, 11]})
-    assert redundant_features(ALL, names, np.array([4]), lambda d: d, {})[0].left == ()
+    assert redundant_features(ALL, np.array([4]), lambda d: d, {})[0].left == ()
     monkeypatch.setattr(alike_module, "MAX_DOCUMENTS", ALL.n_docs // 3)  # of more documents, some queries are enough
-    found, _ = redundant_features(ALL, names, np.array([0]), lambda d: d, {})
+    found, _ = redundant_features(ALL, np.array([0]), lambda d: d, {})
     assert found.n_queries == pytest.approx(ALL.n_queries / 4, abs=1)
     assert [r.feature for r in found.left] == ["again"]
 

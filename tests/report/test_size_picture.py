@@ -162,12 +162,13 @@ def test_a_heading_is_one_line(choice: Any, text: str | None) -> None:
     assert text is None or heading(choice, 123456) == text
     for better in ("", "LightGBM", "a_file_with_a_long_name_in_a_folder/of_somebody_else/model.txt"):
         for noun in ("feature", "retriever"):
-            shortest = heading(choice, 123456, noun, better)
+            shortest = heading(replace(choice, rule=replace(choice.rule, noun=noun)), 123456, better)
             assert len(shortest) <= MAX_HEADING
             assert "%" not in shortest
             assert "\n" not in shortest
-    assert heading(chosen_by(Rule()), 12, "retriever") == "All 12 retrievers are kept"
-    assert heading(chosen_by(Rule()), 13, "retriever", "LightGBM") == "12 of 13 retrievers; LightGBM is better"
+    of_retrievers = chosen_by(Rule(noun="retriever"))
+    assert heading(of_retrievers, 12) == "All 12 retrievers are kept"
+    assert heading(of_retrievers, 13, "LightGBM") == "12 of 13 retrievers; LightGBM is better"
 
 
 def test_the_lead_is_short_and_its_figures_are_those_of_the_result(result: sr.SelectionResult) -> None:

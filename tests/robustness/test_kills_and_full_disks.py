@@ -49,8 +49,8 @@ from sparserank.cli.interrupts import leave_on_signals
 leave_on_signals()  # first of all, as `python -m sparserank` does
 import time
 from sparserank.crossval import fitting
-save = fitting._StoredPaths.save
-fitting._StoredPaths.save = lambda *piece: (save(*piece), time.sleep(0.1))  # or the run is over before a kill
+save = fitting.FittedPaths.save
+fitting.FittedPaths.save = lambda *piece: (save(*piece), time.sleep(0.1))  # or the run is over before a kill
 from sparserank.__main__ import main
 main()
 """

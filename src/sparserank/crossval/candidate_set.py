@@ -3,18 +3,17 @@ underlying models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparserank.crossval.choice import Candidate
-from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitting import Paths
-from sparserank.crossval.judged_queries import JudgedQueries, WithJudge
+from sparserank.crossval.judged_queries import WithJudge
 from sparserank.crossval.rivals import Rival
 from sparserank.crossval.tasks import FINAL, PathTask, refit_label
 from sparserank.lazy import cached_property
@@ -22,40 +21,27 @@ from sparserank.model import RankingModel
 from sparserank.paths import PathResult
 from sparserank.paths.certificate import Certificate
 from sparserank.paths.refits import RELAX, NamedFormulas, refit_of
-from sparserank.paths.sizes import SizeOf, point_within, points_by_size
+from sparserank.paths.sizes import point_within, points_by_size
 
-Points = dict[int, tuple[str, int]]  # {fold: (label of a path, index of its point)}
+if TYPE_CHECKING:
+    from sparserank.crossval.cross_validation import CrossValidation
+
+Points = dict[int, tuple[PathResult, int]]  # {fold: (a path, index of its point)}
 
 
+@dataclass(eq=False)
 class CandidateSet:
     """The candidates of a cross-validation.
 
-    Parameters
-        tasks    of the selection
-        paths    finished paths, by label and fold
-        fold     (n_queries,) the fold of each query; None: quality is that of the final path on separate queries
-                 (`valid`)
-        feature_groups   groups of the features, each paid for once
-        by_cost  models are matched by cost, not by number of features
-        judge    the queries that people graded, if a judge graded the others; seed: of its partners
+    tasks   of the selection, by label
+    paths   finished paths, by label and fold
+    cv      the cross-validation; without folds, quality is that of the final path on separate queries
     """
 
-    def __init__(
-        self,
-        tasks: Sequence[PathTask],
-        paths: Paths,
-        fold: np.ndarray | None,
-        feature_groups: FeatureGroups,
-        by_cost: bool = False,
-        judge: JudgedQueries | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.tasks, self.paths = {t.label: t for t in tasks}, paths
-        self._groups = feature_groups
-        self._size_of: SizeOf = feature_groups.costs_of if by_cost else feature_groups.counts_of
-        self._fold, self._judge, self._seed = fold, judge, seed
-        self._folds = [] if fold is None else sorted(set(fold[fold >= 0].tolist()))
-        self._where: dict[Candidate, dict[int, tuple[str, int]]] = {}
+    tasks: Mapping[str, PathTask]
+    paths: Paths
+    cv: CrossValidation
+    _where: dict[Candidate, Points] = field(default_factory=dict, init=False)
 
     @cached_property
     def sparse(self) -> list[Candidate]:
@@ -85,7 +71,28 @@ class CandidateSet:
     def of_maker(self, label: str) -> list[Candidate]:
         """The candidates of a maker: if it selects features, one for each size that its final path and the path of
         every fold contain, and its refits if they were made; otherwise one for each point."""
-        return [self._candidate(label, *made) for made in self._made(label)]
+        task = self.tasks[label]
+        groups, judge = self.cv.groups, self.cv.judge
+        out = []
+        for k, relax, where in self._made(label):
+            path, index = where[FINAL]
+            used = path.support(index)
+            raw = self._values(where, 0)
+            c = Candidate(
+                label,
+                k,
+                relax,
+                index,
+                groups.count(used),
+                groups.cost(used),
+                self.with_judge(raw),
+                formula=task.maker.names[index] if isinstance(task.maker, NamedFormulas) else "",
+                on_steps=self.path(label).penalty.on_steps,
+                per_query=None if judge is None else raw[judge.people],
+            )
+            self._where[c] = where
+            out.append(c)
+        return out
 
     def _made(self, label: str) -> Iterator[tuple[float, float, Points]]:
         """(size, relax, points) of the candidates of a maker."""
@@ -94,24 +101,29 @@ class CandidateSet:
             return
         nnz = self.path(label).nnz
         for i in np.flatnonzero(nnz).tolist():
-            yield int(nnz[i]), 0.0, dict.fromkeys([FINAL, *self._folds], (label, i))
+            yield int(nnz[i]), 0.0, {f: (self.paths[label, f], i) for f in (FINAL, *self.cv.folds)}
 
     def _matched(self, label: str) -> Iterator[tuple[float, float, Points]]:
         """(size, relax, points) of the candidates of a sparse maker."""
         final = self.paths[label, FINAL]
         for k, index in points_by_size(self._sizes(final), final.ranks).items():
-            points = {FINAL: index}
-            for f in self._folds:
+            points: Points = {FINAL: (final, index)}
+            for f in self.cv.folds:
                 path = self.paths[label, f]
                 at = point_within(self._sizes(path), path.ranks, k)
                 if at is not None:
-                    points[f] = at
-            if len(points) <= len(self._folds):
+                    points[f] = path, at
+            if len(points) <= len(self.cv.folds):
                 continue  # a fold has no model that small, so this size cannot be evaluated
-            yield k, 0.0, {f: (label, i) for f, i in points.items()}
+            yield k, 0.0, points
             for relax in RELAX if (refit_label(label), FINAL) in self.paths else ():
-                relaxed = {f: self._refit(label, f, i, relax) for f, i in points.items()}
-                if relaxed[FINAL][0] != label:
+                relaxed = dict(points)  # without a refit, the point itself
+                for f, (path, i) in points.items():
+                    refits = self.paths[refit_label(label), f]
+                    at = refit_of(refits.alphas, float(path.alphas[i]), relax)
+                    if at is not None:
+                        relaxed[f] = refits, at
+                if relaxed[FINAL][0] is not final:
                     yield k, relax, relaxed
 
     # -- the models of a candidate -----------------------------------------------------------------------------------
@@ -126,19 +138,18 @@ class CandidateSet:
 
     def compared(self, rival: Rival) -> Rival:
         """A rival, whose values are changed like those of candidates."""
-        if self._judge is None:
+        if self.cv.judge is None:
             return rival
-        return replace(rival, values=self.with_judge(rival.values), per_query=rival.values[self._judge.people])
+        return replace(rival, values=self.with_judge(rival.values), per_query=rival.values[self.cv.judge.people])
 
     @cached_property
     def judge(self) -> WithJudge | None:
         """What the judge says of all candidates."""
-        if self._judge is None:
+        if self.cv.judge is None:
             return None
-        assert self._fold is not None
         made = [where for label in self.tasks for *_, where in self._made(label)]
         values = np.array([self._values(where, 0) for where in made])
-        return self._judge.with_judge(values, self._fold, self._seed)
+        return self.cv.judge.with_judge(values, self.cv.fold, self.cv.seed)
 
     def transform(self, c: Candidate) -> FeatureTransform:
         """The transform under which the features of a candidate enter."""
@@ -150,22 +161,22 @@ class CandidateSet:
 
     def coefficients(self, c: Candidate, fold: int = FINAL) -> sp.csr_array:
         """(1, n_coefficients) coefficients of the model of a fold, for the scaled columns."""
-        path, index = self._point(c, fold)
+        path, index = self._where[c][fold]
         return path.sparse_coefs[[index]]
 
     def in_units(self, c: Candidate, fold: int) -> sp.csr_array:
         """(1, n_columns) coefficients of the model of a fold, in units of the columns."""
-        return self._point(c, fold)[0].in_units(self.coefficients(c, fold))
+        return self._where[c][fold][0].in_units(self.coefficients(c, fold))
 
     def model(self, c: Candidate, names: tuple[str, ...], fold: int = FINAL, **fields: Any) -> RankingModel:
         """The model of a fold, or the final one, on features with these names; `fields`: others of the model."""
-        path, index = self._point(c, fold)
+        path, index = self._where[c][fold]
         assert path.scaling is not None
         return self.transform(c).model(path.scaled_coef(index), names, path.scaling, **fields)
 
     def features(self, c: Candidate, fold: int) -> np.ndarray:
         """The features that the model of a fold uses."""
-        path, index = self._point(c, fold)
+        path, index = self._where[c][fold]
         return path.support(index)
 
     def width(self, c: Candidate) -> int:
@@ -174,58 +185,19 @@ class CandidateSet:
 
     def alpha(self, c: Candidate) -> float:
         """Strength of the candidate's point on the final path, or of the point that it refits."""
-        path, index = self._point(c, FINAL)
+        path, index = self._where[c][FINAL]
         return float(path.alphas[index])
 
     def certificate(self, c: Candidate) -> Certificate:
         """Certificate of the final model, which solves the problem of its penalty, or is a ridge refit."""
-        path, index = self._point(c, FINAL)
+        path, index = self._where[c][FINAL]
         return path.certificate_at(index, self.path(c.penalty).penalty)
 
     # -- construction ------------------------------------------------------------------------------------------------
 
-    def _point(self, c: Candidate, fold: int) -> tuple[PathResult, int]:
-        label, index = self._where[c][fold]
-        return self.paths[label, fold], index
-
-    def _refit(self, label: str, fold: int, index: int, relax: float) -> tuple[str, int]:
-        relaxed = self.paths[refit_label(label), fold]
-        at = refit_of(relaxed.alphas, float(self.paths[label, fold].alphas[index]), relax)
-        return (label, index) if at is None else (refit_label(label), at)
-
     def _sizes(self, path: PathResult) -> np.ndarray:
-        return self._size_of(path.sparse_coefs, path.width)
-
-    def _candidate(
-        self,
-        label: str,
-        k: float,
-        relax: float,
-        where: Points,
-    ) -> Candidate:
-        label_of_point, index = where[FINAL]
-        maker = self.tasks[label].maker
-        formula = maker.names[index] if isinstance(maker, NamedFormulas) else ""
-        used = self.path(label_of_point).support(index)
-        cost = self._groups.cost(used)
-        on_steps, raw = self.path(label).penalty.on_steps, self._values(where, 0)
-        per_query = None if self._judge is None else raw[self._judge.people]
-        of = self._groups.count(used), cost, self.with_judge(raw), formula, on_steps, per_query
-        c = Candidate(label, k, relax, index, *of)
-        self._where[c] = where
-        return c
+        return self.cv.size_of(path.sparse_coefs, path.width)
 
     def _values(self, where: Points, metric: int) -> np.ndarray:
-        if self._fold is None:
-            label, index = where[FINAL]
-            return _scored(self.paths[label, FINAL])[metric, index]
-        values = np.full(len(self._fold), np.nan)
-        for f in self._folds:
-            label, index = where[f]
-            values[self._fold == f] = _scored(self.paths[label, f])[metric, index]
-        return values
-
-
-def _scored(path: PathResult) -> np.ndarray:
-    assert path.values is not None
-    return path.values
+        points = {f: where[f] for f in self.cv.folds or [FINAL]}
+        return self.cv.together({f: np.asarray(path.values)[metric, index] for f, (path, index) in points.items()})

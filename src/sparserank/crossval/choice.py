@@ -25,8 +25,24 @@ MIN_NEW = 50  # queries on which an earlier run has not been trained, from which
 ROUNDING = 1e-12  # relative to the best mean; differences of means are not known more exactly
 
 
+class Measured:
+    """What has values of the metric."""
+
+    values: np.ndarray
+    per_query: np.ndarray | None
+
+    @property
+    def mean(self) -> float:
+        return mean_of(self.values)
+
+    @property
+    def shown(self) -> np.ndarray:
+        """(n_queries,) the metric query by query."""
+        return self.values if self.per_query is None else self.per_query
+
+
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class Candidate(Measured):
     """A way to make a model of at most k features, with the quality of the models that it makes.
 
     penalty      label of the path maker
@@ -51,15 +67,6 @@ class Candidate:
     formula: str = ""
     on_steps: bool = False
     per_query: np.ndarray | None = None
-
-    @property
-    def mean(self) -> float:
-        return mean_of(self.values)
-
-    @property
-    def shown(self) -> np.ndarray:
-        """(n_queries,) the metric query by query."""
-        return self.values if self.per_query is None else self.per_query
 
     def size(self, by_cost: bool) -> tuple[float, float]:
         """Sort key, smallest first: by number of features, then by cost (or the other way round, if by_cost). A step
@@ -167,26 +174,6 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Defence:
-    """The condition under which a choice replaces a formula that was named before the data were seen.
-
-    row     of the named formula among the candidates
-    needed  (m,) lead over its mean that earns a candidate its place: paired standard errors, LEAD_ALONE for a candidate
-            of a single feature and LEAD for others
-    """
-
-    row: int
-    needed: np.ndarray
-
-    def earned(self, means: np.ndarray) -> np.ndarray:
-        """(m,) bool: the named formula, and the candidates whose means (m,) lead it by enough."""
-        lead = means - means[self.row]
-        earned = (lead > 0) & (lead >= self.needed)
-        earned[self.row] = True
-        return earned
-
-
-@dataclass(frozen=True)
 class Preference:
     """The loss of the models that use only the features of an earlier run, and whether these models are preferred.
 
@@ -217,7 +204,8 @@ class Choice:
     rule         rule that decided; seed: of the resampling
     named        the formula that was named before the data were seen, if there is one
     contender    the candidate that the rule alone would choose
-    defence      the condition under which a candidate replaces the named formula, or None
+    needed       (m,) lead over the mean of the named formula that earns a candidate its place: LEAD paired standard
+                 errors, LEAD_ALONE for a candidate of a single feature; None: the formula is not defended
     out_of_fold  whether the candidates of a fold learned from the other queries of the table
     """
 
@@ -232,7 +220,7 @@ class Choice:
     out_of_fold: bool = False
     named: Candidate | None = None
     contender: Candidate | None = None
-    defence: Defence | None = None
+    needed: np.ndarray | None = None
     preference: Preference | None = None
 
     @property
@@ -349,8 +337,8 @@ class Choice:
 
     def asked(self, c: Candidate) -> float:
         """The lead over the named formula that earns a candidate its place."""
-        assert self.defence is not None
-        return float(self.defence.needed[self._row[c]])
+        assert self.needed is not None
+        return float(self.needed[self._row[c]])
 
     def shows_difference(self, a: Candidate, b: Candidate) -> bool:
         """Whether the bounds show one of two candidates to be better than the other."""
@@ -361,9 +349,9 @@ class Choice:
         """Mean metric of a candidate on the queries that have a value for every candidate."""
         return float(self.means[self._row[c]])
 
-    def size_range(self, share: float = 0.9) -> tuple[int, int]:
-        """The range of numbers of features that contains this share of the choices on resampled queries."""
-        low, high = np.quantile(self.resampled_sizes, [(1 - share) / 2, (1 + share) / 2], method="closest_observation")
+    def size_range(self) -> tuple[int, int]:
+        """The range of numbers of features that contains 90% of the choices on resampled queries."""
+        low, high = np.quantile(self.resampled_sizes, [(1 - 0.9) / 2, (1 + 0.9) / 2], method="closest_observation")
         return int(low), int(high)
 
     def preferring(self, run: str, labels: Collection[str], new: np.ndarray | None) -> Choice:
@@ -374,9 +362,11 @@ class Choice:
         new  (n_queries,) bool: the queries that the run has not learned from; None: not known
         """
         values = np.array([c.values for c in self.candidates])
-        judged = np.isfinite(values).all(axis=0)
-        enough = new is not None and int((judged & new).sum()) >= MIN_NEW
-        on, known = judged & new if enough and new is not None else judged, enough if new is not None else None
+        on = np.isfinite(values).all(axis=0)
+        known = None
+        if new is not None:
+            known = int((on & new).sum()) >= MIN_NEW
+            on = on & new if known else on
         rule = replace(self.rule, only=frozenset(labels), whose=f" of the features of {run}")
         rival = values[self._row[self.best if rule.limit is None else self.chosen], on]
         unit = abs(float(rival.mean())) if len(rival) else 0.0
@@ -387,10 +377,8 @@ class Choice:
         lost = rival - values[row, on]
         loss = float(lost.mean()), float(lost.std(ddof=1) / np.sqrt(len(lost)))
         is_preferred = bool(rule.small_enough(loss[0], unit or 1.0))
-        preference = Preference(run, loss, unit, len(lost), known, is_preferred)
-        if not is_preferred:
-            return replace(self, preference=preference)
-        return replace(self, chosen=self.candidates[row], rule=rule, preference=preference)
+        out = replace(self, preference=Preference(run, loss, unit, len(lost), known, is_preferred))
+        return replace(out, chosen=self.candidates[row], rule=rule) if is_preferred else out
 
     @cached_property
     def resampled_sizes(self) -> np.ndarray:
@@ -411,11 +399,15 @@ class Choice:
         return self.resamples.picks(self._take)
 
     def _take(self, means: np.ndarray) -> np.ndarray:
-        """The rows that the rule, including the defence, takes for other means of these candidates. Several rows are
-        tied candidates of one size."""
+        """The rows that the rule takes for means (m,) of these candidates; if the named formula is defended, among it
+        and the candidates that earn their place. Several rows are tied candidates of one size."""
         allowed = self._allowed
-        if self.defence is not None:
-            allowed = allowed & self.defence.earned(means)
+        if self.needed is not None and self.named is not None:
+            row = self._row[self.named]
+            lead = means - means[row]
+            earned = (lead > 0) & (lead >= self.needed)
+            earned[row] = True
+            allowed = allowed & earned
         return self.rule.take(means, self.bounds, allowed, self._sizes)
 
     @cached_property
@@ -471,7 +463,7 @@ def choose(
     means = bounds.means if np.isfinite(bounds.means).all() else np.array([c.mean for c in everyone])
     # Losses are relative to `best`, the largest mean (the smaller model if means are equal). `contender` is what the
     # rule chooses if it does not prefer a named formula.
-    best = everyone[min(range(len(everyone)), key=lambda i: (-means[i], sizes[i]))]
+    best = everyone[np.lexsort((sizes, -means))[0]]
     contender = everyone[rule.take(means, bounds, allowed, sizes)[0]]
     formula = next((c for c in usable if named and c.formula == named), None)
     alone = Choice(everyone, len(usable), means, bounds, best, contender, rule, seed, out_of_fold, formula, contender)
@@ -481,14 +473,12 @@ def choose(
             return alone
         return replace(alone, rule=replace(rule, whose=f"{rule.whose} (a step function counts as 1.25 weights)"))
     # Otherwise the rule chooses among the formula and the candidates that earn their place.
-    row = everyone.index(formula)
     errors = np.array([LEAD_ALONE if c.n_features == 1 else LEAD for c in everyone])
-    defence = Defence(row, errors * bounds.error[row])
-    chosen = everyone[rule.take(means, bounds, allowed & defence.earned(means), sizes)[0]]
+    defended = replace(alone, needed=errors * bounds.error[everyone.index(formula)])
     leads = (
         f" that leads {reference_name(formula)} by {LEAD:g} standard error ({LEAD_ALONE:g} for a single {rule.noun})"
     )
-    return replace(alone, chosen=chosen, rule=replace(rule, whose=leads), defence=defence)
+    return replace(defended, chosen=everyone[defended._take(means)[0]], rule=replace(rule, whose=leads))
 
 
 def _allowed(usable: Sequence[Candidate], n: int, rule: Rule) -> np.ndarray:

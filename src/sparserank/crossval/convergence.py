@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.crossval.tasks import FINAL
 from sparserank.errors import ConvergenceWarning
 from sparserank.paths import PathResult
 from sparserank.solvers import Status
-
-MISSED = (Status.STALLED, Status.ITERATION_LIMIT)
-
-
-def missed(statuses: Iterable[str]) -> dict[Status, int]:
-    """Number of solves that missed the tolerance, for each status that occurred."""
-    counts = Counter(statuses)
-    return {s: counts[s.value] for s in MISSED if counts[s.value]}
 
 
 def unsolved(statuses: Sequence[str], where: str, asked: str) -> str | None:
@@ -28,13 +20,13 @@ def unsolved(statuses: Sequence[str], where: str, asked: str) -> str | None:
         where   part of the job, such as 'on half-samples'
         asked   the tolerance, such as '1e-06'
     """
-    short = missed(statuses)
+    short = Counter(s for s in statuses if s in _REMEDIES)
     if not short:
         return None
-    how = ", ".join(f"{n} {s.value}" for s, n in short.items())
+    how = ", ".join(f"{short[s]} {s}" for s in _REMEDIES if short[s])
     remedy = _REMEDIES[next(iter(short))] if len(short) == 1 else _REMEDY_OF_BOTH
     return (
-        f"{sum(short.values())} of {len(statuses)} solves {where} did not reach their tolerance, a KKT violation of "
+        f"{short.total()} of {len(statuses)} solves {where} did not reach their tolerance, a KKT violation of "
         f"{asked} times alpha_max ({how}); {remedy}."
     )
 
@@ -44,11 +36,10 @@ def unsolved_paths(paths: Mapping[tuple[str, int], PathResult], tol: float) -> s
     of_final: list[str] = []
     of_folds: list[str] = []
     for (_, fold), path in paths.items():
-        solved = [
-            s for s in path.statuses if s != Status.NOT_CERTIFIED.value
-        ]  # a point on the way to a refit is not solved
+        # A point on the way to a refit is not solved.
+        solved = [s for s in path.statuses if s != Status.NOT_CERTIFIED.value]
         (of_final if fold == FINAL else of_folds).extend(solved)
-    n_final, n_folds = (sum(missed(some).values()) for some in (of_final, of_folds))
+    n_final, n_folds = (sum(s in _REMEDIES for s in some) for some in (of_final, of_folds))
     where = f"({n_final} of {len(of_final)} on all queries, {n_folds} of {len(of_folds)} without a fold)"
     asked = f"{tol:g}" if tol >= FOLD_TOL else f"{tol:g} ({FOLD_TOL:g} where only quality is estimated)"
     return unsolved([*of_final, *of_folds], where if of_folds else "on all queries", asked)
@@ -61,9 +52,9 @@ def warn_unsolved(paths: Mapping[tuple[str, int], PathResult], tol: float) -> No
         warnings.warn(sentence, ConvergenceWarning, stacklevel=4)
 
 
-_REMEDIES = {
-    Status.STALLED: "floating-point precision allows no smaller violation, so raise tol",
-    Status.ITERATION_LIMIT: "raise tol, or max_iter where it is available",
+_REMEDIES = {  # by the status of a solve that missed its tolerance
+    Status.STALLED.value: "floating-point precision allows no smaller violation, so raise tol",
+    Status.ITERATION_LIMIT.value: "raise tol, or max_iter where it is available",
 }
 _REMEDY_OF_BOTH = (
     "raise tol; max_iter, where it is available, helps only at the iteration limit, because floating-point precision "

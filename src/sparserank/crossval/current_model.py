@@ -204,19 +204,15 @@ class Change:
                 f"{confidence} confidence, which shows {shows})"
             )
         moved = [
-            f"{', '.join(names[:8])}{' ...' if len(names) > 8 else ''} {verb}"
-            for names, verb in (
-                (self.enter, "enters" if len(self.enter) == 1 else "enter"),
-                (self.leave, "leaves" if len(self.leave) == 1 else "leave"),
-            )
+            f"{', '.join(names[:8])}{' ...' if len(names) > 8 else ''} {verb}{'s' if len(names) == 1 else ''}"
+            for names, verb in ((self.enter, "enter"), (self.leave, "leave"))
             if names
         ]
         n = self.n_features
         of = f" ({n} feature{'s' if n != 1 else ''})" if n else ""
         text = (
-            f"The {self.name}{of} has {metric} "
-            f"{self.mean:.4f} here; the chosen model differs by {self.difference:+.4f}{between}. It is better on "
-            f"{self.wins} queries and worse on {self.losses}"
+            f"The {self.name}{of} has {metric} {self.mean:.4f} here; the chosen model differs by "
+            f"{self.difference:+.4f}{between}. It is better on {self.wins} queries and worse on {self.losses}"
         )
         if self.worst:
             query, loss = self.worst[0]

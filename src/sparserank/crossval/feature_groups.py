@@ -70,14 +70,13 @@ class FeatureGroups:
         """(n_points,) number of features of each model; columns as in `costs_of`."""
         if self.sources is None:
             return n_used(coefs, width)
-        features = coefs.indices // width % len(self.of_feature)
+        features = coefs.indices // width
         return np.array([self.count(features[lo:hi]) for lo, hi in pairwise(coefs.indptr.tolist())])
 
     def costs_of(self, coefs: sp.csr_array, width: int) -> np.ndarray:
         """(n_points,) cost of each model, a row of `coefs` (n_points, n_columns). The columns of a feature are
-        adjacent; if there are several transforms, the columns of all features under one are followed by those under the
-        next."""
-        features = coefs.indices // width % len(self.of_feature)
+        adjacent."""
+        features = coefs.indices // width
         return np.array([self.cost(features[lo:hi]) for lo, hi in pairwise(coefs.indptr.tolist())])
 
     def by_column(self, sources: Sequence[str], columns: Sequence[str]) -> FeatureGroups:
@@ -96,11 +95,12 @@ class FeatureGroups:
         """The features of groups that exceed k features or the budget on their own."""
         pairs = {*zip(self.of_feature, self.sources or range(len(self.of_feature)), strict=True)}
         sizes = np.bincount([group for group, _ in pairs], minlength=len(self.names))
-        too_large = sizes > k if k is not None else np.zeros(len(sizes), dtype=bool)
-        too_dear = (
-            ~within_budget(np.array(self.costs), budget) if budget is not None else np.zeros(len(sizes), dtype=bool)
-        )
-        return tuple(np.flatnonzero((too_large | too_dear)[self._group]).tolist())
+        beyond = np.zeros(len(sizes), dtype=bool)
+        if k is not None:
+            beyond |= sizes > k
+        if budget is not None:
+            beyond |= ~within_budget(np.array(self.costs), budget)
+        return tuple(np.flatnonzero(beyond[self._group]).tolist())
 
     @property
     def cost_of_feature(self) -> tuple[float, ...]:

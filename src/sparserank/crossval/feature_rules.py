@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,8 @@ from sparserank.penalties.by_name import DIRECTIONS, numbering
 from sparserank.penalties.groups import supports_groups
 from sparserank.penalties.rules import FeatureRules
 from sparserank.text import brief, listed
+
+Maker = Penalty | SizedMaker  # of paths, as users name it
 
 
 def costs_of(costs: Any, names: Sequence[str]) -> tuple[float, ...]:
@@ -46,83 +48,18 @@ def costs_of(costs: Any, names: Sequence[str]) -> tuple[float, ...]:
     return values
 
 
-Numbers = Callable[[str, Any], list[int]]  # as `numbering` returns
-
-
-def signs_of(monotone: Mapping[str, Any], numbers: Numbers, n_features: int) -> tuple[int, ...]:
-    """Per feature 1, -1 or 0, from {column: '+' or '-'} (or 1 and -1).
-
-    Raises
-        ParameterError   a name is not a feature, or a direction is invalid
-    """
-    if not isinstance(monotone, Mapping):
-        raise ParameterError("monotone", f"must be a mapping of feature names to '+' or '-'; got {brief(monotone)}.")
-    signs = [0] * n_features
-    for name, direction in monotone.items():
-        (j,) = numbers("monotone", name)
-        if isinstance(direction, bool) or not isinstance(direction, str | int) or direction not in DIRECTIONS:
-            raise ParameterError(
-                "monotone", f"must give '+' or '-' for {brief(name)}, without a bound; got {brief(direction)}."
-            )
-        signs[j] = DIRECTIONS[direction]
-    return tuple(signs)
-
-
-def features_named(columns: Any, option: str, numbers: Numbers) -> set[int]:
-    """The numbers of the features of the named columns.
-
-    Raises
-        ParameterError   a name is not a feature, or `columns` is not a list of names
-    """
-    if columns is None:
-        return set()
-    if isinstance(columns, str) or not isinstance(columns, Sequence):
-        raise ParameterError(option, f"must be a list of feature names; got {brief(columns)}.")
-    return {j for name in columns for j in numbers(option, name)}
-
-
-def rules_of(
-    of_penalty: FeatureRules, signs: Sequence[int], keep: set[int], drop: set[int], columns: Sequence[str]
-) -> dict[str, Any]:
-    """The rules of a penalty, extended by the options of a call.
-
-    of_penalty   the rules that the penalty already has
-    signs        signs of the weights of features
-    keep, drop   features that are always used, and that are never used
-    columns      (n_features,) the column of each feature
-
-
-    Raises
-        ParameterError   a rule contradicts one of the penalty
-    """
-    rules: dict[str, Any] = {}
-    for name, other, features in (("keep", "drop", keep), ("drop", "keep", drop)):
-        against = features.intersection(getattr(of_penalty, other))
-        if against:
-            raise ParameterError(name, f"names {brief(columns[min(against)])}, but {other} of a penalty names it too.")
-        if features:
-            rules[name] = tuple(sorted(features.union(getattr(of_penalty, name))))
-    if any(signs):
-        both = list(zip(signs, of_penalty.monotone or (0,) * len(signs), strict=True))
-        odd = next((j for j, (a, b) in enumerate(both) if a * b < 0), None)
-        if odd is not None:
-            raise ParameterError("monotone", f"contradicts monotone of a penalty for {brief(columns[odd])}.")
-        rules["monotone"] = tuple(a or b for a, b in both)
-    return rules
-
-
 @dataclass(frozen=True)
 class CompletedPenalties:
     """Penalties with the rules of a call, in which features are numbers, and the feature groups or costs of the
     call."""
 
-    penalties: tuple[Penalty | SizedMaker, ...]
+    penalties: tuple[Maker, ...]
     feature_groups: FeatureGroups | None
     costs: tuple[float, ...] | None
 
 
 def complete_penalties(
-    penalties: Sequence[Penalty | SizedMaker],
+    penalties: Sequence[Maker],
     names: Sequence[str],
     derived: Mapping[str, Derived] | None = None,
     *,
@@ -165,15 +102,56 @@ def complete_penalties(
             raise ParameterError("costs", f"must contain {len(names)} values, one per feature; got {len(prices)}.")
         shared = {"weights": prices}
     columns, numbers = sources or names, numbering(names, sources=sources)
-    to_keep, to_drop = features_named(keep, "keep", numbers), features_named(drop, "drop", numbers)
-    if both := to_keep & to_drop:
+    named: dict[str, set[int]] = {}
+    for rule, given in (("keep", keep), ("drop", drop)):
+        if isinstance(given, str) or not isinstance(given, Sequence | None):
+            raise ParameterError(rule, f"must be a list of feature names; got {brief(given)}.")
+        named[rule] = {j for name in given or () for j in numbers(rule, name)}
+    if both := named["keep"] & named["drop"]:
         raise ParameterError("drop", f"names {brief(columns[min(both)])}, which is to be kept.")
-    signs = () if monotone is None else signs_of(monotone, numbers, len(names))
-    completed = tuple(replace(p, **shared, **rules_of(p, signs, to_keep, to_drop, columns)) for p in numbered)
+    if monotone is not None and not isinstance(monotone, Mapping):
+        raise ParameterError("monotone", f"must be a mapping of feature names to '+' or '-'; got {brief(monotone)}.")
+    signs = [0] * len(names)
+    for name, direction in (monotone or {}).items():
+        (j,) = numbers("monotone", name)
+        if isinstance(direction, bool) or not isinstance(direction, str | int) or direction not in DIRECTIONS:
+            raise ParameterError(
+                "monotone", f"must give '+' or '-' for {brief(name)}, without a bound; got {brief(direction)}."
+            )
+        signs[j] = DIRECTIONS[direction]
+    completed = tuple(replace(p, **shared, **_extended(p, signs, named, columns)) for p in numbered)
     return CompletedPenalties(completed, grouped, prices)
 
 
-def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker], made_from: list[str]) -> None:
+def _extended(
+    penalty: FeatureRules, signs: Sequence[int], named: Mapping[str, set[int]], columns: Sequence[str]
+) -> dict[str, Any]:
+    """The rules of a penalty that the options of a call extend.
+
+    signs     (n_features,) signs of the weights
+    named     the features in 'keep', which are always used, and in 'drop', which are never used
+    columns   (n_features,) the column of each feature
+
+    Raises
+        ParameterError   a rule contradicts one of the penalty
+    """
+    rules: dict[str, Any] = {}
+    for name, other in (("keep", "drop"), ("drop", "keep")):
+        against = named[name].intersection(getattr(penalty, other))
+        if against:
+            raise ParameterError(name, f"names {brief(columns[min(against)])}, but {other} of a penalty names it too.")
+        if named[name]:
+            rules[name] = tuple(sorted(named[name].union(getattr(penalty, name))))
+    if any(signs):
+        both = list(zip(signs, penalty.monotone or (0,) * len(signs), strict=True))
+        odd = next((j for j, (a, b) in enumerate(both) if a * b < 0), None)
+        if odd is not None:
+            raise ParameterError("monotone", f"contradicts monotone of a penalty for {brief(columns[odd])}.")
+        rules["monotone"] = tuple(a or b for a, b in both)
+    return rules
+
+
+def _refuse_groups_of_their_own(penalties: Sequence[Maker], made_from: list[str]) -> None:
     """Raise an error if a penalty does not support groups, or already has some. made_from: the columns that form the
     groups, if no user named these."""
     unknown = next((p for p in penalties if not supports_groups(p)), None)

@@ -4,8 +4,7 @@ queries that they have not seen."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,13 +26,14 @@ from sparserank.shards.measuring import Columns
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.solvers.lockstep import Steps, run_all
 from sparserank.transforms import STEPS
-from sparserank.workdir.pieces import WorkStore, load_or_make
+from sparserank.workdir.pieces import NOWHERE, Store, load_or_make
 
 # Attributes derived from the data on first use.
 DERIVED = ("prepared", "shards", "_judging", "_unseen")
 FOLD_TOL = 1e-4  # for paths that only estimate quality: down to the tolerance of the final path, rankings do not change
 
 
+@dataclass(eq=False)
 class FoldedPaths(TrainingQueries):
     """Computes paths of makers for any number of folds at once. Each leaves out its fold by query weights of 0.
 
@@ -54,28 +54,19 @@ class FoldedPaths(TrainingQueries):
         learned       numbers of the training queries from which paths learn; None: all
     """
 
-    def __init__(
-        self,
-        data: RankingDataset,
-        fold: np.ndarray,
-        path_plan: PathPlan,
-        metrics: Sequence[Metric],
-        *,
-        valid: RankingDataset | None = None,
-        query_weight: np.ndarray | None = None,
-        n_threads: int | None = None,
-        client: Any = None,
-        transform: FeatureTransform = RAW,
-        judged: RankingDataset | None = None,
-        alike: FoldedPaths | None = None,
-        learned: np.ndarray | None = None,
-    ) -> None:
-        super().__init__(data, transform, path_plan, query_weight, n_threads, client)
-        self.judged, self.alike = judged, alike
-        self.fold, self.metrics = fold, list(metrics)
-        self.valid = valid
-        self.learned = np.zeros(data.n_queries, dtype=bool)
-        self.learned[slice(None) if learned is None else learned] = True
+    data: RankingDataset
+    fold: np.ndarray
+    path_plan: PathPlan
+    metrics: Sequence[Metric]
+    _: KW_ONLY
+    valid: RankingDataset | None = None
+    query_weight: np.ndarray | None = None
+    n_threads: int | None = None
+    client: Any = None
+    transform: FeatureTransform = RAW
+    judged: RankingDataset | None = None
+    alike: FoldedPaths | None = None
+    learned: np.ndarray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name not in DERIVED}
@@ -83,9 +74,14 @@ class FoldedPaths(TrainingQueries):
 
     def for_a_process(self) -> FoldedPaths:
         """A copy that computes with one thread, to be sent to a worker process."""
-        out = copy(self)
-        out.n_threads = 1
-        return out
+        return replace(self, n_threads=1)
+
+    @cached_property
+    def learns(self) -> np.ndarray:
+        """(n_queries,) bool: the training queries from which paths learn."""
+        learns = np.zeros(self.data.n_queries, dtype=bool)
+        learns[slice(None) if self.learned is None else self.learned] = True
+        return learns
 
     @property
     def n_judged(self) -> int:
@@ -125,9 +121,9 @@ class FoldedPaths(TrainingQueries):
     def _used(self, folds: Sequence[int]) -> np.ndarray:
         """(n, n_queries) bool: the queries from which the paths of each fold learn."""
         fold = self.fold[: self.data.n_queries]
-        return np.array([self.learned & ((fold != f) | (f == FINAL)) for f in folds])
+        return np.array([self.learns & ((fold != f) | (f == FINAL)) for f in folds])
 
-    def teach(self, folds: Sequence[int], store: WorkStore | None = None, tell: Tell = silent) -> None:
+    def teach(self, folds: Sequence[int], store: Store = NOWHERE, tell: Tell = silent) -> None:
         """Learn the grades of the teacher without each of these folds, all at once. This is one piece of work; each
         ensemble of trees is another."""
         teacher, used = self.transform.teacher, self._used(folds)
@@ -139,16 +135,17 @@ class FoldedPaths(TrainingQueries):
 
         n = len(used), self.data.n_docs
         arrays = load_or_make(store, f"teacher-{teacher.key}", learned, grades=("u", n), reason=("U", (1,)))
-        teacher.reason = teacher.reason or str(arrays["reason"][0])
+        if teacher.trees is not None:
+            teacher.trees.reason = teacher.reason or str(arrays["reason"][0])
         teacher.grades |= {row.tobytes(): row_grades for row, row_grades in zip(used, arrays["grades"], strict=True)}
 
     def graded(
-        self, teacher: Teacher, used: np.ndarray, store: WorkStore | None = None, tell: Tell = silent
+        self, teacher: Teacher, used: np.ndarray, store: Store = NOWHERE, tell: Tell = silent
     ) -> list[np.ndarray]:
         """(n_docs,) grades for each row of `used` (n, n_queries) bool, by a teacher that learns from the queries of the
         row."""
         in_steps = FeatureTransform(STEPS, shape=teacher.bins)
-        queries = TrainingQueries(self.data, in_steps, self.path_plan, self.query_weight, self.n_threads, self.client)
+        queries = replace(self, transform=in_steps)
         objectives, _ = queries.on_queries(used, range(len(used)))
         models = run_all([teacher.maker.on_all_features(o) for o in objectives])
         scores = [np.concatenate(queries.shards.call("scores", w)) for w in models]

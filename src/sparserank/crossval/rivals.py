@@ -8,18 +8,18 @@ from functools import partial
 
 import numpy as np
 
-from sparserank.crossval.choice import Candidate, Choice
+from sparserank.crossval.choice import Candidate, Choice, Measured
 from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import row_sums
 from sparserank.data.query_ids import rows_of_queries
-from sparserank.evaluation import mean_of, per_query_values
+from sparserank.evaluation import per_query_values
 from sparserank.evaluation.rival_intervals import RivalIntervals, rival_intervals
 from sparserank.metrics import Metric
 
 
 @dataclass(frozen=True, eq=False)
-class Rival:
+class Rival(Measured):
     """A ranker that candidates are compared with, and that is never chosen.
 
     n_features  number of features that it reads
@@ -38,15 +38,6 @@ class Rival:
     lacks: tuple[str, ...] = ()
     for_model: str = ""
     per_query: np.ndarray | None = None
-
-    @property
-    def mean(self) -> float:
-        return mean_of(self.values)
-
-    @property
-    def shown(self) -> np.ndarray:
-        """As in Candidate."""
-        return self.values if self.per_query is None else self.per_query
 
 
 @dataclass(frozen=True)

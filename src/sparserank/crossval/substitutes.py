@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -76,7 +75,6 @@ class RedundantFeatures:
 
 def redundant_features(
     data: RankingDataset,
-    names: tuple[str, ...],
     support: np.ndarray,
     shaped: Callable[[RankingDataset], RankingDataset],
     substitutes: Mapping[int, int],
@@ -84,12 +82,13 @@ def redundant_features(
     """(features that are redundant with those of a model, {feature: its correlation with its substitute})
 
     Parameters
-        names        of the features
         support      features of the model, ascending
         shaped       returns queries under the transform of the model
         substitutes  {feature of the model: its substitute}
     """
-    queries, d = _looked_at(data), len(names)
+    # The queries that contain documents; every n-th one if there are too many.
+    queries = np.flatnonzero(data.sizes > 0)[:: max(-(-data.n_docs // MAX_DOCUMENTS), 1)]
+    names, d = data.names, data.n_features
     # For each feature: the largest correlation with a feature of the model, and that feature.
     best = np.zeros(d)
     nearest = np.zeros(d, dtype=np.int64)
@@ -128,37 +127,21 @@ def within_query_correlations(
     with np.errstate(all="ignore"):
         for some in _blocks(data, queries):
             block = shaped(data.take_queries(some))
-            products, block_squares = centred_products(block.X, features, np.asarray(block.query_ptr))
-            together += products
-            squares += block_squares
+            # Deviations from the query mean; sparse rows stay sparse.
+            X, ptr = block.X.astype(np.float64), np.asarray(block.query_ptr)
+            together += within_queries(lambda some, every: as_dense(some.T @ every), X[:, features], X, ptr)
+            squares += np.maximum(within_queries(column_products, X, X, ptr), 0.0)
         if len(features) and len(queries):
             together /= np.sqrt(squares[features])[:, None] * np.sqrt(squares)
     return np.clip(np.where(np.isfinite(together), together, 0.0), -1.0, 1.0)
 
 
-def _looked_at(data: RankingDataset) -> np.ndarray:
-    """The queries that contain documents; every n-th one if there are too many."""
-    sizes = data.sizes
-    return np.flatnonzero(sizes > 0)[:: max(-(-data.n_docs // MAX_DOCUMENTS), 1)]
-
-
 def _blocks(data: RankingDataset, queries: np.ndarray) -> list[np.ndarray]:
     """The queries in blocks of about BLOCK_VALUES values."""
-    rows = max(BLOCK_VALUES // max(_values_of_row(data), 1), 1)
+    if data.is_stored:
+        values_of_row = 100 if data.is_sparse else data.n_features
+    else:
+        values_of_row = n_stored(data.X) // max(data.n_docs, 1)
+    rows = max(BLOCK_VALUES // max(values_of_row, 1), 1)
     before = np.cumsum(data.sizes[queries]) - 1
     return [block for block in np.split(queries, np.flatnonzero(np.diff(before // rows)) + 1) if len(block)]
-
-
-def _values_of_row(data: RankingDataset) -> int:
-    """Approximate number of values that a document stores."""
-    if data.is_stored:
-        return 100 if data.is_sparse else data.n_features
-    return n_stored(data.X) // max(data.n_docs, 1)
-
-
-def centred_products(X: Any, columns: np.ndarray, ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(inner products of some columns with all columns, sums of squares of all columns), of deviations from the query
-    mean; sparse rows stay sparse."""
-    X = X.astype(np.float64)
-    products = within_queries(lambda some, every: as_dense(some.T @ every), X[:, columns], X, ptr)
-    return products, np.maximum(within_queries(column_products, X, X, ptr), 0.0)

@@ -81,7 +81,12 @@ def with_starts_and_refits(
         tasks_of_transform = [t for t in tasks if t.transform == transform]
         # Paths that start from nothing, and the l1 paths that others start from.
         first = [t for t in tasks_of_transform if t.maker.starts_from is None]
-        starts = {_of_any_strength(t.maker): t.label for t in reversed(first)}
+        starts: dict[RuledMaker, str] = {}
+        for t in reversed(first):
+            maker = t.maker
+            if isinstance(maker, PenaltyPath):  # a path uses its own strengths, not that of its penalty
+                maker = replace(maker, penalty=maker.penalty.with_alpha(1.0))
+            starts[maker] = t.label
         second: list[PathTask] = []
         for t in tasks_of_transform:
             source = t.maker.starts_from
@@ -99,8 +104,3 @@ def with_starts_and_refits(
         ]
         out += first + second + refits
     return out
-
-
-def _of_any_strength(maker: RuledMaker) -> RuledMaker:
-    """The maker with a fixed strength, because a path uses its own strengths, not that of its penalty."""
-    return replace(maker, penalty=maker.penalty.with_alpha(1.0)) if isinstance(maker, PenaltyPath) else maker

@@ -22,7 +22,7 @@ from sparserank.paths import BoostedSteps
 from sparserank.penalties import FeatureRules
 from sparserank.shards.measuring import grades_of, standardised
 from sparserank.text import listed
-from sparserank.workdir.pieces import Arrays, Reader, WorkStore, checked
+from sparserank.workdir.pieces import NOWHERE, Arrays, Reader, Store, checked
 from sparserank.workdir.work import Work
 
 MONOTONE = "monotone_constraints"  # LightGBM's name for signs
@@ -38,13 +38,14 @@ def silent(_: str) -> None:
 def labels_of(grades: Sequence[np.ndarray], used: np.ndarray, data: RankingDataset) -> list[np.ndarray]:
     """(n_docs,) float64 labels for each row of `used` (n, n_queries) bool: the grades, or the true labels if all grades
     are 0 in the queries of the row."""
-    has_grades = [row_grades[np.repeat(row, data.sizes)].any() for row_grades, row in zip(grades, used, strict=True)]
-    return [
-        row_grades.astype(np.float64) if any_ else data.relevance
-        for row_grades, any_ in zip(grades, has_grades, strict=True)
-    ]
+    out = []
+    for row_grades, row in zip(grades, used, strict=True):
+        has_grades = row_grades[np.repeat(row, data.sizes)].any()
+        out.append(row_grades.astype(np.float64) if has_grades else data.relevance)
+    return out
 
 
+@dataclass(eq=False)
 class TeachingTrees:
     """The trees of a teacher: one ensemble for each set of queries, on the columns that our models may use.
 
@@ -59,36 +60,41 @@ class TeachingTrees:
         reason    why there are no trees, as a clause; "" if there are
     """
 
-    def __init__(
-        self,
-        rivals: TreeRivals,
-        rules: FeatureRules,
-        data: RankingDataset,
-        fold: np.ndarray,
-        seed: int,
-        query_weight: np.ndarray | None,
-        n_threads: int,
-        seconds: float,
-    ) -> None:
-        self.seed = seed
-        self._fold, self._query_weight = fold, query_weight
-        self._n_workers, self._n_threads = threads_of_trees(data, n_threads)
-        self.reason, self._rival = _reason(rivals), rivals.rival
-        if self.reason or self._rival is None:
+    rivals: TreeRivals
+    rules: FeatureRules
+    data: RankingDataset
+    fold: np.ndarray
+    seed: int
+    query_weight: np.ndarray | None
+    n_threads: int
+    seconds: float
+    reason: str = field(default="", init=False)
+    rival: TreeRival = field(init=False)
+
+    def __post_init__(self) -> None:
+        rival = self.rivals.rival
+        if self.rivals.left_out:
+            self.reason = self.rivals.left_out[0].reason
+        elif rival is None:
+            self.reason = f"of {option('rival', 'none')}" if tree_rivals.is_installed() else NOT_INSTALLED
+        elif rival.lacks:
+            self.reason = f"the data lack features of the rival ({listed(rival.lacks)})"
+        elif not OF_RANKING.search(objective := rival.settings.parameters["objective"]):
+            self.reason = f"{rival.name} has the objective {objective}"
+        if self.reason or rival is None:
             return
-        self.rival = _under_rules(self._rival, rules, data)
-        self._data = data
-        n_trainings = 1 + len(np.unique(fold[fold >= 0]))
-        expected = n_trainings * self.rival.settings.seconds(data.n_docs)
+        self.rival = _under_rules(rival, self.rules, self.data)
+        n_trainings = 1 + len(np.unique(self.fold[self.fold >= 0]))
+        expected = n_trainings * self.rival.settings.seconds(self.data.n_docs)
         if len(self.rival.columns) == 0:
             self.reason = "the rules leave no column for trees"
-        elif expected > seconds:  # as measured once: what a model learns must not depend on the speed of a machine
+        elif expected > self.seconds:  # as measured once: what a model learns must not depend on the speed of a machine
             self.reason = f"{self.rival.name} is expected to take {expected:,.0f} CPU seconds on all folds"
 
     @property
     def are_shared(self) -> bool:
         """True if they are the trees of the rival too: it has the same columns and settings."""
-        return not self.reason and self.rival is self._rival
+        return not self.reason and self.rival is self.rivals.rival
 
     @cached_property
     def of_table(self) -> RankingDataset:
@@ -97,23 +103,28 @@ class TeachingTrees:
         Raises
             DataError   they lack a column
         """
-        return self.rival.table.learned(self._data).of(self._data)
+        return self.rival.table.learned(self.data).of(self.data)
 
     @cached_property
     def tree_data(self) -> TreeData:
         """The data that the trees learn from."""
-        keywords: dict[str, Any] = {"query_weight": self._query_weight, "n_threads": self._n_threads}
-        return TreeData(self.of_table, self.rival.columns, self.rival.settings, self.seed, **keywords)
+        rival = self.rival
+        return TreeData(
+            self.of_table,
+            rival.columns,
+            rival.settings,
+            self.seed,
+            query_weight=self.query_weight,
+            n_threads=threads_of_trees(self.data, self.n_threads)[1],
+        )
 
     @cached_property
     def key(self) -> str:
         """Hash of everything that the scores of the trees depend on, except the plan of the selection."""
-        rival = self.rival
-        depends = [rival.settings, rival.columns.tolist(), rival.table.names, rival.table.levels]
-        depends += [identity_of_trees(), self.seed]
+        depends = self.rival.depends_on(self.rival.columns, self.seed)
         return hashlib.sha256(repr(depends).encode()).hexdigest()[:16]
 
-    def scores(self, seen: np.ndarray, store: WorkStore | None = None, tell: Tell = silent) -> list[np.ndarray]:
+    def scores(self, seen: np.ndarray, store: Store = NOWHERE, tell: Tell = silent) -> list[np.ndarray]:
         """(n_docs,) scores for each row of `seen` (n, n_queries) bool, by trees that learn from the queries of the row;
         each row is a piece of work.
 
@@ -123,38 +134,25 @@ class TeachingTrees:
         stopped, tree_data = threading.Event(), self.tree_data
 
         def of_row(row: np.ndarray) -> Arrays:
-            without = np.unique(self._fold[~row])
+            without = np.unique(self.fold[~row])
             seed = self.seed + (int(without[0]) if len(without) == 1 else 0)
             return {"scores": tree_data.fit(row, seed, lambda: not stopped.is_set()).scores(tree_data.data.X)}
 
         def read(_: str, arrays: Arrays) -> Arrays:
-            return checked(arrays, scores=("f", (self._data.n_docs,)))
+            return checked(arrays, scores=("f", (self.data.n_docs,)))
 
         def report(done: int, n: int, label: str, left: float | None) -> None:
             tell(f"{label}: {self.rival.name} {done} of {n}")
 
         of_name = {f"teacher-trees-{self.key}-{hashlib.sha256(row.tobytes()).hexdigest()[:16]}": row for row in seen}
-        keeper = None if store is None else Reader(store, read)
         kinds = dict.fromkeys(of_name, TEACHER)
-        work: Work[Arrays] = Work(kinds, keeper=keeper, n_workers=self._n_workers, progress=report)
+        n_workers, _ = threads_of_trees(self.data, self.n_threads)
+        work: Work[Arrays] = Work(kinds, keeper=Reader(store, read), n_workers=n_workers, progress=report)
         try:
             work.run(of_row, {name: (row,) for name, row in of_name.items()}, kinds, processes=False)
         finally:  # neither an error nor an interrupt should wait for trees that are no longer needed
             stopped.set()
         return [work.results[name]["scores"] for name in of_name]
-
-
-def _reason(rivals: TreeRivals) -> str:
-    """Why the trees of the rival cannot teach; "" if they can."""
-    if rivals.left_out:
-        return rivals.left_out[0].reason
-    rival = rivals.rival
-    if rival is None:
-        return f"of {option('rival', 'none')}" if tree_rivals.is_installed() else NOT_INSTALLED
-    if rival.lacks:
-        return f"the data lack features of the rival ({listed(rival.lacks)})"
-    objective = rival.settings.parameters["objective"]
-    return "" if OF_RANKING.search(objective) else f"{rival.name} has the objective {objective}"
 
 
 def _under_rules(rival: TreeRival, rules: FeatureRules, data: RankingDataset) -> TreeRival:
@@ -208,11 +206,6 @@ class Teacher:
         """Why the teacher has no trees, as a clause; "" if it has trees, or if it was not to have any."""
         return "" if self.trees is None else self.trees.reason
 
-    @reason.setter
-    def reason(self, reason: str) -> None:
-        if self.trees is not None:
-            self.trees.reason = reason
-
     @cached_property
     def key(self) -> str:
         """Hash of everything that pieces of work depend on, except the plan of the selection; "" without trees."""
@@ -224,7 +217,7 @@ class Teacher:
         used: np.ndarray,
         scores: list[np.ndarray],
         query_ptr: np.ndarray,
-        store: WorkStore | None = None,
+        store: Store = NOWHERE,
         tell: Tell = silent,
     ) -> list[np.ndarray]:
         """(n_docs,) grades for each row of `used` (n, n_queries) bool, from the scores (n_docs,) of its steps and of
@@ -236,7 +229,7 @@ class Teacher:
             except RunDirectoryError:  # it says nothing about the trees
                 raise
             except Exception as error:  # as with a rival, it must not end the job
-                self.reason = str(error).rstrip(".") or type(error).__name__
+                trees.reason = str(error).rstrip(".") or type(error).__name__
             else:
                 pairs = zip(scores, others, strict=True)
                 scores = [standardised(s, query_ptr) + standardised(other, query_ptr) for s, other in pairs]

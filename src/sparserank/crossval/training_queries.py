@@ -35,19 +35,17 @@ class TrainingQueries:
         client        a dask.distributed Client whose workers read the training queries instead of this process
     """
 
-    def __init__(
-        self,
-        data: RankingDataset,
-        transform: FeatureTransform,
-        path_plan: PathPlan,
-        query_weight: np.ndarray | None,
-        n_threads: int | None,
-        client: Any,
-    ) -> None:
-        self.data, self.transform = data, transform
-        self.path_plan = path_plan
-        self.column_names = transform.names(data.names)  # (n_columns,) under the transform
-        self.query_weight, self.n_threads, self.client = query_weight, n_threads, client
+    data: RankingDataset
+    transform: FeatureTransform
+    path_plan: PathPlan
+    query_weight: np.ndarray | None
+    n_threads: int | None
+    client: Any
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """(n_columns,) names of the columns under the transform."""
+        return self.transform.names(self.data.names)
 
     @cached_property
     def prepared(self) -> RankingDataset:
@@ -89,8 +87,18 @@ class TrainingQueries:
         """
         d, method = self.prepared, self.scaling_method
         weight = used * (np.ones(d.n_queries) if self.query_weight is None else self.query_weight)
-        centers, scales = fit_scalings(d, method, weight > 0, self._sums)
-        self._refuse_empty(left_out, weight[: len(left_out)])
+
+        def sums(used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
+            return self.shards.call("moments", unit, around, per_query=used)
+
+        centers, scales = fit_scalings(d, method, weight > 0, sums)
+        pairs = self.pairs()
+        for name, row in zip(left_out, weight, strict=False):
+            if name and pairs.any() and not (row * pairs).any():
+                raise DataError(
+                    f"without the queries of {name}, no preferred pair is left to learn from; use another seed, "
+                    "other folds, or the holdout protocol."
+                )
 
         def on(shards: Shards, at: Sequence[int]) -> list[PairwiseObjective]:
             weighting = Weighting(
@@ -110,9 +118,6 @@ class TrainingQueries:
             objectives = [on(shards[i], [i])[0] for i in at]
         return objectives, [FeatureScaling(method, centers[i], scales[i]) for i in at]
 
-    def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
-        return self.shards.call("moments", unit, around, per_query=used)
-
     @property
     def scaling_method(self) -> str:
         """The scaling of columns; steps are not scaled."""
@@ -121,13 +126,3 @@ class TrainingQueries:
     def pairs(self) -> np.ndarray:
         """(n_queries,) total weight of the preferred pairs of each training query."""
         return np.concatenate([f.pair_weight for f in self.shards.call("summary")])
-
-    def _refuse_empty(self, left_out: Sequence[str], weight: np.ndarray) -> None:
-        """Refuse a fold that contains every pair, because no pair is left to learn from."""
-        pairs = self.pairs()
-        for name, row in zip(left_out, weight, strict=True):
-            if name and pairs.any() and not (row * pairs).any():
-                raise DataError(
-                    f"without the queries of {name}, no preferred pair is left to learn from; use another seed, "
-                    "other folds, or the holdout protocol."
-                )

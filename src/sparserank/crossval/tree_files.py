@@ -82,16 +82,6 @@ def read_tree_file(path: StrPath) -> TreeFile:
     return _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
 
 
-def refuse_objective(file: StrPath, settings: TreeSettings) -> None:
-    """Raise DataFormatError if trees of this objective cannot be trained."""
-    objective = settings.parameters["objective"]
-    if REFUSED_OBJECTIVES.fullmatch(objective):
-        raise DataFormatError(
-            f"{file}: trees of the objective {brief(objective)} cannot be trained here; use one of LightGBM's that "
-            "gives one score for each document, such as lambdarank."
-        )
-
-
 def names_of_parameters() -> dict[str, str]:
     """{name or alias of a parameter of LightGBM: its name}
 

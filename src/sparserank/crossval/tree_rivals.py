@@ -14,10 +14,17 @@ import numpy as np
 
 from sparserank.crossval import trees
 from sparserank.crossval.tree_columns import TreeColumns, categories_of, columns_of_table, is_text, places
-from sparserank.crossval.tree_files import read_tree_file, refuse_objective
-from sparserank.crossval.trees import BY_FEATURE, INTERACTIONS, TreeSettings, check_trees, saved_booster
+from sparserank.crossval.tree_files import REFUSED_OBJECTIVES, read_tree_file
+from sparserank.crossval.trees import (
+    BY_FEATURE,
+    INTERACTIONS,
+    TreeSettings,
+    check_trees,
+    identity_of_trees,
+    saved_booster,
+)
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.files import StrPath
 from sparserank.text import Caution, brief, listed
 
@@ -45,6 +52,10 @@ class TreeRival:
     table: TreeColumns
     for_model: str = "lightgbm"
     lacks: tuple[str, ...] = ()
+
+    def depends_on(self, columns: np.ndarray, seed: int) -> list[Any]:
+        """What trees on some columns depend on, except the documents that they learn from."""
+        return [self.settings, columns.tolist(), self.table.names, self.table.levels, identity_of_trees(), seed]
 
 
 @dataclass(frozen=True)
@@ -88,43 +99,45 @@ def tree_rivals(
     word = word_or_file if isinstance(word_or_file, str) else ""
     if word_or_file is None or word == NO or (word == AUTO and not is_installed()):
         return TreeRivals()
-    is_default = word in (AUTO, LIGHTGBM)
-    rivals = TreeRivals(default_rival(data, never)) if is_default else _of_file(word_or_file, data, never)
-    if required:
-        return rivals
-    if word == AUTO and (not here or data.is_stored):
-        return _none(rivals, "the training data are not in the memory of one process")
-    rival = rivals.rival
-    assert rival is not None
+    notes: tuple[str, ...] = ()
+    if word in (AUTO, LIGHTGBM):
+        columns = tuple(columns_of_table(data))
+        levels = {name: () for name in columns if name in data.kept_columns}
+        settings = replace(trees.LIGHTGBM_SETTINGS, categorical=tuple(levels))
+        rival = TreeRival("LightGBM", settings, allowed(columns, data, never), TreeColumns(columns, levels))
+    elif is_file(word_or_file):
+        rival, notes = rival_of_file(word_or_file, data, never)
+        objective = rival.settings.parameters["objective"]
+        if REFUSED_OBJECTIVES.fullmatch(objective):
+            raise DataFormatError(
+                f"{word_or_file}: trees of the objective {brief(objective)} cannot be trained here; use one of "
+                "LightGBM's that gives one score for each document, such as lambdarank."
+            )
+    else:
+        words = f"{AUTO}, {NO}, {LIGHTGBM}"
+        raise ParameterError("rival", f"must be {words}, or an existing LightGBM file; got {brief(word_or_file)}.")
+    reason = "" if required else _why_not(rival, data, here=word != AUTO or (here and not data.is_stored))
+    return TreeRivals(None, (LeftOut(rival.name, reason),), notes) if reason else TreeRivals(rival, (), notes)
+
+
+def _why_not(rival: TreeRival, data: RankingDataset, *, here: bool) -> str:
+    """Why trees cannot be compared, as a clause; "" if they can. Raise DataError if LightGBM is not installed."""
+    if not here:
+        return "the training data are not in the memory of one process"
     try:
         check_trees(data, rival.settings)
     except DataError as error:
         if not is_installed():
             raise
-        return _none(rivals, str(error).rstrip("."))
+        return str(error).rstrip(".")
     if data.n_docs * len(rival.columns) > MAX_VALUES:
-        return _none(rivals, f"trees need a dense copy of the data, which would have more than {MAX_VALUES:,} values")
-    return rivals
+        return f"trees need a dense copy of the data, which would have more than {MAX_VALUES:,} values"
+    return ""
 
 
 def is_installed() -> bool:
     """True if LightGBM is installed, so that trees are compared by default."""
     return importlib.util.find_spec("lightgbm") is not None
-
-
-def _none(rivals: TreeRivals, reason: str) -> TreeRivals:
-    assert rivals.rival is not None
-    return TreeRivals(None, (LeftOut(rivals.rival.name, reason),), rivals.notes)
-
-
-def _of_file(path: Any, data: RankingDataset, never: Collection[int]) -> TreeRivals:
-    if not is_file(path):
-        raise ParameterError(
-            "rival", f"must be {AUTO}, {NO}, {LIGHTGBM}, or an existing LightGBM file; got {brief(path)}."
-        )
-    rival, notes = rival_of_file(path, data, never)
-    refuse_objective(path, rival.settings)
-    return TreeRivals(rival, (), notes)
 
 
 def is_file(path: Any) -> bool:
@@ -138,14 +151,6 @@ def is_file(path: Any) -> bool:
 def columns_in(path: Any) -> tuple[str, ...]:
     """The features that a file of trees names; none if `path` is not a file."""
     return read_tree_file(path).named if is_file(path) else ()
-
-
-def default_rival(data: RankingDataset, never: Collection[int] = ()) -> TreeRival:
-    """LightGBM with our settings. It reads every column of the table of which a feature may be used."""
-    columns = tuple(columns_of_table(data))
-    levels = {name: () for name in columns if name in data.kept_columns}
-    settings = replace(trees.LIGHTGBM_SETTINGS, categorical=tuple(levels))
-    return TreeRival("LightGBM", settings, allowed(columns, data, never), TreeColumns(columns, levels))
 
 
 def allowed(columns: Sequence[str], data: RankingDataset, never: Collection[int]) -> np.ndarray:

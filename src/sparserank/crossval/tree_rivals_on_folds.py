@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -18,15 +17,13 @@ from sparserank.crossval.rivals import Rival, values_of_scores
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.teachers import TeachingTrees
 from sparserank.crossval.tree_rivals import LeftOut, TreeRivals
-from sparserank.crossval.trees import TooSlow, TreeData, identity_of_trees, threads_of_trees
+from sparserank.crossval.trees import TooSlow, TreeData, threads_of_trees
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.metrics import Metric
-from sparserank.workdir.pieces import Reader, WorkStore, checked
-from sparserank.workdir.work import Progress, Work
-
-Arrays = dict[str, np.ndarray]
+from sparserank.workdir.pieces import Arrays, Reader, Store, checked
+from sparserank.workdir.work import Progress, Work, quiet
 
 
 @dataclass
@@ -90,7 +87,7 @@ class TreesOnFolds:
     def n_pieces(self) -> int:
         return 0 if self.trees.rival is None else len(self._folds)
 
-    def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
+    def fit(self, store: Store, progress: Progress) -> list[Rival]:
         """The rival, if there is one that finishes within its time; pieces in `store` are reused."""
         rival = self.trees.rival
         if rival is None:
@@ -103,7 +100,7 @@ class TreesOnFolds:
         scores = partial(self._scores, of_fold)
         return [Rival(rival.name, len(rival.columns), self._values(of_fold), scores, rival.lacks, rival.for_model)]
 
-    def on_features(self, features: Mapping[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
+    def on_features(self, features: Mapping[int, np.ndarray], store: Store) -> np.ndarray | None:
         """(n_queries,) metric of the trees of the rival on some features of each fold; None if they do not finish
         within their time, or if the trees do not have all of these features."""
         used = {f: {self.sources[j] for j in fold_features.tolist()} for f, fold_features in features.items()}
@@ -112,10 +109,10 @@ class TreesOnFolds:
             return None
         name = self.trees.rival.name
         columns = {f: np.flatnonzero([column in sources for column in names]) for f, sources in used.items()}
-        return self.on_lists({name: columns}, store, None).get(name)
+        return self.on_lists({name: columns}, store, quiet).get(name)
 
     def on_lists(
-        self, lists: Mapping[str, Mapping[int, np.ndarray]], store: WorkStore | None, progress: Progress | None
+        self, lists: Mapping[str, Mapping[int, np.ndarray]], store: Store, progress: Progress
     ) -> dict[str, np.ndarray]:
         """{list: (n_queries,) metric of the trees of the rival on its columns of each fold}, of those that finish."""
         finished = self._scored(lists, store, progress)
@@ -131,8 +128,8 @@ class TreesOnFolds:
     def _scored(
         self,
         lists: Mapping[str, Mapping[int, np.ndarray]],
-        store: WorkStore | None,
-        progress: Progress | None,
+        store: Store,
+        progress: Progress,
     ) -> dict[str, dict[int, Arrays]]:
         """{list: {fold: piece of work}}, of the lists whose trees finish; lists: {list: {fold: columns}}."""
         assert self.trees.rival is not None
@@ -144,29 +141,30 @@ class TreesOnFolds:
         pieces = {
             (name, f): self._name(f, used, unseen) for name, of_fold in lists.items() for f, used in of_fold.items()
         }
-        columns = {piece: lists[name][f] for (name, f), piece in pieces.items()}
-        n_docs = np.bincount(np.repeat(self.fold, self.data.sizes) - FINAL)  # index 0 is FINAL
-        of_final = {n: d.n_docs for n, d in unseen.items()}
-        sizes = {p: of_final if f == FINAL else {"scores": int(n_docs[f - FINAL])} for (_, f), p in pieces.items()}
+        of_piece = {piece: (lists[name][f], f) for (name, f), piece in pieces.items()}
 
         def checked_piece(piece: str, arrays: Arrays) -> Arrays:
-            checked(arrays, by_gain=("iu", (None,)), **{key: ("f", (n,)) for key, n in sizes[piece].items()})
-            if not np.isin(arrays["by_gain"], columns[piece]).all():
+            columns, f = of_piece[piece]
+            n_docs = {name: data.n_docs for name, data in unseen.items()}
+            if f != FINAL:
+                n_docs = {"scores": int(self.data.sizes[self.fold == f].sum())}
+            checked(arrays, by_gain=("iu", (None,)), **{key: ("f", (n,)) for key, n in n_docs.items()})
+            if not np.isin(arrays["by_gain"], columns).all():
                 raise ValueError("by_gain has a column that the trees do not have")
             return arrays
 
         kinds = {piece: name for (name, _), piece in pieces.items()}
-        keeper = None if store is None else Reader(store, checked_piece)
+        keeper = Reader(store, checked_piece)
         work: Work[Arrays] = Work(kinds, keeper=keeper, n_workers=n_workers, progress=progress)
         out = {}
         for name, of_fold in lists.items():
             fold_of = {pieces[name, f]: f for f in of_fold}
             share, stopped = self.seconds / math.ceil(len(fold_of) / n_workers), threading.Event()
             try:
-                tree_data = self._tree_data([columns[piece] for piece in fold_of if piece not in work.done])
+                tree_data = self._tree_data([of_piece[piece][0] for piece in fold_of if piece not in work.done])
                 work.run(
                     partial(self._trained, tree_data, unseen, share, stopped),
-                    {piece: (columns[piece], f) for piece, f in fold_of.items()},
+                    {piece: of_piece[piece] for piece in fold_of},
                     {piece: f"{name} {_fold_label(f)}" for piece, f in fold_of.items()},
                     processes=False,
                 )
@@ -187,14 +185,14 @@ class TreesOnFolds:
         has trained the same trees."""
         assert self.trees.rival is not None
         _, n_threads = threads_of_trees(self.data, self.n_threads)
-        keywords: dict[str, Any] = {"query_weight": self.query_weight, "n_threads": n_threads}
-        teacher, out = self.teacher, {}
-        for columns in sets:
+        teacher, settings, weight = self.teacher, self.trees.rival.settings, self.query_weight
+        out = {}
+        for columns in {columns.tobytes(): columns for columns in sets}.values():
             if teacher is not None and teacher.are_shared and np.array_equal(columns, teacher.rival.columns):
-                out[columns.tobytes()] = teacher.tree_data
-            elif columns.tobytes() not in out:
-                settings = self.trees.rival.settings
-                out[columns.tobytes()] = TreeData(self.data, columns, settings, self.seed, **keywords)
+                data = teacher.tree_data
+            else:
+                data = TreeData(self.data, columns, settings, self.seed, query_weight=weight, n_threads=n_threads)
+            out[columns.tobytes()] = data
         return out
 
     def _trained(
@@ -248,10 +246,8 @@ class TreesOnFolds:
         return values_of_scores(self._scores(of_fold, on_test=False), self.judged, self.judge, self.metric)
 
     def _name(self, f: int, columns: np.ndarray, unseen: Mapping[str, RankingDataset]) -> str:
-        rival = self.trees.rival
-        assert rival is not None
-        depends: list[Any] = [rival.settings, columns.tolist(), rival.table.names, rival.table.levels]
-        depends += [identity_of_trees(), self.seed]
+        assert self.trees.rival is not None
+        depends = self.trees.rival.depends_on(columns, self.seed)
         depends += [(name, data_hash(data)) for name, data in unseen.items()] if f == FINAL else []
         return f"rival {_fold_label(f)} {hashlib.sha256(repr(depends).encode()).hexdigest()[:16]}"
 

@@ -197,7 +197,7 @@ class SparseRankerCV(PenalizedRanker):
             assert final.values is not None
             known = np.where(np.isin(np.arange(data.n_queries), counted), final.values, np.nan)
             paths = {**candidate_set.paths, (PATH, FINAL): replace(final, values=known)}
-            candidate_set = CandidateSet(list(candidate_set.tasks.values()), paths, None, cv.feature_groups)
+            candidate_set = replace(candidate_set, paths=paths)
         self._choose(candidate_set)
         self.scaled_coef_ = self.path_.scaled_coef(self.chosen_index_)
         self.scale_ = None if scaling is None else scaling.scale

@@ -103,7 +103,7 @@ def _document(
     origin = [] if result.origin is None else [Section("Origin", "", origin_tables(result.origin, result.plan))]
     better = result.rivals.better
     return to_html(
-        heading(result.choice, result.n_all, result.noun, "" if better is None else better.name),
+        heading(result.choice, result.n_all, "" if better is None else better.name),
         " ".join(lead(claims)),
         [*sections, *origin],
         notes=result.notes,

@@ -147,8 +147,14 @@ def answered(sources: Mapping[str, Any], request: SearchQuery | None, chosen: Al
     expected = None if request is None else request.body
     judged = collected.judged.queries
     scored = Scored(None, None if request is None else request.listed)
-    files = ((name, file) for name, source in sources.items() if source is not None for file in paths_of(source))
-    for name, (place, line, hits) in ((name, answer) for name, file in files for answer in responses_in(file, scored)):
+    answers = (
+        (name, *answer)
+        for name, source in sources.items()
+        if source is not None
+        for file in paths_of(source)
+        for answer in responses_in(file, scored)
+    )
+    for name, place, line, hits in answers:
         if REQUEST in line:
             expected = line[REQUEST] if expected is None else expected
             if where := difference(expected, line[REQUEST]):
@@ -257,12 +263,6 @@ def for_clauses(
             used = tuple(name for name, boost in zip(names, boosts, strict=True) if boost)
             current = InUse(f"{LABEL} ({of}, these hits)", used, run=responses.run)
     return plan, ClauseRules(keep, drop, current)
-
-
-def without_lowering(plan: SelectionPlan, n_features: int) -> SelectionPlan:
-    """The plan with completed penalties: all features get weights >= 0, also those that are made from columns."""
-    up = (1.0,) * n_features
-    return replace(plan, penalties=tuple(replace(p, monotone=up) for p in plan.penalties))
 
 
 def _boosts(request: SearchQuery | None, names: Sequence[str]) -> np.ndarray:

@@ -74,42 +74,37 @@ def claims(result: ChoiceResult, of_pairs: str = "") -> list[Claim]:
     choice = result.choice
     rivals = result.rivals
     confidence = as_percent(result.plan.confidence)
-    n_all = result.n_all
-    noun = result.noun
     metric = result.plan.metric
     gain = f" Gain of {metric!r}: {metric.convention.shown_gain}." if metric.uses_gain else ""
     stars = f"for all sizes at once{', and for all rivals' if rivals.compared else ''} ('at most': one-sided{of_pairs})"
     intervals = Claim("* intervals", confidence, stars, BELOW, f"* {confidence}, {stars}.")
-    bounded = math.isfinite(choice.bound(choice.chosen))
     judge = _believed(result)
     graded = f" of people, {times_as_many(visible(judge.name), judge.n_human, judge.n_all)}" if judge else ""
     rows = [
         Claim("options", rank=FIRST, said="" if result.origin is None else result.origin.start),
-        _keep(choice, n_all, noun, _judged(result), costed=result.plan.costs is not None),
+        _keep(result),
         Claim("suspicion", rank=FIRST, said=result.suspicion or ""),
         *([] if result.judge is None else [_judge(result.judge, choice.chosen.penalty.endswith(PEOPLE_ALONE))]),
         *([] if result.test is None else [_tested(result, result.test)]),
         *_of_means(result),
-        *claims_of_choice(choice, repr(metric), n_all, noun, gain, graded),
+        *claims_of_choice(choice, repr(metric), result.n_all, gain, graded),
         *(_against(r, rivals) for r in rivals.compared),
         *_limits_of_rivals(rivals),
         *_of_today(result),
-        *([intervals] if bounded else []),
+        *([intervals] if math.isfinite(choice.bound(choice.chosen)) else []),
         *_repeated(result),
     ]
     return sorted((c for c in rows if c.text), key=lambda c: c.rank)
 
 
-def claims_of_choice(
-    choice: Choice, metric: str, n_all: int, noun: str = FEATURE, gain: str = "", graded: str = ""
-) -> Iterator[Claim]:
+def claims_of_choice(choice: Choice, metric: str, n_all: int, gain: str = "", graded: str = "") -> Iterator[Claim]:
     """What the queries show about the choice; gain: the gain of the metric, as a sentence; graded: what is said after a
     number of queries that would be needed."""
     bounds = choice.bounds
     yield Claim("features of an earlier run", rank=FIRST, said=_preferred(choice, metric))
     yield _resolution(choice, graded)
-    yield Claim("two answers", rank=FIRST, said=_two_answers(choice, noun))
-    yield _rule(choice, n_all, noun, gain)
+    yield Claim("two answers", rank=FIRST, said=_two_answers(choice))
+    yield _rule(choice, n_all, gain)
     if bounds.n_rare:
         few = f"fewer than {MIN_DIFFERENT} queries"
         differ = f"{bounds.n_rare} of the {len(choice.candidates)} models {_verb(bounds.n_rare, 'differs', 'differ')}"
@@ -118,7 +113,7 @@ def claims_of_choice(
     sizes = choice.resampled_sizes
     if len(sizes):
         low, high = choice.size_range()
-        size = counted(low if low == high else f"{low} to {high}", noun)
+        size = counted(low if low == high else f"{low} to {high}", choice.rule.noun)
         share = "every time" if sizes.min() == sizes.max() else f"in 90% of {len(sizes):,} resamples"
         yield Claim("size on resampled queries", size, f"by the same rule, {share}")
 
@@ -126,12 +121,15 @@ def claims_of_choice(
 # -- the choice -------------------------------------------------------------------------------------------------------
 
 
-def _keep(choice: Choice, n_all: int, noun: str, judged: str, *, costed: bool) -> Claim:
+def _keep(result: ChoiceResult) -> Claim:
     """The claim that names the choice, and the queries that it was evaluated on."""
+    choice = result.choice
     c = choice.chosen
+    judged = _judged(result)
     number = reference_name(c) if c is choice.named else f"{answers(choice)} of"
-    choice_in_words = f"{number} {counted(n_all, noun)}"
-    choice_in_words += f" at a {choice.rule.cost} of {c.cost:g}" if costed or choice.by_cost else ""
+    choice_in_words = f"{number} {counted(result.n_all, choice.rule.noun)}"
+    if result.plan.costs is not None or choice.by_cost:
+        choice_in_words += f" at a {choice.rule.cost} of {c.cost:g}"
     name = f": {c.formula}" if c.formula and c is not choice.named else ""
     return Claim(KEEP, choice_in_words, judged, FIRST, f"Keep {choice_in_words}{name}.  {judged}.")
 
@@ -181,12 +179,13 @@ def answers(choice: Choice) -> str:
     return " or ".join(map(str, sorted(sizes)))
 
 
-def heading(choice: Choice, n_all: int, noun: str = FEATURE, better: str = "") -> str:
+def heading(choice: Choice, n_all: int, better: str = "") -> str:
     """The choice in one line of at most MAX_HEADING characters: '2 of 6 retrievers are enough'; better: the ranker that
     is shown to be better, or ''."""
     c = choice.chosen
     n = c.n_features
-    size = f"All {counted(n, noun)}" if n == n_all else f"{n} of {counted(n_all, noun)}"
+    of_all = counted(n_all, choice.rule.noun)
+    size = f"All {of_all}" if n == n_all else f"{n} of {of_all}"
     if better:
         line = f"{size}; {visible(better)} is better"
         return line if len(line) <= MAX_HEADING else f"{size}; a rival is better"
@@ -195,7 +194,7 @@ def heading(choice: Choice, n_all: int, noun: str = FEATURE, better: str = "") -
     if choice.named is None and c.formula:
         return f"{size}: {c.formula}"
     if coarse(choice) and choice.other is not None:
-        return f"{answers(choice)} of {counted(n_all, noun)}: the queries cannot tell"
+        return f"{answers(choice)} of {of_all}: the queries cannot tell"
     if coarse(choice) or all_equal(choice) or not math.isfinite(choice.bound(c)):
         return f"{size}: a best guess"
     if choice.rule.limit is not None:
@@ -205,20 +204,20 @@ def heading(choice: Choice, n_all: int, noun: str = FEATURE, better: str = "") -
     return f"{size} {_verb(n, 'is', 'are')} {'kept' if n == n_all else 'enough'}"
 
 
-def _rule(choice: Choice, n_all: int, noun: str, gain: str) -> Claim:
+def _rule(choice: Choice, n_all: int, gain: str) -> Claim:
     """The estimated loss, and the rule that allows it."""
     c = choice.chosen
     rule = choice.rule
-    bound = choice.bound(choice.chosen)
+    bound = choice.bound(c)
     lost = estimated(c, choice)
     star = ""
     if math.isfinite(bound):
         lost = f"{lost}, at most {share(bound, choice)}"
         star = "*"
-    best = "" if choice.best is c else f" ({counted(choice.best.n_features, noun)})"
+    best = "" if choice.best is c else f" ({counted(choice.best.n_features, rule.noun)})"
     against = f"against the best of {len(choice.candidates)} models{best}"
     if c is choice.named and rule.limit is None:
-        why = _defence(choice, n_all, noun)
+        why = _defence(choice, n_all)
         return Claim(LOSS, lost, f"{against}. {why}", BELOW, f"{why}.")
     if rule.limit is not None:
         why = f"the best model{rule.whose} with {rule.limit}. Its loss"
@@ -245,11 +244,12 @@ def enough(rule: Rule, verb: bool = False) -> str:
     return f"{how} at most {100 * rule.largest_loss:.3g}%"
 
 
-def _defence(choice: Choice, n_all: int, noun: str) -> str:
+def _defence(choice: Choice, n_all: int) -> str:
     """The reason why the named formula is chosen, the best other choice, and how many queries could show that it is
     better."""
     named = choice.named
     c = choice.contender
+    noun = choice.rule.noun
     assert named is not None
     assert c is not None
     text = f"{reference_name(named)} {counted(n_all, noun)}: "
@@ -333,13 +333,14 @@ def all_equal(choice: Choice) -> bool:
     return choice.bounds.resolution == 0.0 and not choice.bounds.upper.any()
 
 
-def _two_answers(choice: Choice, noun: str) -> str:
+def _two_answers(choice: Choice) -> str:
     """The smaller model and the larger one between which the queries cannot decide; '' where there is one answer, or a
     named formula is chosen."""
     c = choice.chosen
     other = choice.other
     if not coarse(choice) or other is None or c is choice.named:
         return ""
+    noun = choice.rule.noun
     full = choice.reference
     reference = "the best model" if full is choice.best else reference_name(full)
     both = sorted([c, other], key=lambda one: one.size(choice.by_cost))

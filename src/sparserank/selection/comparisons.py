@@ -14,7 +14,6 @@ from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.folded_paths import FoldedPaths
-from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.crossval.rivals import Rival, Rivals
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.tree_rivals_on_folds import TreesOnFolds
@@ -25,7 +24,7 @@ from sparserank.model import RankingModel
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, Ranker, compare_queries
 from sparserank.selection.rivals import ComparedRival, RivalReport, compared
-from sparserank.workdir.pieces import WorkStore
+from sparserank.workdir.pieces import Store
 
 MAX_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
 
@@ -60,15 +59,15 @@ def best_single_feature(plan: SelectionPlan, work: FoldedPaths, notes: list[str]
 
 @dataclass(frozen=True)
 class Comparisons:
-    """trees: rivals trained on the folds; judged: queries on which candidates are evaluated; judge: those that people
-    graded, if a judge graded the others; test: test queries or None; current: ranker in use or None."""
+    """trees: rivals trained on the folds; judged: queries on which candidates are evaluated; test: test queries or
+    None; current: ranker in use or None."""
 
     plan: SelectionPlan
     cv: CrossValidation
     candidate_set: CandidateSet
+    choice: Choice
     trees: TreesOnFolds
     judged: RankingDataset
-    judge: JudgedQueries | None
     test: RankingDataset | None
     current: InUse | None
 
@@ -84,21 +83,24 @@ class Comparisons:
     @property
     def _evaluated(self) -> Any:
         """Index of the queries on which candidates are evaluated."""
-        return slice(None) if self.judge is None else self.judge.people
+        return slice(None) if self.cv.judge is None else self.cv.judge.people
 
     @cached_property
     def rival_in_use(self) -> Rival | None:
         """The ranker in use, on the queries on which candidates are evaluated."""
         if self.current is None:
             return None
-        parts = [self.judged, *([] if self.judge is None else [self.judge.again])]
+        parts = [self.judged, *([] if self.cv.judge is None else [self.cv.judge.again])]
         values = np.concatenate([self.current.values(data, self.plan.metric) for data in parts])
         return self.candidate_set.compared(Rival(LABEL, len(self.current.features), values))
 
-    def with_rivals(self, choice: Choice, rivals: Sequence[Rival], store: WorkStore | None) -> RivalReport:
+    def with_rivals(self, rivals: Sequence[Rival], store: Store) -> RivalReport:
         """Compare with rivals. Trees that are shown to be better are also trained on the chosen features."""
-        all_rivals = Rivals(choice, rivals) if rivals else None
-        compared_rivals = [] if all_rivals is None else [compared(all_rivals, r, choice) for r in rivals]
+        choice = self.choice
+        compared_rivals = []
+        if rivals:
+            together = Rivals(choice, rivals)
+            compared_rivals = [compared(together, r, choice) for r in rivals]
         steps = any(transform.shape.stepped for transform in self.cv.works)
         report = RivalReport(tuple(compared_rivals), tuple(self.trees.left_out), not steps)
         better = report.better
@@ -112,29 +114,23 @@ class Comparisons:
         on_chosen = replace(better, on_chosen=mean_of(self.candidate_set.with_judge(values)), chosen_mean=chosen.mean)
         return replace(report, compared=tuple(on_chosen if r is better else r for r in compared_rivals))
 
-    def with_today(self, choice: Choice, model: RankingModel) -> Change | None:
+    def with_today(self, model: RankingModel) -> Change | None:
         """Compare with the ranker in use. Its interval is computed separately, so trees do not change it."""
         if self.current is None or self.rival_in_use is None:
             return None
-        return change(choice, Rivals(choice, [self.rival_in_use]), self.current, model, self.query_ids)
+        return change(self.choice, Rivals(self.choice, [self.rival_in_use]), self.current, model, self.query_ids)
 
-    def on_test(
-        self,
-        model: RankingModel,
-        dense: Candidate,
-        rivals: Sequence[Rival],
-        notes: list[str],
-    ) -> Comparison | None:
+    def on_test(self, model: RankingModel, rivals: Sequence[Rival], notes: list[str]) -> Comparison | None:
         """Compare the final model with the final dense model, the best single feature (unless single features are among
         the others), the ranker in use and rivals, on the test queries."""
         test = self.test
         if test is None:
             return None
-        full = self._dense_in_use(dense)
+        full = self._dense_in_use()
         assert full.model is not None
         systems: dict[str, Any] = {f"chosen ({len(model.columns)} features)": model.score_dataset(test)}
         systems[full.name] = full.model.score_dataset(test)
-        if not dense.formula:
+        if not self.choice.reference.formula:
             feature, sign = best_single_feature(self.plan, self.cv.first, notes)
             name = model.feature_names[feature]
             alone = f"best single feature ({name}{' ascending' if sign < 0 else ''})"
@@ -144,31 +140,25 @@ class Comparisons:
         systems |= {r.name: test.to_input_order(r.scores(True)) for r in rivals if r.scores}
         return compare_systems(systems, test, self.plan.metrics)
 
-    def references(self, dense: Candidate, strongest: Rival | None) -> tuple[Rival, ...]:
+    def references(self, strongest: Rival | None) -> tuple[Rival, ...]:
         """The rankers that models of every size are compared with query by query: all features, the strongest rival,
         the ranker in use. They are part of the result, so they leave out `scores`, which refers to the data."""
+        dense = self.choice.reference
         full = Rival(reference_name(dense), dense.n_features, dense.values, per_query=dense.per_query)
         return tuple(replace(r, scores=None) for r in (full, strongest, self.rival_in_use) if r is not None)
 
-    def by_query(
-        self,
-        chosen: Candidate,
-        model: RankingModel,
-        dense: Candidate,
-        strongest: Rival | None,
-        test: Comparison | None,
-    ) -> Queries:
+    def by_query(self, model: RankingModel, strongest: Rival | None, test: Comparison | None) -> Queries:
         """Compare the chosen model query by query with the ranker in use, or else with the dense model. The queries are
         the test queries, or else those on which candidates are evaluated; these are scored by models that have not seen
         them."""
-        metric = self.plan.metric
+        metric, chosen, dense = self.plan.metric, self.choice.chosen, self.choice.reference
         folds = self.cv.folds if test is None else ()
 
         @cache
         def of_fold(f: int) -> tuple[RankingModel, InUse]:
             """The models that have not seen a fold: the chosen one and the dense one."""
             unseen = self.candidate_set.model(chosen, self.names, f) if test is None else model
-            return unseen, self._dense_in_use(dense, f)
+            return unseen, self._dense_in_use(f)
 
         def of_query(q: int) -> tuple[RankingModel, InUse]:
             return of_fold(int(self.cv.fold[q]) if folds else FINAL)
@@ -197,8 +187,9 @@ class Comparisons:
             values = np.array([test.values[name][repr(metric)] for name in (test.baseline, both(0)[1].name)])
         return compare_queries(data, metric, values, both, on, rankers)
 
-    def _dense_in_use(self, dense: Candidate, fold: int = FINAL) -> InUse:
+    def _dense_in_use(self, fold: int = FINAL) -> InUse:
         """The dense reference as a ranker in use."""
+        dense = self.choice.reference
         transform = self.candidate_set.transform(dense)
         under = f" {transform.name}" if transform.transform is not None else ""
         name = f"dense RankSVM ({dense.n_features} {self.plan.noun}s{under})"

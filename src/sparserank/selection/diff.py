@@ -187,10 +187,10 @@ def diff(
     check_arguments(diff, locals())
     before = side_of(old, k)
     after = side_of(new, k)
-    reading = Reading(missing=KEEP)
+    judged = None
     if data is not None:
-        reading = with_columns_of(reading, [before.model, after.model], data)
-    judged = None if data is None else as_datasets({"data": data}, label=label, qid=qid, reading=reading)["data"]
+        reading = with_columns_of(Reading(missing=KEEP), [before.model, after.model], data)
+        judged = as_datasets({"data": data}, label=label, qid=qid, reading=reading)["data"]
     return diff_of(before, after, judged)
 
 
@@ -276,12 +276,10 @@ def _sentences(old: Side, new: Side, features: list[Row]) -> list[str]:
     for name in (row["feature"] for row in features):
         had = old.known_levels(name)
         has = new.known_levels(name)
-        came = [v for v in has if v not in had]
-        went = [v for v in had if v not in has]
+        came = ", ".join(brief(v) for v in has if v not in had)
+        went = ", ".join(brief(v) for v in had if v not in has)
         if had and has and (came or went):
-            changes = [
-                f"{word} {', '.join(map(brief, levels))}" for word, levels in (("came", came), ("went", went)) if levels
-            ]
+            changes = filter(None, [came and f"came {came}", went and f"went {went}"])
             sentences.append(f"Levels of {brief(name)}: {'; '.join(changes)}.")
     if any(row["shape"] is not None for row in features):
         sentences.append("Shape: half the range of the difference of steps or categories, in units of weights.")

@@ -80,18 +80,15 @@ def _feature(result: SelectionResult, row: Row) -> Row:
     instead = (
         (None, None, None) if substitute is None else (substitute.other, substitute.difference, substitute.correlation)
     )
-    values = {**row, "weight": row["coef"], "name": _transformed(row["feature"], row["transform"])}
+    values = {**row, "weight": row["coef"], "name": row["feature"]}
+    if row["transform"] != NONE:  # as it enters the model: log(name)
+        values["name"] = f"{row['transform']}({row['feature']})"
     flag = result.model.flag_of(row["feature"])
     values["name"] += "" if flag is None else f" (missing: {flag:+.3f})"
     values |= {"loss": _loss(result, row), **dict(zip(SUBSTITUTE, instead, strict=True))}
     if halves is not None:
         values["selection_frequency"] = float(halves.frequency[result.model.columns[row["feature"]]].max())
     return {name: values[name] for name in FEATURE if name in values}
-
-
-def _transformed(feature: str, transform: str) -> str:
-    """A feature as it enters the model: log(name)."""
-    return feature if transform == NONE else f"{transform}({feature})"
 
 
 def _loss(result: SelectionResult, row: Row) -> float | None:

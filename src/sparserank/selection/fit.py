@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, Unpack
 
-import numpy as np
-
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import read_weighted_sources
 from sparserank.data.suspects import names_in, warn_of_suspects
@@ -71,7 +69,14 @@ def fit_model(train: Any, **options: Unpack[FitOptions]) -> FittedModel:
     ranker = SparseRanker(**values_of(OF_RANKER, chosen))
     try:
         ranker.check_parameters()
-        data, weight = _training_data(train, chosen)
+        source = {"train": train}
+        in_place = client is not None and chosen["scaling"] in LINEAR_SCALINGS  # other scalings copy the features
+        parts, weights = read_weighted_sources(source, chosen, to_store=["train"] if in_place else [])
+        data = parts["train"]
+        assert data is not None
+        notes_of_side_weights(source, weights, chosen)
+        data, _, weight = weighted(data, None, None, weights)
+        warn_of_suspects(data, names_in(chosen["keep"], chosen["drop"]))
         ranker.fit_dataset(data, query_weight=weight, client=client)
     except ParameterError as e:  # the caller passed an option, not a ranker
         raise ParameterError(e.parameter, e.message, owner=e.owner.removeprefix("SparseRanker").lstrip(": ")) from e
@@ -88,20 +93,6 @@ def fit_model(train: Any, **options: Unpack[FitOptions]) -> FittedModel:
     if client is None:
         (model,) = with_training_record([model], data)
     return FittedModel(model, ranker, data, parse_maker(ranker._named_penalty).label)
-
-
-def _training_data(train: Any, chosen: FitOptions) -> tuple[RankingDataset, np.ndarray | None]:
-    """(training data, query weights from files beside the data, or None)"""
-    source = {"train": train}
-    in_place = chosen["client"] is not None and chosen["scaling"] in LINEAR_SCALINGS  # other scalings copy the features
-    to_store = ["train"] if in_place else []
-    parts, query_weights = read_weighted_sources(source, chosen, to_store=to_store)
-    data = parts["train"]
-    assert data is not None
-    notes_of_side_weights(source, query_weights, chosen)
-    data, _, weight = weighted(data, None, None, query_weights)
-    warn_of_suspects(data, names_in(chosen["keep"], chosen["drop"]), stacklevel=4)
-    return data, weight
 
 
 def _strengths(ranker: SparseRanker) -> dict[str, float]:

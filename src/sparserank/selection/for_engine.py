@@ -64,10 +64,10 @@ class ForEngine:
 
 
 def for_engine(
-    name: str, left_out: Sequence[str], tried: Sequence[Candidate], others: Sequence[Candidate] | None
+    name: str, left_out: Sequence[str], tried: Sequence[Candidate], others: Sequence[Candidate]
 ) -> ForEngine:
     """left_out: names of transforms that were not tried; tried, others: candidates that the engine can run, and those
-    that it cannot run, if known."""
+    that it cannot run, as far as they are known."""
     if not others:
         return ForEngine(name, tuple(left_out), None)
     best, best_tried = (max(of, key=lambda c: c.mean) for of in (others, tried))

@@ -41,14 +41,15 @@ from sparserank.selection.fusion_plan import (
 )
 from sparserank.selection.inputs import GradesOfJudge, check_queries, check_relevant, grades_of_judge
 from sparserank.selection.job import SelectionJob, SelectionProblem
-from sparserank.selection.notes import facts, notes_of_judged, notes_of_runs
+from sparserank.selection.notes import notes_of_judged, notes_of_runs
 from sparserank.selection.origin import origin_of
 from sparserank.selection.result_files import RESULT_FILES, notes_of_files, write_results
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
-from sparserank.workdir.pieces import work_store_in
-from sparserank.workdir.work import Progress
+from sparserank.workdir.pieces import WorkStore, work_store_in
+from sparserank.workdir.work import Progress, quiet
 
+JUDGED_AT = 10  # depth of judged shares if the metric has no cutoff
 EQUAL_SCORES, EQUAL_RANKS = (Norm(MINMAX), Norm("zscore")), (Norm("logrank"),)  # compared with equal weights
 
 
@@ -155,9 +156,8 @@ def _finished(ready: ReadyFusion, sources: Mapping[str, Any], chosen: AllFuseOpt
     identity = ready.job.plan.identity(table.learned, None, judged=table.judged, judge=ready.job.problem.judge)
     place = {"kind": "fuse", "results": RESULT_FILES, "restart": chosen["restart"]}
     with work_store_in(chosen["out"], identity, **place) as store:
-        if store is not None:
-            store.log({"event": "start"})
-        selection = ready.job.execute(store, chosen["progress"])
+        store.log({"event": "start"})
+        selection = ready.job.execute(store, chosen["progress"] or quiet)
         notes = [
             *ready.notes,
             *notes_of_judged(formula_of(selection.model), facts),
@@ -167,7 +167,7 @@ def _finished(ready: ReadyFusion, sources: Mapping[str, Any], chosen: AllFuseOpt
         origin = origin_of(sources, {"train": table.judged, "test": ready.test})
         selection = replace(selection, origin=origin, n_all=len(facts.retrievers), notes=notes)
         result = FusionResult(selection, facts)
-        if store is not None:
+        if isinstance(store, WorkStore):
             write_results(result, store.path)
     return result
 
@@ -220,6 +220,8 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
     ]
     formulas = _formulas(judged.names, columns, of_all, of_each)
     defended = title_of(named) if of_all else ""
+    # The formulas that may be chosen: the defended one, if there is one, and each retriever alone.
+    titles = tuple(filter(None, (defended, *map(alone, judged.names))))
     rivals = {name: added for name, added in formulas.items() if name != defended}
     problem = SelectionProblem(
         table.learned,
@@ -227,7 +229,7 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
         judged=table.judged,
         judge=judge,
         formulas=formulas_as_rivals(table.judged, judge, test, plan.metric, rivals),
-        named=_named(formulas, defended, judged.names),
+        named=NamedFormulas(titles, tuple(tuple((j, 1.0) for j in formulas[title]) for title in titles)),
         defended=defended,
         transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],
         facts=fusion_parameters(judged.depth, engine, negative, {run.name: run.merged for run in judged.lists}),
@@ -242,7 +244,19 @@ def prepare(runs: Any, qrels: Any, chosen: AllFuseOptions) -> ReadyFusion:
     notes += notes_of_runs(judged, tests, table)
     if judge is not None:  # shares of judged documents, and numbers of lists, are those of people
         judged = judged.only(map(str, table.judged.query_ids[judge.people]))
-    return ReadyFusion(job, table, test, facts(judged, plan, costs, chosen), notes)
+    at = plan.metric.cutoff or JUDGED_AT
+    facts = FusionFacts(
+        retrievers=judged.names,
+        depth=judged.depth,
+        engine=engine,
+        costs=costs,
+        cost_rule=chosen["cost_rule"],
+        unjudged=chosen["unjudged"],
+        judged_depth=at,
+        judged_share={} if judged.is_table else judged.judged_at(at),
+        n_lists={run.name: len(run.query) for run in judged.lists},
+    )
+    return ReadyFusion(job, table, test, facts, notes)
 
 
 def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, JudgedRuns | None, GradesOfJudge]:
@@ -320,12 +334,6 @@ def _formulas(
     at = {(name, norm): j for j, (name, norm) in enumerate((a, b) for a in names for b in columns)}
     uses = {title_of(norm): tuple(at[name, norm] for name in names) for norm in of_all}
     return uses | {alone(name): (at[name, norm],) for name, norm in zip(names, of_each, strict=True)}
-
-
-def _named(formulas: Mapping[str, tuple[int, ...]], defended: str, names: Sequence[str]) -> NamedFormulas:
-    """The formulas that may be chosen: the defended one, if there is one, and each retriever alone."""
-    titles = tuple(filter(None, (defended, *map(alone, names))))
-    return NamedFormulas(titles, tuple(tuple((j, 1.0) for j in formulas[title]) for title in titles))
 
 
 def _sources(runs: Any, qrels: Any, chosen: AllFuseOptions) -> dict[str, Any]:

@@ -199,10 +199,6 @@ class FusionResult(ModelResult):
             stability = replace(stability, kept=selected, chosen=chosen.support, n_varying=len(names))
         constant = list(map(named, selection.constant_features))
         exchanges = [replace(s, feature=named(s.feature), other=named(s.other)) for s in worth.substitutes]
-        lost, won = (
-            tuple(_of_retrievers(q, named) for q in of_kind)
-            for of_kind in (selection.queries.lost, selection.queries.won)
-        )
         left = [replace(r, feature=named(r.feature), selected=named(r.selected)) for r in selection.redundant.left]
         apart = {r.feature: r for r in reversed(left) if r.feature not in self.weights}
         return replace(
@@ -217,7 +213,11 @@ class FusionResult(ModelResult):
             ),
             stability=stability,
             redundant=replace(selection.redundant, left=tuple(apart.values())),
-            queries=replace(selection.queries, lost=lost, won=won),
+            queries=replace(
+                selection.queries,
+                lost=tuple(_of_retrievers(q, named) for q in selection.queries.lost),
+                won=tuple(_of_retrievers(q, named) for q in selection.queries.won),
+            ),
             paths={
                 label: replace(p, feature_names=tuple(map(named, p.feature_names)))
                 for label, p in selection.paths.items()
@@ -228,12 +228,8 @@ class FusionResult(ModelResult):
     def norm_of(self, c: Candidate) -> str:
         """The norm of a candidate: the norm of its task, or the norm of its only retriever."""
         if c.formula:
-            used = next(
-                used
-                for candidate, used in zip(self.selection.by_size, self.selection.used, strict=True)
-                if candidate is c
-            )
-            return used[0].rpartition(":")[2]
+            (used, *_) = self.selection.used[self.selection.by_size.index(c)]
+            return used.rpartition(":")[2]
         return c.penalty.rpartition(" on ")[2]
 
     def export_command(self, model: RankingModel, place: str) -> str:
@@ -270,7 +266,11 @@ class FusionResult(ModelResult):
     def rows(self) -> list[dict[str, Any]]:
         """One row per retriever: kept ones first, largest weight first."""
         means = {r.name: r.mean for r in self.selection.rivals.compared}
-        losses = self._losses()
+        # The loss of a kept retriever that is switched off, with the others refitted, and its interval.
+        worth = self.selection.worth
+        costs = {row["group"]: row["cost"] for row in worth.feature_groups}
+        costs = costs or {name.rpartition(":")[0]: cost for name, cost in worth.costs.items()}
+        losses = {name: cost[self.selection.metric] for name, cost in costs.items() if cost}
         unknown = dict.fromkeys(("cost", "low", "high"))
         out = []
         for name in (*self.retrievers, *self.dropped):
@@ -290,14 +290,6 @@ class FusionResult(ModelResult):
                 }
             )
         return out
-
-    def _losses(self) -> dict[str, Any]:
-        """{kept retriever: loss, with its interval, if it is switched off and the others are refitted}"""
-        worth = self.selection.worth
-        metric = self.selection.metric
-        costs = {row["group"]: row["cost"] for row in worth.feature_groups}
-        costs = costs or {row["feature"].rpartition(":")[0]: row["cost"] for row in worth.features}
-        return {name: cost[metric] for name, cost in costs.items() if cost}
 
     def table(self) -> Any:
         """The retrievers.

@@ -17,7 +17,6 @@ from sparserank.data.fusion.norms import AUTO, MINMAX, OF_SCORES, RRF, Norm, par
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.export.fusion import FUSION_ENGINES
-from sparserank.metrics import Metric
 from sparserank.options import option
 from sparserank.options.fusion import AllFuseOptions
 from sparserank.paths import PathPlan
@@ -129,12 +128,11 @@ def fusion_plan(
         noun="retriever",
         **{**planned(chosen), "engine": None},
     )
-    longest = depth if rules_of(chosen["engine"]).trims else None
-    plan = replace(
-        plan,
-        metric=_of_runs(plan.metric, chosen["relevant_from"], longest),
-        report_metrics=tuple(_of_runs(m, chosen["relevant_from"], longest) for m in plan.report_metrics),
-    )
+    # Fused lists leave out documents that no retriever in use returned, or that an engine cuts off.
+    rules: dict[str, Any] = {"zero_scores": "left_out", "longest": depth if rules_of(chosen["engine"]).trims else None}
+    if chosen["relevant_from"] != 1:
+        rules["relevant_from"] = chosen["relevant_from"]
+    plan = plan.with_conventions(**rules)
     features = data.names
     signs = dict.fromkeys(features, "+") if chosen["sign"] == "positive" else None
     if not costs:
@@ -146,14 +144,6 @@ def fusion_plan(
     prices = None if groups.rule == MAX else costs
     plan = plan.for_features(features, feature_groups=owner, costs=prices, monotone=signs)
     return replace(plan, feature_groups=groups)
-
-
-def _of_runs(metric: Metric, relevant_from: float, longest: int | None) -> Metric:
-    """The metric on fused lists, without documents that no retriever in use returned or that an engine cuts off."""
-    convention = replace(metric.convention, zero_scores="left_out", longest=longest)
-    return replace(
-        metric, convention=convention if relevant_from == 1 else replace(convention, relevant_from=relevant_from)
-    )
 
 
 def retriever_costs(source: Any, names: Sequence[str]) -> dict[str, float]:
@@ -170,36 +160,34 @@ def retriever_costs(source: Any, names: Sequence[str]) -> dict[str, float]:
     elif isinstance(source, str | os.PathLike):
         costs = {}
         for line, text in enumerate(read_entries(source, "'retriever cost' per line"), start=1):
-            name, cost = _name_and_cost(text)
+            # 'name cost', 'name, cost' or with a tab; a name may contain blanks and commas.
+            entry = text.strip().replace("\t", " ")
+            at = max(entry.rfind(" "), entry.rfind(","))
+            name, cost = (entry[:at].rstrip(" ,"), entry[at + 1 :].strip()) if at >= 0 else (entry, "")
             if name in costs:
                 raise DataFormatError(f"{source}:{line}: {brief(name)} already has a cost.")
             costs[name], places[name] = cost, f"{source}:{line}: "
     else:
         raise ParameterError("costs", f"must be {{retriever: cost}} or a file; got {brief(source)}.")
+    known = f"the retrievers are {brief(', '.join(names))}"
     for name, cost in costs.items():
-        known = f"the retrievers are {brief(', '.join(names))}"
-        _require(name in names, places.get(name, ""), f"{brief(name)} is not a retriever; {known}.")
         value = None if isinstance(cost, bool) else positive_cost(cost)
-        problem = f"expected a cost > 0 of {brief(name)}; got {brief(cost)} (costs may be {COSTS})."
-        _require(value is not None, places.get(name, ""), problem)
+        problem = ""
+        if name not in names:
+            problem = f"{brief(name)} is not a retriever; {known}."
+        elif value is None:
+            problem = f"expected a cost > 0 of {brief(name)}; got {brief(cost)} (costs may be {COSTS})."
+        if problem and name in places:
+            raise DataFormatError(f"{places[name]}{problem}")
+        if problem:
+            raise ParameterError("costs", f"cannot be used: {problem}")
         costs[name] = value
     missing = next((name for name in names if name not in costs), None)
-    _require(missing is None, "", f"there is no cost of {brief(missing)}; give one for every retriever.")
+    if missing is not None:
+        raise ParameterError(
+            "costs", f"cannot be used: there is no cost of {brief(missing)}; give one for every retriever."
+        )
     return {name: float(costs[name]) for name in names}
-
-
-def _name_and_cost(text: str) -> tuple[str, str]:
-    """'name cost', 'name, cost' or with a tab; a name may contain blanks and commas."""
-    line = text.strip().replace("\t", " ")
-    at = max(line.rfind(" "), line.rfind(","))
-    return line[:at].rstrip(" ,") if at >= 0 else line, line[at + 1 :].strip() if at >= 0 else ""
-
-
-def _require(condition: bool, place: str, message: str) -> None:
-    if not condition:
-        if place:
-            raise DataFormatError(f"{place}{message}")
-        raise ParameterError("costs", f"cannot be used: {message}")
 
 
 # -- the words for formulas -------------------------------------------------------------------------------------------

@@ -28,16 +28,6 @@ Weighted = tuple[RankingDataset, RankingDataset | None, np.ndarray | None]
 NO_DOC_WEIGHT = "trees do not support document weights; they were trained without them."
 
 
-def check_overlap(parts: Mapping[str, RankingDataset | None]) -> None:
-    """Refuse a query id that occurs in two parts of the data, because the labels of its documents would leak.
-
-    Raises
-        DataError   names the parts and the first such query
-    """
-    query_ids = {name: data.query_ids.tolist() for name, data in parts.items() if data is not None}
-    check_queries(query_ids, may_be_allowed=True)
-
-
 def check_relevant(metrics: Sequence[Metric], relevance: np.ndarray) -> None:
     """Refuse a metric for which no document is relevant: it is the same for every ranking. Metrics that are only
     reported are exempt if they count grades from 1 as relevant.
@@ -56,7 +46,11 @@ def check_relevant(metrics: Sequence[Metric], relevance: np.ndarray) -> None:
 
 
 def check_queries(query_ids: Mapping[str, Iterable[Any]], *, may_be_allowed: bool) -> None:
-    """`check_overlap` for the query ids of each part."""
+    """Refuse a query id that occurs in two parts of the data, because the labels of its documents would leak.
+
+    Raises
+        DataError   names the parts and the first such query
+    """
     present = [(name, {str(q): q for q in ids}) for name, ids in query_ids.items()]
     for (first, a), (second, b) in combinations(present, 2):
         common = a.keys() & b.keys()

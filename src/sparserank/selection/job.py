@@ -6,14 +6,13 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparserank.crossval.candidate_set import CandidateSet
-from sparserank.crossval.choice import Candidate, Choice
+from sparserank.crossval.choice import Candidate
 from sparserank.crossval.convergence import unsolved, unsolved_paths
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.current_model import InUse
@@ -23,7 +22,7 @@ from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.crossval.rivals import Rival
 from sparserank.crossval.stability import Stability, on_halves
-from sparserank.crossval.substitutes import RedundantFeatures, redundant_features, substitutes_of
+from sparserank.crossval.substitutes import redundant_features, substitutes_of
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.crossval.teachers import TeachingTrees
 from sparserank.crossval.tree_rivals import TreeRivals
@@ -63,8 +62,8 @@ from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES
 from sparserank.text import FIRST_LOOK, Caution, change
 from sparserank.transforms import NONE, STEPS
-from sparserank.workdir.pieces import WorkStore, load_or_make
-from sparserank.workdir.work import Progress
+from sparserank.workdir.pieces import NOWHERE, Store, load_or_make
+from sparserank.workdir.work import Progress, quiet
 
 OF_TREES, OF_HALF, OF_ABLATION = 1.5, 0.5, 8.0  # their times, relative to an l1 path, as measured roughly
 NAMED = "named formulas"
@@ -166,8 +165,8 @@ class SelectionJob(Job):
         groups = self.feature_groups
         trees = None
         if not plan.fast:
-            limits: dict[str, Any] = {"n_threads": n_threads, "seconds": problem.rival_time}
-            trees = TeachingTrees(problem.trees, plan.penalties[0], data, fold, plan.random_state, weight, **limits)
+            teaching = problem.trees, plan.penalties[0], data, fold, plan.random_state, weight, n_threads
+            trees = TeachingTrees(*teaching, problem.rival_time)
         tried = tasks_of(plan, data, groups, client, problem.transforms, trees)
         if named is not None:  # references, in place of dense models
             label = f"{NAMED} ({named.names[0]} first)"
@@ -177,9 +176,8 @@ class SelectionJob(Job):
         if problem.today is not None:
             tried.append(PathTask(problem.today.names[0], problem.today))
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
-        runs = [self.engine is None or not t.transform.lacking(self.engine) for t in tried]
-        self.tasks = list(compress(tried, runs))
-        self.left_out = [t for t, run in zip(tried, runs, strict=True) if not run]
+        self.left_out = [t for t in tried if self.engine is not None and t.transform.lacking(self.engine)]
+        self.tasks = [t for t in tried if t not in self.left_out]
         self.first = [] if named is not None else first_look(self.tasks)
         if plan.fast:
             self.tasks = self.first
@@ -208,20 +206,16 @@ class SelectionJob(Job):
         n_trainings = self.trees.n_pieces + (0 if taught is None or shared else len([FINAL, *self.cv.folds]))
         self._of_trees = OF_TREES * n_trainings
         self._of_the_rest = 0.0 if plan.fast else OF_HALF * plan.half_samples + OF_ABLATION
-        self._rest: float | None = None  # expected seconds of the half-samples and the ablation
 
-    def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
+    @one_blas_thread()
+    def execute(self, store: Store = NOWHERE, progress: Progress = quiet) -> SelectionResult:
         """Compute what is missing in `store` (everything without a store), choose and compare."""
-        with one_blas_thread():
-            return self._execute(store, progress)
-
-    def _execute(self, store: WorkStore | None, progress: Progress | None) -> SelectionResult:
-        plan, cv = self.plan, self.cv
+        plan, cv, problem = self.plan, self.cv, self.problem
         began = time.perf_counter()
         candidate_set = self.candidates(store, progress)
         return_freed_memory()  # of the paths; the facts about the final models read whole columns
         try:
-            choice = plan.choose(candidate_set.sparse, candidate_set.dense, self.problem.defended)
+            choice = plan.choose(candidate_set.sparse, candidate_set.dense, problem.defended)
         except DataError as error:
             if not plan.fast:
                 raise
@@ -229,20 +223,26 @@ class SelectionJob(Job):
         if plan.prefer is not None:
             labels = of_earlier(plan, self.tasks, cv.data)
             choice = choice.preferring(plan.prefer.run, labels, plan.prefer.new(self.evaluated.query_ids))
-        of_paths = (1 + len(self.cv.folds)) * sum(t.effort for t in candidate_set.tasks.values())
-        self._rest = (time.perf_counter() - began) * self._of_the_rest / of_paths
-        after = self._after(len(candidate_set.paths), progress)
+        of_paths = (1 + len(cv.folds)) * sum(t.effort for t in candidate_set.tasks.values())
+        # Expected seconds of the half-samples and the ablation.
+        rest = (time.perf_counter() - began) * self._of_the_rest / of_paths
+        n_paths = len(candidate_set.paths)
+
+        def after_paths(done: int, n: int, what: str, left: float | None) -> None:
+            progress(n_paths + done, n_paths + self.n_later, what, None if left is None else left + rest)
+
         of_judge = None if candidate_set.judge is None else candidate_set.judge.worth
-        compared = [candidate_set.compared(r) for r in (*self.problem.formulas, *self.trees.fit(store, after))]
-        of = self.problem
-        comparisons = Comparisons(plan, cv, candidate_set, self.trees, self.judged, of.judge, of.test, of.current)
-        rivals = comparisons.with_rivals(choice, compared, store)
+        compared = [candidate_set.compared(r) for r in (*problem.formulas, *self.trees.fit(store, after_paths))]
+        comparisons = Comparisons(
+            plan, cv, candidate_set, choice, self.trees, self.judged, problem.test, problem.current
+        )
+        rivals = comparisons.with_rivals(compared, store)
         strongest = next((r for r in compared if rivals.strongest and r.name == rivals.strongest.name), None)
         short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
         on_steps = any(t.transform.name == STEPS for t in self.tasks)
         notes = [
             *notes_of_round(plan),
-            *notes_of_loss(plan, cv.data, self.problem.query_weight is not None, on_steps),
+            *notes_of_loss(plan, cv.data, problem.query_weight is not None, on_steps),
             *notes_of_rules(plan, cv.data),
             *([cv.first.transform.note] if cv.first.transform.note else []),
             *notes_of_steps(plan, cv.data),
@@ -256,16 +256,18 @@ class SelectionJob(Job):
         notes += notes_of_keep(plan, model)
         if self.teacher is not None:
             notes.append(note_of_teacher(self.teacher, chosen=candidate_set.transform(chosen).teacher is not None))
-        stability = self._stability(candidate_set, chosen, model, store, progress, notes)
+        stability = self._stability(candidate_set, chosen, model, store, after_paths, rest, notes)
         engine = self._for_engine(candidate_set, model, store, notes)
-        test = comparisons.on_test(model, dense, compared, notes)
+        test = comparisons.on_test(model, compared, notes)
         ablation = Ablation(cv, candidate_set, choice, model, plan)
         substitutes = substitutes_of(choice, candidate_set)
-        redundant, correlations = self._redundant(candidate_set, chosen, substitutes)
+        shaped = cv.works[candidate_set.transform(chosen)].transformed_queries
+        support = candidate_set.features(chosen, FINAL)
+        redundant, correlations = redundant_features(cv.data, support, shaped, substitutes)
         worth = ablation.worth(substitutes, correlations, store)
-        models = self._size_models(candidate_set, choice, model)
+        models = self._models(candidate_set, choice.by_size)
         size_costs = ablation_of_sizes(ablation, worth, choice.by_size, models, store)
-        model = self._with_losses(model, chosen, {row["feature"]: row["cost"] for row in worth.features})
+        model = self._with_losses(model, chosen, worth.costs)
         of_sizes = zip(models, choice.by_size, size_costs, strict=True)
         models = [model if c is chosen else self._with_losses(m, c, costs or {}) for m, c, costs in of_sizes]
         result = SelectionResult(
@@ -286,11 +288,11 @@ class SelectionJob(Job):
             worth=worth,
             stability=stability,
             redundant=redundant,
-            change=comparisons.with_today(choice, model),
+            change=comparisons.with_today(model),
             rivals=rivals,
-            references=comparisons.references(dense, strongest),
+            references=comparisons.references(strongest),
             judge=of_judge,
-            queries=comparisons.by_query(chosen, model, dense, strongest, test),
+            queries=comparisons.by_query(model, strongest, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
             n_all=self.n_all,
@@ -299,21 +301,19 @@ class SelectionJob(Job):
             engine=engine,
             teacher=None if self.teacher is None else self.teacher.record,
         )
-        if store is not None:
-            store.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
+        store.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
         return result
 
-    def candidates(self, store: WorkStore | None = None, progress: Progress | None = None) -> CandidateSet:
+    def candidates(self, store: Store = NOWHERE, progress: Progress = quiet) -> CandidateSet:
         """All candidates; fits what is missing in `store`."""
         relaxed = self.plan.relaxed and not self.plan.fast
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
-            if progress is not None:
-                progress(done, n + self.n_later, what, left)
+            progress(done, n + self.n_later, what, left)
 
-        first = () if self.plan.fast or progress is None else self.first
-        reporting: dict[str, Any] = {"progress": with_the_rest, "first": first, "look": self._look}
-        reporting["later"] = self._of_trees + self._of_the_rest
+        first = () if self.plan.fast or progress is quiet else self.first
+        later = self._of_trees + self._of_the_rest
+        reporting: dict[str, Any] = {"progress": with_the_rest, "first": first, "look": self._look, "later": later}
         return self.cv.fit(self.tasks, relaxed=relaxed, store=store, **reporting)
 
     def _look(self, candidate_set: CandidateSet) -> str:
@@ -340,17 +340,6 @@ class SelectionJob(Job):
             f"{option('fast', True)} does the rest."
         )
 
-    def _after(self, n_paths: int, progress: Progress | None) -> Progress | None:
-        """Progress of the work that follows the paths."""
-        if progress is None:
-            return None
-
-        def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
-            both = None if left is None or self._rest is None else left + self._rest
-            progress(n_paths + done, n_paths + self.n_later, what, both)
-
-        return with_the_rest
-
     @property
     def n_later(self) -> int:
         """Number of pieces of work that follow the paths: trees of rivals and the half-samples."""
@@ -358,24 +347,16 @@ class SelectionJob(Job):
 
     def model(self, candidate_set: CandidateSet, chosen: Candidate) -> RankingModel:
         """The final model of a candidate, with its facts."""
-        model = self._weights(candidate_set, chosen)
-        (model,) = self._with_training_records([model], training_medians(self.cv.data.X, model.support))
+        (model,) = self._models(candidate_set, [chosen])
         return model
 
-    def _size_models(self, candidate_set: CandidateSet, choice: Choice, chosen: RankingModel) -> list[RankingModel]:
-        """The final model of each size; the data are read twice for all sizes together."""
-        models = [self._weights(candidate_set, c) for c in choice.by_size]
-        used = np.unique(np.concatenate([m.support for m in models]))
-        models = self._with_training_records(models, training_medians(self.cv.data.X, used))
-        return [chosen if c is choice.chosen else m for c, m in zip(choice.by_size, models, strict=True)]
-
-    def _with_training_records(self, models: Sequence[RankingModel], medians: np.ndarray) -> list[RankingModel]:
-        """The models with the medians (n_features,) of their features and their lowest score."""
-        out = []
-        for model in models:
-            features = [f._replace(median=float(medians[f.index])) for f in model.features]
-            out.append(replace(model, features=tuple(features)))
-        return out if self.cv.first.client is not None else with_training_record(out, self.cv.data)
+    def _models(self, candidate_set: CandidateSet, candidates: Sequence[Candidate]) -> list[RankingModel]:
+        """The final models of candidates, with the medians of their features and their lowest scores; the data are read
+        twice for all models together."""
+        models = [self._weights(candidate_set, c) for c in candidates]
+        medians = training_medians(self.cv.data.X, np.unique(np.concatenate([m.support for m in models]))).tolist()
+        models = [replace(m, features=tuple(f._replace(median=medians[f.index]) for f in m.features)) for m in models]
+        return models if self.cv.first.client is not None else with_training_record(models, self.cv.data)
 
     def _with_losses(self, model: RankingModel, c: Candidate, costs: Mapping[str, Any]) -> RankingModel:
         """The model with the share of its metric that is lost without each feature, if it is known of all."""
@@ -405,14 +386,16 @@ class SelectionJob(Job):
             "quality": float(chosen.mean),
             "quality_from": "out of fold" if self.cv.folds else "validation queries",
         }
-        provenance: dict[str, Any] = {
-            "parameters": parameters,
-            "metadata": metadata,
-            "fill_values": self.problem.train.fill_values,
-            "index_base": first_index(self.problem.train),
-            "derived": self.cv.data.derived or {},
-        }
-        model, plan = candidate_set.model(chosen, self.names, **provenance), self.plan.path_plan
+        model = candidate_set.model(
+            chosen,
+            self.names,
+            parameters=parameters,
+            metadata=metadata,
+            fill_values=self.problem.train.fill_values,
+            index_base=first_index(self.problem.train),
+            derived=self.cv.data.derived or {},
+        )
+        plan = self.plan.path_plan
         if plan.round is None:
             return model
         one_row = numbers(model.features, "slope"), model.support, [0, len(model.support)]
@@ -427,30 +410,31 @@ class SelectionJob(Job):
         candidate_set: CandidateSet,
         chosen: Candidate,
         model: RankingModel,
-        store: WorkStore | None,
-        progress: Progress | None,
+        store: Store,
+        report: Progress,
+        rest: float,
         notes: list[str],
     ) -> Stability | None:
-        """Stability of the chosen maker at the chosen size on halves of the queries with pairs; one piece of work."""
-        n_pairs, n_before = self.plan.half_samples // 2, len(candidate_set.paths) + self.trees.n_pieces
-        if chosen.formula:  # a formula selects nothing
+        """Stability of the chosen maker at the chosen size on halves of the queries with pairs; one piece of work.
+        rest: expected seconds of this and of the ablation."""
+        n_pairs, n_trees = self.plan.half_samples // 2, self.trees.n_pieces
+        if chosen.formula or n_pairs == 0:  # a formula selects nothing
             return None
         work = self.cv.works[candidate_set.transform(chosen)]
-        usable = work.learned & (work.pairs() > 0)
-        report = progress or (lambda done, n, what, left: None)
-        if n_pairs == 0 or usable.sum() < 4:
-            if n_pairs > 0:
-                report(n_before + 1, n_before + 1, "half-samples: too few queries", 0.0)
+        usable = work.learns & (work.pairs() > 0)
+        after = rest * (OF_ABLATION / self._of_the_rest - 1.0)
+        if usable.sum() < 4:
+            report(n_trees + 1, n_trees + 1, "half-samples: too few queries", after)
             return None
         longest = len(candidate_set.features(chosen, FINAL))  # where the paths of the halves end
         name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}-{longest}"
 
         def halves() -> dict[str, np.ndarray]:
-            report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._rest)
+            report(n_trees, n_trees + 1, f"{2 * n_pairs} half-samples", 0.0)
             return on_halves(self.cv, candidate_set, chosen, usable, n_pairs, self.plan.random_state)
 
         arrays = load_or_make(store, name, halves, kept=("b", (2 * n_pairs, len(self.names))), statuses=("U", (None,)))
-        report(n_before + 1, n_before + 1, "half-samples", self._rest and self._rest * OF_ABLATION / self._of_the_rest)
+        report(n_trees + 1, n_trees + 1, "half-samples", after)
         short = unsolved(arrays["statuses"].tolist(), "on half-samples", f"{FOLD_TOL:g}")
         if short is not None:
             notes.append(Caution(short))
@@ -459,25 +443,15 @@ class SelectionJob(Job):
         one_column = np.array([columns[0] for columns in model.columns.values()], dtype=np.int64)  # of each feature
         return Stability(arrays["kept"], one_column, n_varying)
 
-    def _redundant(
-        self, candidate_set: CandidateSet, chosen: Candidate, substitutes: Mapping[int, int]
-    ) -> tuple[RedundantFeatures, dict[int, float]]:
-        """Left-out features that are redundant with a selected one, and the correlation of each selected feature with
-        its substitute."""
-        work, selected = self.cv.works[candidate_set.transform(chosen)], candidate_set.features(chosen, FINAL)
-        return redundant_features(self.cv.data, self.names, selected, work.transformed_queries, substitutes)
-
     def _for_engine(
-        self, candidate_set: CandidateSet, model: RankingModel, store: WorkStore | None, notes: list[str]
+        self, candidate_set: CandidateSet, model: RankingModel, store: Store, notes: list[str]
     ) -> ForEngine | None:
         """Transforms that the engine cannot run, and what that costs if an earlier run without it left candidates."""
         if self.engine is None:
             return None
         names = dict.fromkeys(t.transform.name for t in self.left_out)
-        others = None
-        if store is not None and self.left_out:
-            stored = self.cv.stored_candidates(self.left_out, store, relaxed=self.plan.relaxed)
-            others = None if stored is None else [*stored.sparse, *stored.dense]
+        stored = self.cv.stored_candidates(self.left_out, store, relaxed=self.plan.relaxed)
+        others = [] if stored is None else [*stored.sparse, *stored.dense]
         restriction = for_engine(self.engine.name, tuple(names), [*candidate_set.sparse, *candidate_set.dense], others)
         notes += [restriction.sentence(repr(self.plan.metric)), *other_fills(self.engine, model)]
         return restriction

@@ -18,7 +18,6 @@ from sparserank.crossval.choice import Candidate, choose
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.tree_rivals import LIGHTGBM, TreeRivals, allowed, is_file
 from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_trees, usable_by_trees
-from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import compare_systems
 from sparserank.execution import one_blas_thread
@@ -34,8 +33,8 @@ from sparserank.selection.result import ChoiceResult
 from sparserank.selection.result_files import LIST_FILES, write_shown, write_texts
 from sparserank.strict_json import plain
 from sparserank.text import brief
-from sparserank.workdir.pieces import WorkStore
-from sparserank.workdir.work import Progress
+from sparserank.workdir.pieces import NOWHERE, Store
+from sparserank.workdir.work import Progress, quiet
 
 ALL = "trees on all features"
 FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 7
@@ -206,12 +205,9 @@ class ListsJob(Job):
         self.rival = replace(rival, name=ALL, columns=columns, table=table)
         self.trees = self.trees_on_folds(TreeRivals(self.rival), math.inf, required=True)
 
-    def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> TreesSelection:
+    @one_blas_thread()
+    def execute(self, store: Store = NOWHERE, progress: Progress = quiet) -> TreesSelection:
         """Compute what is missing in `store` (everything without a store), and choose."""
-        with one_blas_thread():
-            return self._execute(store, progress)
-
-    def _execute(self, store: WorkStore | None, progress: Progress | None) -> TreesSelection:
         plan, data, rival, on_folds = self.plan, self.data, self.rival, self.trees
         table, usable, folds = rival.table, rival.columns, on_folds.folds
         first, began = on_folds.n_pieces, time.perf_counter()
@@ -220,8 +216,7 @@ class ListsJob(Job):
         def report(before: int, done: int, activity: str) -> None:
             """Report progress of a part of the work, after `before` pieces of the other parts."""
             done += before
-            if progress is not None:
-                progress(done, n, activity, (time.perf_counter() - began) / done * (n - done) if done else None)
+            progress(done, n, activity, (time.perf_counter() - began) / done * (n - done) if done else None)
 
         per_fold = f"{1 + len(self.lengths)} in each of {len(folds)} folds"
         report(0, 0, f"at most {n + 1} trainings of LightGBM: {per_fold}")
@@ -266,6 +261,13 @@ class ListsJob(Job):
             scores = {name: unseen.to_input_order(s) for name, s in systems.items()}
             test = compare_systems(scores, unseen, plan.metrics)
         report(n, 0, "done")
+        # Where trees saw no missing value, our models' value for a missing one replaces it. The others are missing in
+        # training too, and trees handle them themselves.
+        fills = {}
+        if data.fill_values is not None:
+            seen = False if data.filled is None else data.filled.any(axis=0)
+            values = np.where(seen, np.nan, data.fill_values).tolist()
+            fills = {name: v for name, v in zip(data.names, values, strict=True) if not math.isnan(v)}
         return TreesSelection(
             plan=plan,
             choice=choice,
@@ -279,7 +281,7 @@ class ListsJob(Job):
             trees=trees,
             lists={c: tuple(names[j] for j in js) for c, js in final.items()},
             feature_names=names,
-            fills=_fills(data),
+            fills=fills,
         )
 
 
@@ -306,12 +308,3 @@ def _lengths(most: int | None, required: int, usable: int, asked: Sequence[int] 
             "sizes", f"contain no length from {least} to {largest}: {usable} features vary and may be used."
         )
     return possible
-
-
-def _fills(data: RankingDataset) -> dict[str, float]:
-    """{feature of which trees saw no missing value: the value that our models use for a missing one}. The others are
-    missing in training too, and trees handle them themselves."""
-    if data.fill_values is None:
-        return {}
-    values = data.fill_values if data.filled is None else np.where(data.filled.any(axis=0), np.nan, data.fill_values)
-    return {name: v for name, v in zip(data.names, values.tolist(), strict=True) if not math.isnan(v)}

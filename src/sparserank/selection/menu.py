@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sparserank.crossval.feature_groups import FeatureGroups
+from sparserank.crossval.feature_rules import Maker
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms, logs_differ
 from sparserank.crossval.tasks import PEOPLE_ALONE, PathTask
 from sparserank.crossval.teachers import TeachingTrees
@@ -56,7 +57,12 @@ def tasks_of(
     """
     if any(p.label == DENSE for p in plan.penalties):
         raise ParameterError("penalties", f"cannot be called {DENSE}, which is the name of the dense reference.")
-    by_default = (*steps_tried(plan, data), *searches_tried(plan, data, client)) if transforms is None else ()
+    # The search on the metric, by default for engines that run boosts of queries, under the rules of the first penalty.
+    of_boosts = plan.engine is not None and ENGINES[plan.engine].boosts
+    searches = []
+    if plan.with_steps and of_boosts and client is None and not data.is_stored:
+        searches = [MetricSearch(metric=plan.metric).with_rules_of(plan.penalties[0])]
+    by_default = (*steps_tried(plan, data), *searches) if transforms is None else ()
     limited = _limited(plan, by_default, groups, data)
     if transforms is None:
         names = transforms_tried(plan, data)
@@ -68,7 +74,7 @@ def tasks_of(
     run = [t for t in linear if plan.engine is None or not t.lacking(ENGINES[plan.engine])]
     for_all = [*linear[-1:], *run[-1:]]
     steps = {label: p for label, p in limited.items() if p.on_steps}
-    limited = {label: p for label, p in limited.items() if label not in steps}
+    limited = {label: p for label, p in limited.items() if not p.on_steps}
     convex = {label: p for label, p in limited.items() if not isinstance(p, Penalty) or p.is_convex}
     out: list[PathTask] = []
     for transform in transforms:
@@ -117,10 +123,8 @@ def transforms_tried(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     names = [NONE, LOG] if differ else [NONE]
     if not _could_be_steps(plan, data) or _too_large_for_steps(data):
         return names
-    if not differ:
-        return [*names, "distilled"]
     takes_logs = plan.engine is None or not ENGINES[plan.engine].lacks([LOG])
-    return [*names, "distilled(log)", *([] if takes_logs else ["distilled"])]
+    return [*names, *(["distilled(log)"] if differ else []), *([] if differ and takes_logs else ["distilled"])]
 
 
 def steps_tried(plan: SelectionPlan, data: RankingDataset) -> tuple[BoostedSteps, ...]:
@@ -131,14 +135,6 @@ def steps_tried(plan: SelectionPlan, data: RankingDataset) -> tuple[BoostedSteps
     cutoff = min(plan.metric.cutoff or BoostedSteps.cutoff, MAX_CUTOFF)
     kind = MANY_ROUNDS if data.n_queries >= MANY_QUERIES else {}
     return (BoostedSteps(cutoff=cutoff, **kind).with_rules_of(plan.penalties[0]),)
-
-
-def searches_tried(plan: SelectionPlan, data: RankingDataset, client: Any) -> tuple[MetricSearch, ...]:
-    """The search on the metric, by default for engines that run boosts of queries. It follows the rules of the first
-    penalty."""
-    of_boosts = plan.engine is not None and ENGINES[plan.engine].boosts
-    tried = plan.with_steps and of_boosts and _in_memory(data, client)
-    return (MetricSearch(metric=plan.metric).with_rules_of(plan.penalties[0]),) if tried else ()
 
 
 def notes_of_steps(plan: SelectionPlan, data: RankingDataset) -> list[str]:
@@ -163,13 +159,10 @@ def _too_large_for_steps(data: RankingDataset) -> bool:
     return data.n_features > MAX_FEATURES_OF_STEPS or data.n_docs * data.n_features > MAX_VALUES_OF_STEPS
 
 
-def _in_memory(data: RankingDataset, client: Any) -> bool:
-    return not data.is_stored and client is None
-
-
-def _on(transform: FeatureTransform, labelled: dict[str, Penalty | SizedMaker]) -> list[PathTask]:
-    limited = {transform.label(label): transform.limited(penalty) for label, penalty in labelled.items()}
-    return [PathTask(label, maker_of(penalty), transform) for label, penalty in limited.items()]
+def _on(transform: FeatureTransform, labelled: dict[str, Maker]) -> list[PathTask]:
+    return [
+        PathTask(transform.label(label), maker_of(transform.limited(p)), transform) for label, p in labelled.items()
+    ]
 
 
 def _dense(plan: SelectionPlan) -> Ridge:
@@ -180,7 +173,7 @@ def _dense(plan: SelectionPlan) -> Ridge:
 
 def _limited(
     plan: SelectionPlan, makers: Sequence[SizedMaker], feature_groups: FeatureGroups, data: RankingDataset
-) -> dict[str, Penalty | SizedMaker]:
+) -> dict[str, Maker]:
     """The penalties and `makers`. If single groups exceed --k or --budget, each is also tried without these groups,
     because a path that begins with a large group may contain no small model. If the features of an earlier run are
     preferred, each is also tried without all other features."""
@@ -201,7 +194,7 @@ def _limited(
     return out
 
 
-def _without(p: Penalty | SizedMaker, features: Collection[int]) -> Penalty | SizedMaker:
+def _without(p: Maker, features: Collection[int]) -> Maker:
     """The same without these features, except for those that it keeps."""
     return replace(p, drop=tuple(sorted({*p.drop, *features} - set(p.keep))))
 

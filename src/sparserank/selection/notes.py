@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 
 from sparserank.crossval.choice import Choice
 from sparserank.crossval.judged_queries import JudgeWorth
@@ -18,14 +17,12 @@ from sparserank.model import RankingModel
 from sparserank.model.fusion import FusionFormula
 from sparserank.number_checks import kept_in_vain
 from sparserank.options import option
-from sparserank.options.fusion import AllFuseOptions
 from sparserank.options.selection import SELECT
 from sparserank.selection.claims import counted
 from sparserank.selection.fusion import FusionFacts
 from sparserank.selection.plan import SelectionPlan
 from sparserank.text import Caution, brief
 
-JUDGED_AT = 10  # depth of judged shares if the metric has no cutoff
 MAX_NAMED = 3
 
 
@@ -123,22 +120,6 @@ def note_of_judge(judge: JudgeWorth | None) -> list[str]:
             "random."
         )
     ]
-
-
-def facts(judged: JudgedRuns, plan: SelectionPlan, costs: Mapping[str, float], chosen: AllFuseOptions) -> FusionFacts:
-    """Depth, costs and judged shares of the retrievers."""
-    at = plan.metric.cutoff or JUDGED_AT
-    return FusionFacts(
-        retrievers=judged.names,
-        depth=judged.depth,
-        engine=chosen["engine"],
-        costs=dict(costs),
-        cost_rule=chosen["cost_rule"],
-        unjudged=chosen["unjudged"],
-        judged_depth=at,
-        judged_share={} if judged.is_table else judged.judged_at(at),
-        n_lists={run.name: len(run.query) for run in judged.lists},
-    )
 
 
 def notes_of_runs(judged: JudgedRuns, tests: JudgedRuns | None, table: FusionTable) -> list[str]:

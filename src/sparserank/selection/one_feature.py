@@ -48,13 +48,17 @@ def nearly_best_alone(
     taken = np.linspace(0, data.n_queries - 1, n).astype(np.int64)
     sample = data.take_queries(taken)
     rng = np.random.default_rng(0)
-    chance = float(np.mean([_mean(rng.random(sample.n_docs), sample, metric) for _ in range(N_RANDOM)]))
+
+    def mean(scores: np.ndarray) -> float:
+        return float(per_query_values(scores, sample, [metric])[0].mean())
+
+    chance = float(np.mean([mean(rng.random(sample.n_docs)) for _ in range(N_RANDOM)]))
     gain = float(best[taken].mean()) - chance
 
     def reached(j: int) -> float:
         """The share of the best model's gain that a feature has in the better of its two directions."""
         x = np.asarray(column(sample.X, j), dtype=np.float64)
-        return max((_mean(s * x, sample, metric) - chance) / gain for s in (1.0, -1.0))
+        return max((mean(s * x) - chance) / gain for s in (1.0, -1.0))
 
     if gain == 0.0:
         return {}
@@ -65,7 +69,11 @@ def nearly_best_alone(
     order = _ranks(column(sample.X, top))
     step = max(data.n_features // MAX_FEATURES, 1)
     others_of = (j for j in range(0, data.n_features, step) if columns[j] != columns[top])
-    rest = [j for j in others_of if not _is_copy(column(sample.X, j), order)]
+    rest = []
+    for j in others_of:  # except constant features, and copies, which order documents nearly in the same way
+        ranks = _ranks(column(sample.X, j))
+        if ranks.max() > 0 and not abs(np.corrcoef(ranks, order)[0, 1]) >= COPY:
+            rest.append(j)
     next_best = max((reached(j) for j in rest), default=0.0)
     if len(rest) + 1 < MIN_FEATURES or next_best > others * share:
         return {}
@@ -77,16 +85,6 @@ def nearly_best_alone(
     return {columns[top]: suspect(columns[top], why, derived=derived.get(names[top]))}
 
 
-def _mean(scores: np.ndarray, data: RankingDataset, metric: Metric) -> float:
-    return float(per_query_values(scores, data, [metric])[0].mean())
-
-
 def _ranks(x: np.ndarray) -> np.ndarray:
     """Ranks of values, equal for equal values."""
     return np.unique(x, return_inverse=True)[1].astype(np.float64)
-
-
-def _is_copy(x: np.ndarray, order: np.ndarray) -> bool:
-    """Whether a feature is constant, or orders documents nearly like a given order."""
-    ranks = _ranks(x)
-    return bool(ranks.max() == 0 or abs(np.corrcoef(ranks, order)[0, 1]) >= COPY)

@@ -12,7 +12,7 @@ import numpy as np
 from sparserank import __version__
 from sparserank.crossval.choice import FEATURE, TOTAL_COST, Candidate, Choice, Rule, choose
 from sparserank.crossval.feature_groups import MAX, FeatureGroups
-from sparserank.crossval.feature_rules import complete_penalties
+from sparserank.crossval.feature_rules import Maker, complete_penalties
 from sparserank.crossval.judged_queries import JudgedQueries
 from sparserank.data.categories import Derived
 from sparserank.data.data_hash import data_hash
@@ -24,8 +24,7 @@ from sparserank.metrics import Convention, Metric, parse_convention, parse_metri
 from sparserank.options import check_options, option, parse_option, values_of
 from sparserank.options.paths import JOB_PATHS, LINEAR_SCALINGS
 from sparserank.options.selection import LINEAR, SELECT, TREES, FeatureOptions
-from sparserank.paths import BestK, PathPlan, SizedMaker, maker_of, parse_maker
-from sparserank.penalties import Penalty
+from sparserank.paths import BestK, PathPlan, maker_of, parse_maker
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import brief
 from sparserank.transforms import AUTO, DISTILLED, LOG, NONE
@@ -81,7 +80,7 @@ class SelectionPlan:
         ParameterError   names the field that is out of its range
     """
 
-    penalties: tuple[Penalty | SizedMaker, ...]
+    penalties: tuple[Maker, ...]
     metric: Metric
     report_metrics: tuple[Metric, ...] = ()
     path_plan: PathPlan = field(default_factory=PathPlan)
@@ -186,10 +185,10 @@ class SelectionPlan:
     def with_conventions(self, **rules: Any) -> SelectionPlan:
         """A copy of the plan. rules: fields of `Convention`, which replace those of each of its metrics."""
 
-        def with_rules(m: Metric) -> Metric:
-            return replace(m, convention=replace(m.convention, **rules))
-
-        return replace(self, metric=with_rules(self.metric), report_metrics=tuple(map(with_rules, self.report_metrics)))
+        metric, *reported = (
+            replace(m, convention=replace(m.convention, **rules)) for m in (self.metric, *self.report_metrics)
+        )
+        return replace(self, metric=metric, report_metrics=tuple(reported))
 
     def choose(self, sparse: Sequence[Candidate], others: Sequence[Candidate] = (), named: str = "") -> Choice:
         """The choice among sparse candidates by the rule of the plan; others are compared, never chosen. named: the
@@ -239,9 +238,9 @@ class SelectionPlan:
         return list(dict.fromkeys([self.metric, *self.report_metrics]))
 
     @property
-    def labelled(self) -> dict[str, Penalty | SizedMaker]:
+    def labelled(self) -> dict[str, Maker]:
         """The penalties by unique labels: short names, numbered if only weights or signs distinguish them."""
-        out: dict[str, Penalty | SizedMaker] = {}
+        out: dict[str, Maker] = {}
         for penalty in self.penalties:
             same = sum(p.label == penalty.label for p in out.values())
             out[f"{penalty.label} #{same + 1}" if same else penalty.label] = penalty
@@ -296,7 +295,7 @@ PLANNED = {field.name for field in fields(SelectionPlan)} & SELECT.keys() - {"pe
 
 def make_plan(
     *,
-    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] | None,
+    penalties: str | Maker | Sequence[str | Maker] | None,
     metric: str | Metric,
     report_metrics: Sequence[str | Metric],
     convention: str | Convention,
@@ -309,7 +308,7 @@ def make_plan(
         ParameterError   names the parameter that cannot be read or is out of its range
     """
     with_steps, penalties = penalties is None, LINEAR if penalties is None else penalties
-    listed = [penalties] if isinstance(penalties, str | Penalty | SizedMaker) else list(penalties)
+    listed = [penalties] if isinstance(penalties, str | Maker) else list(penalties)
     reported = [report_metrics] if isinstance(report_metrics, str | Metric) else report_metrics
     rules = parse_option("convention", parse_convention, convention)
     parsed = [parse_option("penalties", parse_maker, p) for p in listed]

@@ -177,6 +177,10 @@ def decisive_pair(
     ]
     ranks = [np.argsort(order) for order in orders]
     wrong, right = (0, 1) if lost else (1, 0)
+
+    def value(rank: np.ndarray) -> float:
+        return float(metric(-rank.astype(np.float64), documents.relevance, documents.query_ptr)[0])
+
     pair = None
     most = SAME_ABSOLUTE
     for worse in orders[wrong][:MAX_WORSE].tolist():
@@ -187,38 +191,19 @@ def decisive_pair(
         )
         first = np.lexsort((ranks[right][better], -documents.relevance[better]))[:MAX_BETTER]
         for b in better[first].tolist():
-            gained = _gained(documents, metric, ranks[wrong], b, worse)
+            exchanged = ranks[wrong].copy()
+            exchanged[[b, worse]] = exchanged[[worse, b]]
+            gained = value(exchanged) - value(ranks[wrong])
             if gained > most:
                 pair = (b, worse)
                 most = gained
-    return None if pair is None else _pair(documents, chosen, rival, scores, ranks, *pair)
-
-
-def _gained(documents: RankingDataset, metric: Metric, rank: np.ndarray, a: int, b: int) -> float:
-    """The gain of the metric when two documents of a ranking change places."""
-    exchanged = rank.copy()
-    exchanged[[a, b]] = rank[[b, a]]
-    before, after = (
-        float(metric(-r.astype(np.float64), documents.relevance, documents.query_ptr)[0]) for r in (rank, exchanged)
-    )
-    return after - before
-
-
-def _pair(
-    documents: RankingDataset,
-    chosen: RankingModel,
-    rival: InUse,
-    scores: tuple[np.ndarray, np.ndarray],
-    ranks: Sequence[np.ndarray],
-    better: int,
-    worse: int,
-) -> Pair:
+    if pair is None:
+        return None
     ids = document_ids(documents)
-    placed = [
-        Placed(str(ids[i]), float(documents.relevance[i]), *(int(r[i]) + 1 for r in ranks)) for i in (better, worse)
-    ]
-    added = _added(documents, chosen, rival, better, worse)
-    by_chosen, by_rival = (float(s[better] - s[worse]) for s in scores)
+    placed = [Placed(str(ids[i]), float(documents.relevance[i]), *(int(r[i]) + 1 for r in ranks)) for i in pair]
+    b, worse = pair
+    by_chosen, by_rival = (float(s[b] - s[worse]) for s in scores)
+    added = _added(documents, chosen, rival, b, worse)
     return Pair(placed[0], placed[1], by_chosen, None if rival.model is None else by_rival, *added)
 
 

@@ -15,7 +15,7 @@ from sparserank.arrow import has_arrow, pa, pq
 from sparserank.files import atomic_write
 from sparserank.model.size_models import FILE as MODELS
 from sparserank.model.size_models import save_size_models
-from sparserank.workdir.pieces import WorkStore
+from sparserank.workdir.pieces import Store, WorkStore
 
 if TYPE_CHECKING:
     from sparserank.selection.result import ModelResult, Result, SelectionResult
@@ -40,7 +40,9 @@ def write_results(result: ModelResult, folder: Path) -> list[Path]:
     save_size_models(selection.models, [selection.choice.mean(c) for c in sizes], written[1])
     for name, table in (("path.parquet", path_table), ("per_query.parquet", per_query_table)):
         if has_arrow():
-            written.append(_parquet(table(selection), folder / name))
+            with atomic_write(folder / name, "wb") as out:
+                pq.write_table(table(selection), out, compression="zstd")
+            written.append(folder / name)
         else:
             (folder / name).unlink(missing_ok=True)
     return [*written, *write_shown(result, folder)]
@@ -60,9 +62,9 @@ def has_matplotlib() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def notes_of_files(store: WorkStore | None) -> list[str]:
+def notes_of_files(store: Store) -> list[str]:
     """Notes on files of a run directory that cannot be written here."""
-    if store is None:
+    if not isinstance(store, WorkStore):
         return []
     return [*([] if has_arrow() else [NO_TABLES]), *([] if has_matplotlib() else [NO_REPORT])]
 
@@ -105,9 +107,3 @@ def per_query_table(result: SelectionResult) -> pa.Table:
             repr(result.plan.metric): np.concatenate([c.shown for c in chosen]),
         }
     )
-
-
-def _parquet(table: pa.Table, path: Path) -> Path:
-    with atomic_write(path, "wb") as out:
-        pq.write_table(table, out, compression="zstd")
-    return path

@@ -42,7 +42,6 @@ from sparserank.requests.selection import (
     note_of_top,
     notes_of_request,
     todays_boosts,
-    without_lowering,
 )
 from sparserank.selection.diff import side_of
 from sparserank.selection.for_engine import warn_of_engine
@@ -50,7 +49,7 @@ from sparserank.selection.inputs import (
     NO_DOC_WEIGHT,
     GradesOfJudge,
     check_judge,
-    check_overlap,
+    check_queries,
     grades_of_judge,
     notes_of_side_weights,
     weighted,
@@ -67,8 +66,8 @@ from sparserank.shards.dask import usable_client
 from sparserank.text import Caution, brief, listed
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
-from sparserank.workdir.pieces import work_store_in
-from sparserank.workdir.work import Progress
+from sparserank.workdir.pieces import WorkStore, work_store_in
+from sparserank.workdir.work import Progress, quiet
 
 
 @overload
@@ -231,7 +230,7 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         people = judgments_of(chosen["qrels"], asked_in(chosen))
         grades = grades_of_judge(people, chosen["judge"], chosen["judge_grades"], ())
         chosen = {**chosen, "qrels": Qrels({**people, **grades.others})}
-    request, responses, seen = (None, None, None) if of_trees else for_request(sources, chosen)
+    request, responses, seen = for_request(sources, chosen)
     engine = None if chosen["engine"] is None else ENGINES[chosen["engine"]]
     boosts = engine is not None and engine.boosts
     digits = DIGITS if boosts and chosen["round"] is None else chosen["round"]
@@ -244,7 +243,11 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         loss=parse_loss(chosen["loss"]),
         round=digits,
     )
-    earlier = None if chosen["prefer"] is None else _earlier(chosen["prefer"])
+    earlier = None
+    if (preferred := chosen["prefer"]) is not None:
+        side = side_of(preferred)
+        run = "the given model" if isinstance(preferred, RankingModel) else brief(os.fspath(preferred))
+        earlier = Earlier(run, tuple(side.model.columns), side.trained)
     plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"], prefer=earlier)
     client = chosen["client"]
     if plan.fast and chosen["rival"] not in (AUTO, NO, None):
@@ -272,7 +275,8 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         else:
             parts, side_weights = read_weighted_sources(sources, chosen, to_store=to_store, **known)
     if not chosen["allow_overlap"]:
-        check_overlap(parts)
+        query_ids = {name: data.query_ids.tolist() for name, data in parts.items() if data is not None}
+        check_queries(query_ids, may_be_allowed=True)
     train, valid, test = parts.values()
     assert train is not None
     judge = None
@@ -301,7 +305,9 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     )
     plan = plan.for_features(names, train.derived, **{**rules_of_features, "keep": keep, "drop": drop})
     if boosts:
-        plan = without_lowering(plan, len(names))
+        # All features get weights >= 0, also those that are made from columns.
+        up = (1.0,) * len(names)
+        plan = replace(plan, penalties=tuple(replace(p, monotone=up) for p in plan.penalties))
     # What is learned from, and what it is compared with.
     train, valid, weight = weighted(train, valid, chosen["query_weight"], side_weights, plan.protocol)
     used = {"train": train, "validation": valid, "test": test}
@@ -362,14 +368,13 @@ def _finished(
     job = ready.job
     place = {"kind": job.kind, "results": job.files, "restart": chosen["restart"]}
     with work_store_in(chosen["out"], ready.identity, **place, check=ready.check) as store:
-        if store is not None:
-            store.log({"event": "start"})
+        store.log({"event": "start"})
         selection: SelectionResult | TreesSelection
         if isinstance(job, SelectionJob):
-            selection, alone = _remarked(job, job.execute(store, chosen["progress"]), ready)
+            selection, alone = _remarked(job, job.execute(store, chosen["progress"] or quiet), ready)
             last = notes_of_files(store)
         else:
-            selection, alone, last = job.execute(store, chosen["progress"]), {}, []
+            selection, alone, last = job.execute(store, chosen["progress"] or quiet), {}, []
         suspects = {**ready.suspects, **alone}
         result = replace(
             selection,
@@ -378,7 +383,7 @@ def _finished(
             notes=[*selection.notes, *map(Caution, suspects.values()), *ready.notes, *last],
         )
         ready.check()
-        if store is not None:
+        if isinstance(store, WorkStore):
             result.write(store.path)
     return result
 
@@ -402,13 +407,6 @@ def _remarked(
         change = replace(change, top=top)
         notes.insert(1, note_of_top(top))
     return replace(selection, change=change, notes=[*notes, *selection.notes]), alone
-
-
-def _earlier(run_or_model: Any) -> Earlier:
-    """The features of an earlier run or model."""
-    side = side_of(run_or_model)
-    run = "the given model" if isinstance(run_or_model, RankingModel) else brief(os.fspath(run_or_model))
-    return Earlier(run, tuple(side.model.columns), side.trained)
 
 
 def _gone(earlier: Earlier, data: RankingDataset) -> list[str]:

@@ -68,5 +68,10 @@ class Worth:
     feature_groups: list[dict[str, Any]]
     substitutes: tuple[Substitute, ...]
 
+    @property
+    def costs(self) -> dict[str, Any]:
+        """{selected feature: its ablation cost, by metric, or None}"""
+        return {row["feature"]: row["cost"] for row in self.features}
+
     def substitute(self, feature: str) -> Substitute | None:
         return next((s for s in self.substitutes if s.feature == feature), None)

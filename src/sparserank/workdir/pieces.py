@@ -143,7 +143,21 @@ class PieceStore:
 # -- pieces of arrays, under one plan ---------------------------------------------------------------------------------
 
 
-class WorkStore(WorkDirectory):
+class Store:
+    """Keeps nothing: every piece has to be computed."""
+
+    def load(self, name: str, read: Callable[[Arrays], Any] = lambda arrays: arrays) -> Any:
+        return None
+
+    def save(self, name: str, arrays: Arrays) -> None: ...
+
+    def log(self, event: dict[str, Any]) -> None: ...
+
+
+NOWHERE = Store()
+
+
+class WorkStore(WorkDirectory, Store):
     """A run directory for one plan. Finished pieces are written as they come, so that a killed process continues where
     it stopped.
 
@@ -203,7 +217,7 @@ class WorkStore(WorkDirectory):
 class Reader:
     """A keeper for `Work` whose pieces are checked: read(name, arrays) returns the arrays, or raises ValueError."""
 
-    def __init__(self, store: WorkStore, read: Callable[[str, Arrays], Arrays]) -> None:
+    def __init__(self, store: Store, read: Callable[[str, Arrays], Arrays]) -> None:
         self._store = store
         self._read = read
         self.save = store.save
@@ -213,23 +227,20 @@ class Reader:
         return arrays
 
 
-def work_store_in(
-    out: StrPath | None, identity: dict[str, Any], **options: Any
-) -> AbstractContextManager[WorkStore | None]:
-    """A context with the store in `out`, with the options of `WorkStore`; None if nothing is to be kept."""
-    return WorkStore(out, identity, **options) if out is not None else nullcontext()
+def work_store_in(out: StrPath | None, identity: dict[str, Any], **options: Any) -> AbstractContextManager[Store]:
+    """A context with the store in `out`, with the options of `WorkStore`; NOWHERE if nothing is to be kept."""
+    return WorkStore(out, identity, **options) if out is not None else nullcontext(NOWHERE)
 
 
 def load_or_make(
-    store: WorkStore | None, name: str, make: Callable[[], Arrays], **expected: tuple[str, tuple[int | None, ...]]
+    store: Store, name: str, make: Callable[[], Arrays], **expected: tuple[str, tuple[int | None, ...]]
 ) -> Arrays:
     """The arrays of a finished piece in the store, or else those that `make` computes, which are saved; expected: as in
     `checked`."""
-    arrays = None if store is None else store.load(name, lambda loaded: checked(loaded, **expected))
+    arrays: Arrays | None = store.load(name, lambda loaded: checked(loaded, **expected))
     if arrays is None:
         arrays = make()
-        if store is not None:
-            store.save(name, arrays)
+        store.save(name, arrays)
     return arrays
 
 

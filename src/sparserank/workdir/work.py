@@ -14,6 +14,10 @@ T = TypeVar("T")
 Progress = Callable[[int, int, str, float | None], None]  # pieces done, in all, the last one, seconds left or None
 
 
+def quiet(done: int, n: int, what: str, left: float | None) -> None:
+    """Report no progress."""
+
+
 class Keeper(Protocol[T]):
     """Storage for results of pieces."""
 
@@ -42,10 +46,10 @@ class Work(Generic[T]):
         keeper: Keeper[T] | None = None,
         n_workers: int = 1,
         in_memory: bool = True,
-        progress: Progress | None = None,
+        progress: Progress = quiet,
     ) -> None:
         self._kinds, self._keeper, self._n_workers, self._in_memory = dict(kinds), keeper, n_workers, in_memory
-        self._progress = progress or (lambda done, n, what, left: None)
+        self._progress = progress
         self.done: set[str] = set()
         self.results: dict[str, T] = {}
         if keeper is not None:
