@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -72,7 +72,6 @@ class BoostedSteps(SizedMaker):
     respects = RULES
     on_steps = True
     lowers = LOSS
-    starts_from: ClassVar[None] = None  # type: ignore[assignment]
 
     def _check(self) -> None:
         for name, least in (("rounds", 1), ("cutoff", 1), ("seed", 0), ("draws", 1)):

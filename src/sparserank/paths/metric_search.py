@@ -12,10 +12,11 @@ import scipy.sparse as sp
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import PathPlan
-from sparserank.paths.makers import SizedMaker
+from sparserank.paths.makers import PenaltyPath, SizedMaker
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.sizes import points_by_size
 from sparserank.paths.starts import PathStarts
+from sparserank.penalties.groups import like_l1
 from sparserank.penalties.rules import RULES
 from sparserank.solvers import Status
 from sparserank.solvers.lockstep import Measure, Seconds, Steps
@@ -42,6 +43,11 @@ class MetricSearch(SizedMaker):
     name = "refined"
     lowers = "metric"
     respects = RULES
+
+    @property
+    def starts_from(self) -> PenaltyPath:
+        """The l1 path with the same rules, whose models are searched from."""
+        return PenaltyPath(like_l1(self))
 
     def n_points(self, plan: PathPlan) -> int:
         return MAX_SIZE
