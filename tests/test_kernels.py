@@ -153,13 +153,10 @@ def test_words_for_missing_and_infinite_numbers_are_known() -> None:
 
 
 def test_scores_of_steps_are_sums_of_heights() -> None:
-    bins, w, out = (
-        np.array([[0, 2], [1, 0], [3, 3]], dtype=np.uint8),
-        np.array([1.0, 2.0, 4.0, 0.0, 8.0, 16.0]),
-        np.empty(2),
-    )
-    steps.model_scores(bins, np.array([2, 0]), w, out)
-    assert out.tolist() == [7.0 + 24.0, 8.0]
+    bins = np.array([[0, 2], [1, 0], [3, 3]], dtype=np.uint8)
+    W, out = np.array([[1.0, 2.0, 4.0, 0.0, 8.0, 16.0]]), np.zeros((1, 2))
+    steps.scores((bins,), 1, 3, W, np.array([0]), out)
+    assert out.tolist() == [[1.0, 7.0 + 24.0]]
 
 
 def test_gains_are_relative_to_the_largest_of_the_query() -> None:

@@ -62,11 +62,6 @@ class BestK(SizedMaker):
         if not 0 < self.ridge < 1:
             raise ParameterError("ridge", f"must be between 0 and 1; got {self.ridge}.", owner="BestK")
 
-    def strength(self, curvature: np.ndarray) -> float:
-        """lambda, the factor of |w|^2 / 2 on the scale of the mean loss, from the curvatures of features that vary and
-        may be used."""
-        return self.ridge * float(curvature.mean()) if len(curvature) else self.ridge
-
     def up_to(self, k: int) -> BestK:
         return replace(self, k_max=k)
 
@@ -113,7 +108,7 @@ class _Search:
         self.members = [np.flatnonzero(self._element == u) for u in range(len(groups))]  # columns of each element
         self._always = tuple(np.unique(self._element[usable & (beta == 0)]).tolist())
         # lambda is a fraction of the mean curvature of the usable columns (theory.md section 2).
-        self.ridge = penalty.strength(objective.curvature[usable])
+        self.ridge = penalty.ridge * float(objective.curvature[usable].mean()) if usable.any() else penalty.ridge
         self._signs = penalty.feature_signs(n)
         self._monotone = penalty.monotone
         self.scale = float(np.abs(objective.gradient_at_zero[usable]).max(initial=0.0))

@@ -172,16 +172,7 @@ class Penalty(FeatureRules):
 
     def restrict(self, columns: np.ndarray, n_features: int) -> SeparablePart | BlockPart | Part:
         """The penalty on some of n_features columns."""
-        return SeparablePart(
-            self.feature_alphas(n_features)[columns],
-            self.feature_signs(n_features)[columns],
-            self.kind,
-            *self.shape(),
-            self.is_convex,
-            self._value,
-            self._slope,
-            self._second_derivative,
-        )
+        return SeparablePart(self.feature_alphas(n_features)[columns], self.feature_signs(n_features)[columns], self)
 
     def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:
         """argmin over u of step * value(u) + 0.5 ||u - v||^2; `step` is one number or one per coordinate."""
