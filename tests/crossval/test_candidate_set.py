@@ -19,7 +19,7 @@ from sparserank.data.folds import query_folds
 from sparserank.metrics import parse_metric
 from sparserank.paths import BestK, PathPlan, PenaltyPath, fit_path_on, refit_on_support
 from sparserank.paths.fit import parse_maker
-from sparserank.penalties import L1, MCP, Ridge, parse_penalty
+from sparserank.penalties import L1, MCP, SCAD, Ridge, parse_penalty
 from sparserank.selection.job import SelectionJob, SelectionProblem
 from sparserank.shards.scaling import fit_scaling
 from sparserank.solvers import PairwiseObjective
@@ -231,10 +231,12 @@ def test_a_concave_penalty_starts_from_the_l1_path_of_the_same_rules():
     tasks = [PathTask("mcp", MCP_PATH), PathTask("l1", L1_PATH), PathTask("ridge", RIDGE)]
     assert planned(tasks) == [("l1", None, True), ("ridge", None, True), ("mcp", "l1", True)]
     assert planned(tasks[:1]) == [("start of mcp (l1)", None, False), ("mcp", "start of mcp (l1)", True)]
-    found = planned([tasks[0], PathTask("mcp b", PenaltyPath(MCP(drop=(0,)))), PathTask("best_k", BestK())])
-    assert found[:2] == [("start of mcp (l1)", None, False), ("start of mcp b (l1)", None, False)]
-    starts = {"mcp": "start of mcp (l1)", "mcp b": "start of mcp b (l1)", "best_k": "start of mcp (l1)"}
-    assert found[2:] == [(label, start, True) for label, start in starts.items()]
+    others = [PathTask("mcp b", PenaltyPath(MCP(drop=(0,)))), PathTask("scad", PenaltyPath(SCAD()))]
+    found = planned([tasks[0], *others, PathTask("best_k", BestK())])
+    own = [("best_k", None, True), ("start of mcp (l1)", None, False), ("start of mcp b (l1)", None, False)]
+    assert found[:3] == own
+    starts = {"mcp": "start of mcp (l1)", "mcp b": "start of mcp b (l1)", "scad": "start of mcp (l1)"}
+    assert found[3:] == [(label, start, True) for label, start in starts.items()]
     stronger = PathTask("l1", PenaltyPath(L1(7.0)))  # a path has strengths of its own
     assert planned([tasks[0], stronger])[-1] == ("mcp", "l1", True)
 

@@ -8,7 +8,6 @@ from sparserank.datasets import make_ranking
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import BestK, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path, fit_path_on
-from sparserank.paths.single_columns import best_column
 from sparserank.penalties import MCP
 from sparserank.solvers.lockstep import run, run_all
 from tests.oracles import best_k as oracle
@@ -85,14 +84,16 @@ def test_best_k_of_one_feature_tries_every_feature():
         objective = PairwiseObjective(data)
         K, root, ridge = explicit(data, objective)
         best, (chosen,) = oracle.best_of_size(K, root, ridge, 1, [[j] for j in range(data.n_features)])
-        for monotone in (None, np.ones(data.n_features)):
-            column = run(best_column(objective, np.flatnonzero(objective.varying), ridge, monotone))
-            if monotone is None:
-                assert column == chosen
-            elif column is not None:
-                assert objective.gradient_at_zero[column] < 0
         path = run(BestK(k_max=1).path(objective, PathPlan(tol=1e-9)))
+        assert path.support(0).tolist() == [chosen]
         assert path.objectives[0] == pytest.approx(best, abs=1e-8)
+        # With weights >= 0, only features whose gradient is negative can lower the objective.
+        rising = np.flatnonzero(objective.gradient_at_zero < 0)
+        path = run(BestK(k_max=1, monotone=(1,) * data.n_features).path(objective, PathPlan(tol=1e-9)))
+        assert (path.sparse_coefs.data > 0).all()
+        if len(rising):
+            best, _ = oracle.best_of_size(K, root, ridge, 1, [[j] for j in rising.tolist()])
+            assert path.objectives[0] == pytest.approx(best, abs=1e-8)
         promise = objective.gradient_at_zero**2 / objective.curvature
         promised_best += int(np.argmax(promise)) == chosen
     assert promised_best < 30  # the wrong variant, the feature of the largest promise

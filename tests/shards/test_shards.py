@@ -206,7 +206,7 @@ def test_batched_evaluations_do_not_mix_weightings() -> None:
 
 def test_path_starts_are_the_path_between_its_points() -> None:
     alphas, coefs = np.array([4.0, 2.0, 1.0]), np.array([[0.0, 0.0], [1.0, 0.0], [2.0, -1.0]])
-    starts = PathStarts(alphas, sp.csr_array(coefs))
+    starts = PathStarts(alphas, sp.csr_array(coefs), np.zeros(len(alphas)))
     for alpha, expected in [(9, [0, 0]), (4, [0, 0]), (3, [0.5, 0]), (2, [1, 0]), (1.5, [1.5, -0.5]), (1, [2, -1])]:
         np.testing.assert_array_equal(run(starts.at(alpha, NOWHERE)), expected)
     np.testing.assert_array_equal(run(starts.at(0.5, NOWHERE)), [2, -1])

@@ -197,14 +197,10 @@ def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
             i = order[p]
             p -= 1
             if levels[i] > 0:
-                if doc_weight is None:
-                    count[levels[i]] += 1.0
-                    for f in range(k):
-                        sums[levels[i], f] += Z[i, f]
-                else:
-                    count[levels[i]] += doc_weight[i]
-                    for f in range(k):
-                        sums[levels[i], f] += doc_weight[i] * Z[i, f]
+                weight = 1.0 if doc_weight is None else doc_weight[i]
+                count[levels[i]] += weight
+                for f in range(k):
+                    sums[levels[i], f] += weight * Z[i, f]
         for upper in range(level + 1, n_levels):
             weight = 2.0 * table[upper, level]
             for f in range(k):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,8 +16,8 @@ from sparserank.paths.follow import PathPlan
 from sparserank.paths.makers import OnColumns, SizedMaker
 from sparserank.paths.result import PathResult, Point
 from sparserank.penalties.rules import RULES
+from sparserank.shards._step_kernels import random_numbers
 from sparserank.solvers.lockstep import BinSums, Evaluate, Seconds, Steps
-from sparserank.solvers.solution import Status
 
 LOSS = "lambdarank"  # its name in model files
 LARGEST = 60  # number of features of the second model; the first one has all
@@ -72,7 +72,6 @@ class BoostedSteps(SizedMaker):
     respects = RULES
     on_steps = True
     lowers = LOSS
-    starts_from: ClassVar[None] = None  # type: ignore[assignment]
 
     def _check(self) -> None:
         for name, least in (("rounds", 1), ("cutoff", 1), ("seed", 0), ("draws", 1)):
@@ -114,7 +113,7 @@ class BoostedSteps(SizedMaker):
             if plan.k is None or size <= plan.k:
                 here = yield Evaluate(boosting.objective, w)
                 now = yield Seconds()
-                points.append(_point(w, here.value, now - began))
+                points.append(Point.not_certified(w, here.value, now - began))
                 began = now
                 if plan.tell is not None:
                     plan.tell(n)
@@ -140,7 +139,7 @@ class StepsOn(OnColumns):
             features = np.unique(self.starts[[i]].indices // objective.width)
             w, _ = yield from boosting.learned(features, self.maker.rounds)
             now = yield Seconds()
-            points.append(_point(w, np.nan, now - began))
+            points.append(Point.not_certified(w, np.nan, now - began))
         return PathResult.of(points, self.maker, np.ones(len(points)), 1.0, 1.0, objective)
 
     def n_points(self, plan: PathPlan) -> int:
@@ -258,12 +257,8 @@ def best_steps(sums: np.ndarray, costs: np.ndarray, signs: np.ndarray, most: int
 
 def drawn(seed: int, t: int, n_queries: int, share: float) -> np.ndarray:
     """(n_queries,) uint64 random seeds of the queries in round t, and 0 for those that are not drawn (splitmix64)."""
-    with np.errstate(over="ignore"):
-        z = np.arange(n_queries, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        z += np.random.SeedSequence([seed, t]).generate_state(1, np.uint64)[0]
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z ^= z >> np.uint64(31)
+    z = np.empty(n_queries, dtype=np.uint64)
+    random_numbers(np.random.SeedSequence([seed, t]).generate_state(1, np.uint64)[0], z)
     return np.where((z >> np.uint64(11)) * 2.0**-53 < share, z | np.uint64(1), np.uint64(0))
 
 
@@ -273,8 +268,3 @@ def _ladder(largest: int, k: int | None = None) -> Sequence[int]:
     while sizes and sizes[-1] > 1:
         sizes.append(sizes[-1] - max(round(DROPPED * sizes[-1]), 1))
     return sizes if k is None else sorted({*sizes, min(k, largest)}, reverse=True)
-
-
-def _point(w: np.ndarray, loss: float, seconds: float) -> Point:
-    coef = sp.csr_array(w[None, :])
-    return Point(coef, loss, loss, np.nan, np.nan, 0, seconds, Status.NOT_CERTIFIED.value)

@@ -104,9 +104,8 @@ class SizedMaker(FeatureRules):
     shrinks: ClassVar[bool] = False
 
     @property
-    def starts_from(self) -> PenaltyPath:
-        """The l1 path with the same rules, whose sets may also be tried."""
-        return PenaltyPath(like_l1(self))
+    def starts_from(self) -> PenaltyPath | None:
+        return None
 
     @property
     def rules(self) -> Self:

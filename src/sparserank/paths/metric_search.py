@@ -7,17 +7,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import PathPlan
-from sparserank.paths.makers import SizedMaker
+from sparserank.paths.makers import PenaltyPath, SizedMaker
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.sizes import points_by_size
 from sparserank.paths.starts import PathStarts
+from sparserank.penalties.groups import like_l1
 from sparserank.penalties.rules import RULES
-from sparserank.solvers import Status
 from sparserank.solvers.lockstep import Measure, Seconds, Steps
 
 FACTORS = np.array([0.5, 0.7, 0.85, 1.2, 1.4, 2.0])  # by which one weight is tried to change
@@ -43,13 +42,17 @@ class MetricSearch(SizedMaker):
     lowers = "metric"
     respects = RULES
 
+    @property
+    def starts_from(self) -> PenaltyPath:
+        """The l1 path with the same rules, whose models are searched from."""
+        return PenaltyPath(like_l1(self))
+
     def n_points(self, plan: PathPlan) -> int:
         return MAX_SIZE
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         source = plan.starts
         assert isinstance(source, PathStarts)
-        assert source.losses is not None
         sizes = n_used(source.coefs, objective.width)
         by_size = points_by_size(sizes, source.losses).values()
         chosen = [i for n, i in enumerate(by_size) if n == 0 or sizes[i] <= MAX_SIZE]
@@ -58,8 +61,7 @@ class MetricSearch(SizedMaker):
             began = yield Seconds()
             w, mean = yield from self._searched(objective, source.coef(i))
             now = yield Seconds()
-            coef = sp.csr_array(w[None, :])
-            points.append(Point(coef, -mean, -mean, np.nan, np.nan, 0, now - began, Status.NOT_CERTIFIED.value))
+            points.append(Point.not_certified(w, -mean, now - began))
             if plan.tell is not None:
                 plan.tell(len(chosen))
         return PathResult.of(points, self, np.full(len(points), np.nan), 1.0, 1.0, objective)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,6 @@ from sparserank.paths.makers import OnColumns
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.sizes import SizeOf, points_by_size
 from sparserank.paths.starts import PathStarts
-from sparserank.solvers import Solution, Status
 from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
 from sparserank.solvers.solution import Iterate
 
@@ -40,7 +39,6 @@ class RefitPath(OnColumns):
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         source = plan.starts
         assert isinstance(source, PathStarts)
-        assert source.losses is not None
         nnz = n_used(source.coefs, objective.width)
         sizes = self.size_of(source.coefs, objective.width)
         # One point represents each size of the other path.
@@ -74,9 +72,8 @@ class RefitPath(OnColumns):
 
 def _between(start: np.ndarray, end: np.ndarray, share: float, whole: Point) -> Point:
     """The model at a fraction of the way to a refit: it solves no problem, and its loss is not evaluated."""
-    w = sp.csr_array(((1.0 - share) * start + share * end)[None, :])
-    unknown = np.nan
-    return Point(w, unknown, unknown, unknown, unknown, whole.n_iter, whole.time_s, Status.NOT_CERTIFIED.value)
+    w = (1.0 - share) * start + share * end
+    return replace(Point.not_certified(w, np.nan, whole.time_s), n_iter=whole.n_iter)
 
 
 def refit_of(alphas: np.ndarray, alpha: float, relax: float) -> int | None:
@@ -106,12 +103,13 @@ class GivenSupports(OnColumns):
             if start.any():
                 solution = yield from refitting(objective, start, max(plan.tol, MIN_TOL), self.monotone)
                 ridge.append(refit_strength(objective, np.flatnonzero(start)))
+                now = yield Seconds()
+                points.append(Point.of(solution, now - began))
             else:
                 here = yield Evaluate(objective, start)
-                solution = Solution(Iterate(start, here, here.value), np.nan, None, 0, Status.NOT_CERTIFIED)
                 ridge.append(np.nan)
-            now = yield Seconds()
-            points.append(Point.of(solution, now - began))
+                now = yield Seconds()
+                points.append(Point.not_certified(start, here.value, now - began))
         return PathResult.of(
             points,
             self.rules,
@@ -147,8 +145,7 @@ class NamedFormulas(OnColumns):
             w = w if scale is None else w * scale[0]  # from units of the columns
             here = yield Evaluate(objective, w)
             now = yield Seconds()
-            solution = Solution(Iterate(w, here, here.value), np.nan, None, 0, Status.NOT_CERTIFIED)
-            points.append(Point.of(solution, now - began))
+            points.append(Point.not_certified(w, here.value, now - began))
         alpha_max = float(np.abs(objective.gradient_at_zero).max())
         return PathResult.of(points, self.rules, np.ones(len(points)), 1.0, alpha_max, objective)
 

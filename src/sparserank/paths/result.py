@@ -19,7 +19,7 @@ from sparserank.options.arguments import Position, check_arguments
 from sparserank.paths.certificate import Certificate, certificate_of
 from sparserank.penalties import FeatureRules
 from sparserank.shards.scaling import FeatureScaling
-from sparserank.solvers import Solution
+from sparserank.solvers import Solution, Status
 
 if TYPE_CHECKING:
     from sparserank.arrow import pa
@@ -55,6 +55,12 @@ class Point:
             seconds,
             s.status.value,
         )
+
+    @classmethod
+    def not_certified(cls, w: np.ndarray, loss: float, seconds: float) -> Point:
+        """A point at w that solves no problem."""
+        unknown = np.nan
+        return cls(sp.csr_array(w[None, :]), loss, loss, unknown, unknown, 0, seconds, Status.NOT_CERTIFIED.value)
 
 
 @dataclass(frozen=True)

@@ -41,14 +41,14 @@ class PathStarts:
         self,
         alphas: np.ndarray,
         sparse_coefs: sp.csr_array,
-        losses: np.ndarray | None = None,
+        losses: np.ndarray,
         scale: float | None = None,
     ) -> None:
         """The path that starts are taken from.
 
         alphas          (n,) decreasing
         sparse_coefs    (n, n_features) coefficients of the scaled features
-        losses, scale   (n,) losses, and the scale of the path's tolerances, which refits need
+        losses, scale   (n,) losses, and the scale of the path's tolerances, for refits; default: the largest gradient
         """
         self.alphas, self.coefs, self.losses, self.scale = alphas, sparse_coefs, losses, scale
 

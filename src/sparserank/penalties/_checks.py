@@ -26,22 +26,13 @@ def real_number(owner: str, name: str, value: Any) -> float:
 
 def plain_numbers(owner: str, name: str, values: Any) -> tuple[float, ...]:
     """A tuple of Python floats, infinity included; DataError for anything else."""
-    values = _sequence(owner, name, values)
+    values = sequence(owner, name, values)
     if set(map(type, values)) <= {float}:
         return values
     return tuple(real_number(owner, f"each of {name}", v) for v in values)
 
 
-def feature_numbers(owner: str, name: str, values: Any) -> tuple[int, ...]:
-    """A tuple of Python integers >= 0; DataError for anything else."""
-    features = _sequence(owner, name, values)
-    for j in features:
-        if isinstance(j, bool) or not isinstance(j, int | np.integer) or j < 0:
-            raise ParameterError(name, f"must contain integers >= 0; got {brief(j)}.", owner=owner)
-    return tuple(map(int, features))
-
-
-def _sequence(owner: str, name: str, values: Any) -> tuple[Any, ...]:
+def sequence(owner: str, name: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable) or np.ndim(values) == 0:  # type: ignore[arg-type]
         raise ParameterError(name, f"must be a tuple of numbers or feature names; got {brief(values)}.", owner=owner)
     return tuple(values)

@@ -172,16 +172,7 @@ class Penalty(FeatureRules):
 
     def restrict(self, columns: np.ndarray, n_features: int) -> SeparablePart | BlockPart | Part:
         """The penalty on some of n_features columns."""
-        return SeparablePart(
-            self.feature_alphas(n_features)[columns],
-            self.feature_signs(n_features)[columns],
-            self.kind,
-            *self.shape(),
-            self.is_convex,
-            self._value,
-            self._slope,
-            self._second_derivative,
-        )
+        return SeparablePart(self.feature_alphas(n_features)[columns], self.feature_signs(n_features)[columns], self)
 
     def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:
         """argmin over u of step * value(u) + 0.5 ||u - v||^2; `step` is one number or one per coordinate."""
@@ -217,13 +208,13 @@ class Penalty(FeatureRules):
         With a concave penalty, w = 0 can be stationary and still worse than a distant point, so this is at least
         `alpha_max`. `curvature` (n_features,) is the largest curvature of the loss along each coordinate.
         """
-        usable = curvature > 0
         beta = self.feature_weights(len(curvature))
-        usable &= (beta > 0) & np.isfinite(beta)
+        usable = (curvature > 0) & (beta > 0) & np.isfinite(beta)
         if not usable.any():
             return 0.0
-        v = np.where(usable, -grad_at_zero / np.where(usable, curvature, 1.0), 0.0)
-        steps = np.where(usable, 1.0 / np.where(usable, curvature, 1.0), 1.0)
+        h = np.where(usable, curvature, 1.0)
+        v = np.where(usable, -grad_at_zero / h, 0.0)
+        steps = 1.0 / h
 
         def all_zero(alpha: float) -> bool:
             return not np.any(self.with_alpha(alpha).prox(v, steps)[usable])

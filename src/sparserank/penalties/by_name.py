@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import ParameterError
-from sparserank.penalties._checks import real_number
+from sparserank.penalties._checks import plain_numbers, real_number, sequence
 from sparserank.text import brief, no_such
 
 Pairs = tuple[tuple[str, Any], ...]
@@ -54,15 +54,33 @@ def checked_pairs(owner: str, rule: str, entries: Any) -> Pairs:
     return tuple(out.items())
 
 
-def checked_features(owner: str, rule: str, features: Sequence[Any]) -> tuple[int | str, ...]:
-    """The entries of keep or drop: names of features, or their numbers from 0.
+def checked_rule(owner: str, rule: str, value: Any) -> Any:
+    """The value of a rule with every entry checked: ((name, value), ...), or a tuple with one number per feature; for
+    keep and drop, a tuple of names and numbers of features. A rule that names no feature counts as None.
 
     Raises
-        DataError   an entry is neither
+        DataError   an entry has another type
     """
+    if rule in ("keep", "drop"):
+        if isinstance(value, set | frozenset) or (isinstance(value, np.ndarray) and value.ndim):
+            value = np.array(list(value)).tolist()
+        return _checked_features(owner, rule, () if value is None else value)
+    if value is None:
+        return None
+    if is_named(value):
+        return checked_pairs(owner, rule, value) or None
+    return _checked_features(owner, rule, value) if rule == "feature_groups" else plain_numbers(owner, rule, value)
+
+
+def _checked_features(owner: str, rule: str, features: Any) -> tuple[int | str, ...]:
+    """Numbers >= 0, and names if some are named, as plain Python values."""
+    named = is_named(features)
+    allowed = "feature names, or integers >= 0" if named else "integers >= 0"
+    features = features if named else sequence(owner, rule, features)
     for j in features:
-        if isinstance(j, bool) or not isinstance(j, int | np.integer | str) or (not isinstance(j, str) and j < 0):
-            raise ParameterError(rule, f"must contain feature names, or integers >= 0; got {brief(j)}.", owner=owner)
+        is_number = isinstance(j, int | np.integer) and not isinstance(j, bool) and j >= 0
+        if not is_number and not (named and isinstance(j, str)):
+            raise ParameterError(rule, f"must contain {allowed}; got {brief(j)}.", owner=owner)
     return tuple(str(j) if isinstance(j, str) else int(j) for j in features)
 
 
@@ -117,17 +135,15 @@ def numbered_rules(
             continue
         if rule in ("keep", "drop"):
             out[rule] = tuple(j for f in entries for j in (numbers(rule, f) if isinstance(f, str) else [f]))
-        elif rule == "feature_groups":
-            group: list[Any] = [("alone", j) for j in range(len(names))]
-            for name, value in entries:
-                for j in numbers(rule, name):
-                    group[j] = ("group", value)
-            known = {g: k for k, g in enumerate(dict.fromkeys(group))}
-            out[rule] = tuple(known[g] for g in group)
         else:
-            values = [1.0 if rule == "weights" else 0.0] * len(names)
+            values: list[Any] = [1.0 if rule == "weights" else 0.0] * len(names)
+            if rule == "feature_groups":  # a feature without a group is alone
+                values = [("alone", j) for j in range(len(names))]
             for name, value in entries:
                 for j in numbers(rule, name):
                     values[j] = value
+            if rule == "feature_groups":
+                number_of = {group: k for k, group in enumerate(dict.fromkeys(values))}
+                values = [number_of[group] for group in values]
             out[rule] = tuple(values)
     return out

@@ -9,7 +9,7 @@ import numpy as np
 from sparserank.errors import ParameterError
 from sparserank.penalties._scalar_prox import ELASTIC
 from sparserank.penalties.base import Penalty
-from sparserank.penalties.rules import ONE_BY_ONE, RULES, plain_values
+from sparserank.penalties.rules import ONE_BY_ONE, RULES, plain_values, remembered
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,8 +55,9 @@ class ElasticNet(Penalty):
     def quadratic(self) -> float:
         return self.alpha * (1.0 - self.l1_ratio)
 
-    def _make_alphas(self, n_features: int) -> np.ndarray:
-        return super()._make_alphas(n_features) * self.l1_ratio
+    @remembered
+    def feature_alphas(self, n_features: int) -> np.ndarray:
+        return super().feature_alphas(n_features) * self.l1_ratio
 
     def shape(self) -> tuple[float, float]:
         return self.quadratic, 0.0
@@ -114,7 +115,8 @@ class Ridge(Penalty):
     def quadratic(self) -> float:
         return self.alpha
 
-    def _make_alphas(self, n_features: int) -> np.ndarray:
+    @remembered
+    def feature_alphas(self, n_features: int) -> np.ndarray:
         return np.where(np.isinf(self.feature_weights(n_features)), np.inf, 0.0)
 
     def shape(self) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from sparserank.errors import DataError
 from sparserank.penalties.base import KEEP_BOX, Penalty
 from sparserank.penalties.l1 import L1
 from sparserank.penalties.parts import BlockPart, Conjugate
-from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, RULES, FeatureRules
+from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, RULES, FeatureRules, remembered
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,8 +55,9 @@ class Grouped(Penalty):
 
     # -- rules, by feature and by group --------------------------------------------------------------------------------
 
-    def _make_weights(self, n: int) -> np.ndarray:
-        beta = super()._make_weights(n)
+    @remembered
+    def feature_weights(self, n: int) -> np.ndarray:
+        beta = super().feature_weights(n)
         group, n_groups = self._groups(n)
         # A group with an always-keep feature is in the model anyway, so all its features are free of cost.
         has_zero = np.bincount(group, beta == 0, n_groups) > 0
@@ -84,12 +85,10 @@ class Grouped(Penalty):
         group, n_groups = self._groups(len(v))
         return np.sqrt(np.bincount(group, v**2, n_groups))
 
+    @remembered
     def _unit_prices(self, n: int) -> np.ndarray:
-        """(n_groups,) prices at alpha = 1, beta sqrt(m); infinite for groups that may not be used."""
-        return self._remembered("unit prices", n, self._make_prices)
-
-    def _make_prices(self, n: int) -> np.ndarray:
-        """The sum of m equal weights, divided by sqrt(m)."""
+        """(n_groups,) prices at alpha = 1, beta sqrt(m), from the sum of m equal weights; infinite for groups that may
+        not be used."""
         group, n_groups = self._groups(n)
         beta = self.feature_weights(n)
         usable = np.isfinite(beta)
@@ -97,12 +96,10 @@ class Grouped(Penalty):
         total = np.bincount(group, np.where(usable, beta, 0.0), n_groups)
         return np.where(m > 0, total / np.sqrt(np.maximum(m, 1.0)), np.inf)
 
+    @remembered
     def _prices(self, n: int) -> np.ndarray:
         """`_unit_prices` times alpha."""
         self.feature_alphas(n)  # raises if a product overflows
-        return self._remembered("prices", n, self._times_alpha)
-
-    def _times_alpha(self, n: int) -> np.ndarray:
         prices = self._unit_prices(n)
         with np.errstate(invalid="ignore"):
             return np.where(np.isfinite(prices), self.alpha * prices, np.inf)
@@ -215,18 +212,12 @@ class Grouped(Penalty):
         order = np.argsort(group[columns], kind="stable")
         columns = columns[order]
         starts = np.flatnonzero(np.diff(group[columns], prepend=-1))
-        shape = self.of.shape()
         return BlockPart(
             order,
             np.append(starts, len(columns)),
             self._prices(n_features)[group[columns[starts]]],
             self.feature_signs(n_features)[columns],
-            self.of.kind,
-            shape[0],
-            shape[1],
-            self.of._value,
-            self.of._slope,
-            self.of._second_derivative,
+            self.of,
         )
 
     def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from sparserank.penalties.base import Penalty
 
 
 @dataclass(frozen=True)
@@ -40,17 +43,12 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class SeparablePart:
-    """A separable penalty on some columns, in the form that compiled coordinate descent takes."""
+    """The scalar penalty `of` on some columns, in the form that compiled coordinate descent takes: alphas (n,), and
+    monotone (n,), 1 where u >= 0, -1 where u <= 0."""
 
     alphas: np.ndarray
     monotone: np.ndarray
-    kind: int
-    first: float
-    second: float
-    is_convex: bool
-    value: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    slope: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    second_derivative: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    of: Penalty
 
 
 @dataclass(frozen=True)
@@ -58,19 +56,14 @@ class BlockPart:
     """A penalty of blocks of columns, in the form that compiled block descent takes.
 
     Columns are permuted by `order`, (n,) positions. Block b is then the columns starts[b] .. starts[b + 1] - 1, with
-    penalty p(|u|; prices[b]). monotone (n,): 1 where u >= 0, -1 where u <= 0.
+    penalty p(|u|; prices[b]), p the scalar penalty `of`. monotone (n,) as in `SeparablePart`.
     """
 
     order: np.ndarray
     starts: np.ndarray
     prices: np.ndarray
     monotone: np.ndarray
-    kind: int
-    shape1: float
-    shape2: float
-    value_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    slope_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    second_derivative_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    of: Penalty
 
     @property
     def blocks(self) -> list[slice]:
@@ -80,7 +73,7 @@ class BlockPart:
     def value(self, u: np.ndarray) -> float:
         """The penalty of u (n,), with columns permuted by `order`."""
         sizes = np.array([np.linalg.norm(u[block]) for block in self.blocks])
-        return float(self.value_of(sizes, self.prices).sum())
+        return float(self.of._value(sizes, self.prices).sum())
 
     def expansion(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(gradient (n,), Hessian (n, n)) of the penalty at u, where it does not vanish."""
@@ -91,9 +84,9 @@ class BlockPart:
             size = float(np.linalg.norm(v))
             if size == 0.0 or price == 0.0:
                 continue
-            slope, second = (
-                float(f(np.array([size]), np.array([price]))[0]) for f in (self.slope_of, self.second_derivative_of)
-            )
+            at_size = np.array([size]), np.array([price])
+            slope = float(self.of._slope(*at_size)[0])
+            second = float(self.of._second_derivative(*at_size)[0])
             along = v / size
             gradient[at] += slope * along
             hessian[at, at] += slope / size * np.eye(len(v)) + (second - slope / size) * np.outer(along, along)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from functools import wraps
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from sparserank.errors import DataError, ParameterError
-from sparserank.penalties._checks import feature_numbers, plain_numbers, real_number
-from sparserank.penalties.by_name import checked_features, checked_pairs, is_named, numbered_rules
+from sparserank.penalties._checks import real_number
+from sparserank.penalties.by_name import checked_rule, is_named, numbered_rules
 
 FREE = 0
 NONNEGATIVE = 1
@@ -19,6 +20,25 @@ ALPHA = "alpha"
 SIZE = "size"
 ONE_BY_ONE = ("weights", "monotone", "keep", "drop")
 RULES = (*ONE_BY_ONE, "feature_groups")
+
+
+MakeArray = TypeVar("MakeArray", bound=Callable[[Any, int], np.ndarray])
+
+
+def remembered(make: MakeArray) -> MakeArray:
+    """A method that makes an array with one entry per feature or group, which is read-only and made once per instance:
+    they are needed several times per iteration."""
+
+    @wraps(make)
+    def known(self: Any, n_features: int) -> np.ndarray:
+        cache: dict[tuple[str, int], np.ndarray] = self.__dict__.setdefault("_arrays", {})
+        key = make.__qualname__, n_features
+        if key not in cache:
+            cache[key] = make(self, n_features)
+            cache[key].flags.writeable = False
+        return cache[key]
+
+    return known  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,20 +91,8 @@ class FeatureRules:
                 put(self, f.name, str(getattr(self, f.name)))  # the repr of a NumPy string cannot be parsed
         if not self.alpha >= 0:
             raise ParameterError("alpha", f"must be a finite number >= 0; got {self.alpha}.", owner=name)
-        for rule in ("weights", "monotone", "feature_groups"):
-            if is_named(getattr(self, rule)):  # a rule that names no feature counts as None
-                put(self, rule, checked_pairs(name, rule, getattr(self, rule)) or None)
-        for rule in ("keep", "drop"):
-            if getattr(self, rule) is None:
-                put(self, rule, ())
-            listed = getattr(self, rule)
-            if isinstance(listed, set | frozenset) or (isinstance(listed, np.ndarray) and listed.ndim):
-                put(self, rule, tuple(np.array(list(listed)).tolist()))
-            if is_named(getattr(self, rule)):
-                put(self, rule, checked_features(name, rule, getattr(self, rule)))
-        for rule in ("weights", "monotone"):
-            if getattr(self, rule) is not None and not is_named(getattr(self, rule)):
-                put(self, rule, plain_numbers(name, rule, getattr(self, rule)))
+        for rule in RULES:
+            put(self, rule, checked_rule(name, rule, getattr(self, rule)))
         if self.weights is not None and not all(b >= 0 for b in plain_values(self.weights)):
             raise ParameterError("weights", "must be >= 0 (0: always keep, inf: never use).", owner=name)
         if self.monotone is not None:
@@ -92,9 +100,6 @@ class FeatureRules:
                 raise ParameterError("monotone", "must be -1, 0 or 1.", owner=name)
             if not is_named(self.monotone):
                 put(self, "monotone", tuple(map(int, self.monotone)))
-        for rule in ("keep", "drop", "feature_groups"):
-            if getattr(self, rule) is not None and not is_named(getattr(self, rule)):
-                put(self, rule, feature_numbers(name, rule, getattr(self, rule)))
         for rule in RULES:
             if rule not in ("weights", *self.respects) and getattr(self, rule):
                 known = ", ".join(self.respects) or "no rules"
@@ -152,11 +157,13 @@ class FeatureRules:
     @property
     def label(self) -> str:
         """Short name with the shape parameters that differ from their defaults, e.g. 'mcp(gamma=2.0)'."""
-        shape_fields = [
-            f for f in fields(self) if f.name not in FeatureRules.__dataclass_fields__ and f.default is not MISSING
-        ]
         shown = [
-            f"{f.name}={getattr(self, f.name)!r}" for f in shape_fields if f.repr and getattr(self, f.name) != f.default
+            f"{f.name}={getattr(self, f.name)!r}"
+            for f in fields(self)
+            if f.name not in FeatureRules.__dataclass_fields__
+            and f.default is not MISSING
+            and f.repr
+            and getattr(self, f.name) != f.default
         ]
         return self.name + (f"({', '.join(shown)})" if shown else "")
 
@@ -165,27 +172,12 @@ class FeatureRules:
         """Name of the penalty in messages."""
         return type(self).__name__
 
+    @remembered
     def feature_weights(self, n_features: int) -> np.ndarray:
         """(n_features,) weights; 0 for features that are always kept, infinite for those that are never used."""
-        return self._remembered("weights", n_features, self._make_weights)
-
-    def _remembered(self, what: str, n_features: int, make: Callable[[int], np.ndarray]) -> np.ndarray:
-        """A cache of arrays with one entry per feature: they are needed several times per iteration, and made once per
-        instance."""
-        cache: dict[tuple[str, int], np.ndarray] = self.__dict__.setdefault("_arrays", {})
-        if (what, n_features) not in cache:
-            array = make(n_features)
-            array.flags.writeable = False
-            cache[what, n_features] = array
-        return cache[what, n_features]
-
-    def _make_weights(self, n_features: int) -> np.ndarray:
         self._refuse_names()
-        for name, values in (
-            ("weights", self.weights),
-            ("monotone", self.monotone),
-            ("feature_groups", self.feature_groups),
-        ):
+        for name in ("weights", "monotone", "feature_groups"):
+            values = getattr(self, name)
             if values is not None and len(values) != n_features:
                 raise ParameterError(name, f"must contain {n_features} values; got {len(values)}.", owner=self._shown)
         beta = np.ones(n_features) if self.weights is None else np.array(self.weights, dtype=np.float64)
@@ -198,11 +190,9 @@ class FeatureRules:
                 beta[j] = value
         return beta
 
+    @remembered
     def feature_alphas(self, n_features: int) -> np.ndarray:
         """(n_features,) alpha * weights; infinite at any alpha for features that are never used."""
-        return self._remembered("alphas", n_features, self._make_alphas)
-
-    def _make_alphas(self, n_features: int) -> np.ndarray:
         beta = self.feature_weights(n_features)
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):
             alphas = np.where(np.isinf(beta), np.inf, self.alpha * beta)
@@ -215,28 +205,24 @@ class FeatureRules:
             )
         return alphas
 
-    def feature_signs(self, n_features: int) -> np.ndarray:
-        """(n_features,) int64: the sign rule of each feature, 1, -1 or 0 (none)."""
-        return self._remembered("monotone", n_features, self._make_signs)
-
     def _refuse_names(self) -> None:
         if self.named:
             raise DataError(
                 f"{self._shown}: its rules use feature names; replace them by numbers first, with for_features(names)."
             )
 
-    def _make_signs(self, n_features: int) -> np.ndarray:
+    @remembered
+    def feature_signs(self, n_features: int) -> np.ndarray:
+        """(n_features,) int64: the sign rule of each feature, 1, -1 or 0 (none)."""
         self._refuse_names()
         return (
             np.zeros(n_features, dtype=np.int64) if self.monotone is None else np.array(self.monotone, dtype=np.int64)
         )
 
+    @remembered
     def group_of(self, n_features: int) -> np.ndarray:
         """(n_features,) the group of each feature, numbered from 0 without gaps;
         without groups, each feature is a separate group."""
-        return self._remembered("feature_groups", n_features, self._make_groups)
-
-    def _make_groups(self, n_features: int) -> np.ndarray:
         self._refuse_names()
         return (
             np.arange(n_features)

@@ -23,6 +23,7 @@ BELOW = 20  # a pair counts if one of its documents ranks within the cut-off or 
 FEATURES_AT_ONCE = 16  # whose sums fit into the first-level cache
 NEAR = 0.01  # added to the difference of scores by which the weight of a pair is divided
 MAX_INSERTED = 32  # documents of a list that is sorted by insertion
+STRIDE = np.uint64(0x9E3779B97F4A7C15)  # between the states of a random sequence
 MIN_EXPONENT = -300.0  # scores further below the first count as this far, so that no exponential is 0
 
 
@@ -82,21 +83,6 @@ def transposed(arrays, lo, hi, G, which, out):
 
 
 @kernel
-def model_scores(bins, rows, w, out):
-    """out[i] = the steps of row rows[i] times w."""
-    d = bins.shape[1]
-    m = len(w) // d
-    used = np.empty(d, dtype=np.int64)
-    height = np.empty((d, m + 1))
-    n = heights(w, m, used, height)
-    for i in range(len(rows)):
-        total = 0.0
-        for u in range(n):
-            total += height[u, bins[rows[i], used[u]]]
-        out[i] = total
-
-
-@kernel
 def write_gains(relevance, query_ptr, cutoff, gains, ideal):
     """Write the gains 2^y - 1 of the documents (2^y - 2^lowest if a query has relevance below 0) and the DCG at the
     cut-off of the ideal ranking of each query, both divided by 2^(largest y of the query), so that neither overflows.
@@ -117,9 +103,17 @@ def write_gains(relevance, query_ptr, cutoff, gains, ideal):
 
 
 @kernel
+def random_numbers(seed, out):
+    """Write the mixed numbers seed, seed + STRIDE, seed + 2 STRIDE, ... to out (n,) uint64."""
+    state = seed - STRIDE
+    for i in range(len(out)):
+        state, out[i] = _next(state)
+
+
+@kernel
 def _next(state):
     """The next state of a random sequence, and a number from it (splitmix64)."""
-    state = state + np.uint64(0x9E3779B97F4A7C15)
+    state = state + STRIDE
     z = state
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

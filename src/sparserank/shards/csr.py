@@ -36,9 +36,6 @@ class CsrRows(Rows):
         Z = self.X[documents_of(query_ptr, queries)][:, columns].toarray().astype(np.float64, copy=False)
         return np.ascontiguousarray(Z if inverse is None else Z * inverse)
 
-    def query_block(self, lo: int, hi: int) -> sp.csr_matrix:
-        return self._between(lo, hi)
-
     def times(self, models: np.ndarray | sp.csr_array, rows: np.ndarray) -> np.ndarray:
         product = self.X[rows] @ models.T
         return np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float64)
@@ -50,9 +47,9 @@ class CsrRows(Rows):
         return bytes_until(self.X)
 
     def part(self, lo: int, hi: int) -> CsrRows:
-        return CsrRows(self._between(lo, hi))
+        return CsrRows(self.query_block(lo, hi))
 
-    def _between(self, lo: int, hi: int) -> sp.csr_matrix:
+    def query_block(self, lo: int, hi: int) -> sp.csr_matrix:
         first = int(self.X.indptr[lo])
         last = int(self.X.indptr[hi])
         X = sp.csr_matrix((hi - lo, self.n_columns), dtype=self.X.dtype)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.store.arrays import map_shard
@@ -360,18 +361,14 @@ class _Parcel(NamedTuple):
     """An array of float64 in which most values are 0."""
 
     shape: tuple[int, ...]
-    at: np.ndarray
-    values: np.ndarray
+    values: sp.csr_array  # (1, number of values)
 
 
 def packed(value: Any) -> Any:
     """The value (arrays, tuples and lists of arrays) with its large sparse arrays compressed."""
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.size >= LEAST:
-        at = np.flatnonzero(value)
-        if len(at) <= MAX_FILLED * value.size:
-            kind = np.int32 if value.size < 2**31 else np.int64
-            return _Parcel(value.shape, at.astype(kind), value.ravel()[at])
-        return value
+        is_sparse = np.count_nonzero(value) <= MAX_FILLED * value.size
+        return _Parcel(value.shape, sp.csr_array(value.reshape(1, -1))) if is_sparse else value
     if type(value) in (tuple, list):
         return type(value)(packed(v) for v in value)
     return value
@@ -380,9 +377,7 @@ def packed(value: Any) -> Any:
 def unpacked(value: Any) -> Any:
     """The value that `packed` received; zeros are +0."""
     if isinstance(value, _Parcel):
-        out = np.zeros(value.shape)
-        out.ravel()[value.at] = value.values
-        return out
+        return value.values.toarray().reshape(value.shape)
     if type(value) in (tuple, list):
         return type(value)(unpacked(v) for v in value)
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -171,15 +172,14 @@ def _fit_spread(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(center, spread, largest size), each (K, n_features). Columns near the ends of the number range are first
     multiplied by a power of two, which changes no digit, so that their squares do not overflow."""
-    sizes = data.sizes
-    d = data.n_features
-    moments = feature_moments(sums_of, sizes, used, d)
+    measured = partial(feature_moments, sums_of, data.sizes, used, data.n_features)
+    moments = measured()
     size = moments.size
     extreme = (size > 0) & ~((size > 1e-100) & (size < 1e100))
     exponent = np.clip(np.frexp(size)[1], -1021, 1022)
     unit = np.where(extreme, np.ldexp(1.0, -exponent), 1.0)
     if extreme.any():
-        moments = feature_moments(sums_of, sizes, used, d, unit=unit)
+        moments = measured(unit=unit)
     if method == "within-query-std":
         center = np.zeros_like(size)
         spread = np.sqrt(moments.within / np.maximum(moments.n_docs, 1)[:, None])
@@ -187,7 +187,7 @@ def _fit_spread(
         center = moments.low
         spread = moments.high - moments.low
     else:
-        moments = feature_moments(sums_of, sizes, used, d, unit=unit, around=None if data.is_sparse else moments.mean)
+        moments = measured(unit=unit, around=None if data.is_sparse else moments.mean)
         center = moments.mean
         spread = np.sqrt((moments.within + moments.between) / np.maximum(moments.n_docs, 1)[:, None])
     with np.errstate(over="ignore"):

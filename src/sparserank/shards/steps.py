@@ -54,8 +54,7 @@ class StepRows(Rows):
 
     def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
         out = np.empty((len(models), len(rows)))
-        for w, row in zip(models, out, strict=True):
-            kernels.model_scores(self.bins, rows, w, row)
+        kernels.scores((read_only(self.bins[rows]),), 0, len(rows), models, np.arange(len(models)), out)
         return out.T
 
     def columns(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

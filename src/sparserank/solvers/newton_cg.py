@@ -8,7 +8,7 @@ from sparserank.errors import DataError
 from sparserank.penalties import Ridge
 from sparserank.solvers.lockstep import HessianTimes, Steps
 from sparserank.solvers.problem import Penalised
-from sparserank.solvers.quadratic import TIGHT
+from sparserank.solvers.quadratic import TIGHT, shortened
 from sparserank.solvers.solution import Iterate, Status, Stop
 
 MAX_PRODUCTS = 200  # Hessian products per step
@@ -57,9 +57,7 @@ class NewtonCG:
             change = trial.value - iterate.value
             if change <= SUFFICIENT * length * slope < 0.0 or self._problem.violation(trial) < 0.5 * violation:
                 return trial
-            along_step = change - length * slope
-            best = -0.5 * length * length * slope / along_step if along_step > 0 else 0.5 * length
-            length = min(max(best, 0.1 * length), 0.5 * length)
+            length = shortened(length, slope, change)
         return None
 
     def _direction(self, iterate: Iterate, gradient: np.ndarray, violation: float) -> Steps[np.ndarray]:

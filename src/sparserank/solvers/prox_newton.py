@@ -12,7 +12,7 @@ from sparserank.solvers.ahead import Ahead
 from sparserank.solvers.curvature import Curvature
 from sparserank.solvers.lockstep import Evaluate, Steps
 from sparserank.solvers.problem import Penalised
-from sparserank.solvers.quadratic import TIGHT, minimise_model, newton_on_support, slightly_lifted
+from sparserank.solvers.quadratic import TIGHT, minimise_model, newton_on_support, shortened, slightly_lifted
 from sparserank.solvers.solution import Iterate, Status, Stop
 from sparserank.solvers.working_set import working_set
 
@@ -176,12 +176,9 @@ class ProxNewton:
             curvature.renew()
             if abs(length * predicted) <= noise and not local:
                 return None
-            # Convex penalty: line search. The next length minimises the parabola through the value and the predicted
-            # slope at the iterate and the value at the trial, and is a tenth to a half of this one.
+            # Convex penalty: line search.
             if penalty.is_convex:
-                along_step = change - length * predicted
-                best = -0.5 * length * length * predicted / along_step if along_step > 0 else 0.5 * length
-                length = min(max(best, 0.1 * length), 0.5 * length)
+                length = shortened(length, predicted, change)
                 continue
             # Concave penalty: a shorter step may fail too. Try one Newton step on the current support, then models with
             # more and more curvature.

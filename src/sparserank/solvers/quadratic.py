@@ -17,6 +17,14 @@ MAX_BLOCK_ROUNDS = 50
 MAX_HALVINGS = 8
 
 
+def shortened(length: float, slope: float, change: float) -> float:
+    """The next length of a line search: it minimises the parabola through the value and the slope at 0 and the `change`
+    of the value at `length`, and is a tenth to a half of this length."""
+    along_step = change - length * slope
+    best = -0.5 * length * length * slope / along_step if along_step > 0 else 0.5 * length
+    return min(max(best, 0.1 * length), 0.5 * length)
+
+
 def slightly_lifted(H: np.ndarray) -> np.ndarray:
     """H plus a multiple of the identity: large enough to make H positive definite in floating point, too small to
     change a step."""
@@ -44,7 +52,7 @@ def minimise_model(
     # coefficients together.
     for _ in range(MAX_ROUNDS):
         _, largest = descend(
-            H, residual, u, part.alphas, part.monotone, part.kind, part.first, part.second, tol, SWEEPS_BETWEEN_DIRECT
+            H, residual, u, part.alphas, part.monotone, part.of.kind, *part.of.shape(), tol, SWEEPS_BETWEEN_DIRECT
         )
         if largest <= tol:
             break
@@ -70,9 +78,8 @@ def _block_descent(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Blo
             part.prices,
             part.monotone,
             largest_h,
-            part.kind,
-            part.shape1,
-            part.shape2,
+            part.of.kind,
+            *part.of.shape(),
             tol,
             SWEEPS_BETWEEN_DIRECT,
         )
@@ -177,8 +184,8 @@ def _direct_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: Separ
         return
     t = np.abs(u[S])
     # Newton system of quadratic plus penalty: (H + diag p''(|u|)) step = -(residual + sign(u) p'(|u|)).
-    system = H[np.ix_(S, S)] + np.diag(part.second_derivative(t, alphas[S]))
-    gradient = residual[S] + np.sign(u[S]) * part.slope(t, alphas[S])
+    system = H[np.ix_(S, S)] + np.diag(part.of._second_derivative(t, alphas[S]))
+    gradient = residual[S] + np.sign(u[S]) * part.of._slope(t, alphas[S])
     try:
         step = -cho_solve(cho_factor(system, check_finite=False), gradient, check_finite=False)
     except LinAlgError:  # collinear features, or a concave model: coordinate descent continues without it
@@ -196,9 +203,9 @@ def _direct_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: Separ
     change = moved - u[S]
     curved = H[:, S] @ change
     # With a concave penalty, the system can be definite and the step still lead uphill.
-    if not part.is_convex:
+    if not part.of.is_convex:
         gain = float(residual[S] @ change + 0.5 * change @ curved[S])
-        if gain + float((part.value(np.abs(moved), alphas[S]) - part.value(t, alphas[S])).sum()) >= 0:
+        if gain + float((part.of._value(np.abs(moved), alphas[S]) - part.of._value(t, alphas[S])).sum()) >= 0:
             return
     residual += curved
     u[S] = moved
