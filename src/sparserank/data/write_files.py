@@ -14,7 +14,7 @@ from sparserank.arrow import pa, pq
 from sparserank.data.dataset import numbers
 from sparserank.data.letor.writer import letor_lines
 from sparserank.data.query_ids import query_codes
-from sparserank.data.read_files import open_stream
+from sparserank.data.read_files import PARQUET, open_stream
 from sparserank.data.reading import Reading
 from sparserank.data.store.opening import is_store
 from sparserank.data.streams import RowBlock, Stream
@@ -23,7 +23,6 @@ from sparserank.files import StrPath, atomic_write, refuse_inputs
 from sparserank.options import option
 
 TEXT = (".txt", ".letor", ".svm", ".dat")
-PARQUET = (".parquet", ".pq")
 # columns of a Parquet file besides the features
 QID = "qid"
 LABEL = "label"
