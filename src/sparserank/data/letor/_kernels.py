@@ -32,8 +32,8 @@ N_INFO = 12
 
 @kernel
 def number(buf: np.ndarray, start: int, n: int) -> tuple[float, int, int]:
-    """(value of the word that begins at `start`, code, end of the word): code 0 exact, 1 must be rounded elsewhere, 2 not
-    a number, 3 NaN / NULL. A word ends before a blank, a control character, '#' or position n.
+    """(value of the word that begins at `start`, code, end of the word): code 0 exact, 1 must be rounded elsewhere, 2
+    not a number, 3 NaN / NULL. A word ends before a blank, a control character, '#' or position n.
 
     Exact means: at most 2**53 as integer mantissa and a power of ten of at most 22 (Clinger's fast path).
     """

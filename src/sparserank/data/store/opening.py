@@ -21,11 +21,11 @@ import numpy as np
 
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, numbered
-from sparserank.data.matrices import float_type, joined_rows, stored_values
+from sparserank.data.matrices import float_type, stored_values
 from sparserank.data.missing import MissingPolicy, any_missing, is_missing
 from sparserank.data.query_ids import plain_ids
 from sparserank.data.reading import Reading, missing_value, policy_of, too_large
-from sparserank.data.store.arrays import check_file, checksum, decoded, map_shard, texts_of
+from sparserank.data.store.arrays import check_file, checksum, columns_of, map_shard
 from sparserank.data.store.features import StoredFeatures, StoreShard, stamp_of
 from sparserank.data.store.manifest import (
     MANIFEST,
@@ -70,21 +70,17 @@ def open_store(
     _check_files(folder, manifest, verify, progress)
     shards = [map_shard(folder, s, manifest["n_features"]) for s in manifest["shards"]]
     parts = [shard["X"] for shard in shards]
-    query_ids = plain_ids(decoded(np.concatenate([shard["qid"] for shard in shards])))
+    columns = columns_of(shards)
+    columns["query_ids"] = plain_ids(columns["query_ids"])
     if _stamps_of(folder, manifest) != before:  # otherwise the mapped files are those that were checked
         raise DataFormatError(f"{folder}: was rewritten while it was being opened; open it again.")
     identity = manifest["identity"]
     sources = [StoreShard(os.path.abspath(folder), k, identity) for k in range(len(parts))]
     X = StoredFeatures(parts, identity, sources, before)
-    ends = [shard["query_ptr"][1:] + lo for shard, lo in zip(shards, X.starts[:-1], strict=True)]
     return RankingDataset.of_groups(
         X,
-        np.concatenate([shard["label"] for shard in shards]),
-        np.concatenate([[0], *ends]),
-        query_ids,
-        docid=texts_of(shards) if any("docid" in shard for shard in shards) else None,
+        **columns,
         feature_names=manifest["feature_names"],
-        doc_weight=joined_rows([s.get("weight") for s in shards], [len(s["label"]) for s in shards], 1.0),
         fill_values=fill_values_of(manifest),
         index_base=index_base_of(manifest),
     )

@@ -116,7 +116,7 @@ class TableRows(Stream):
         first = self._roles[0]
         schema = self._tables[0].schema
         if like is None:
-            names = {d.source for d in first.derived.values() if d.level is not None and self._reading.derived is None}
+            names = first.levelled if self._reading.derived is None else set()
             free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
             names |= {name for name in free if may_be_kept(schema, name, self._reading.kept)}
             if self._reading.judge_column is not None:
