@@ -121,7 +121,7 @@ class Entries:
         self.unit = unit
         self.queries = queries
         self.documents = documents
-        self._columns = tuple(array(kind) for kind in "qqqdd")
+        self._columns: list[array[Any]] = [array(kind) for kind in "qqqdd"]
         self.n_other = self.n_ungraded = 0
         for at, qid, docno, value, rank in entries:
             if math.isnan(value):

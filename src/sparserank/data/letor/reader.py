@@ -120,11 +120,11 @@ class TextRows(Stream):
 
     def _piece(self, chunk: Chunk, f: int, b: int) -> RowBlock:
         rows = chunk.rows
-        X = chunk.rows.X
+        X = rows.X
         n, width = X.shape
         shape = n, self.n_features if self._known else width
         X = sp.csr_matrix((X.data.astype(self.dtype, copy=False), X.indices, X.indptr), shape=shape)
-        return rows._replace(X=X, where=positions(f, b, n), line=chunk.first_line + chunk.row_lines)
+        return rows._replace(X=X, where=positions(f, b, n), line=chunk.first_line + rows.line)
 
     def _width(self, seen: _Seen) -> int:
         """The number of features: as requested or named, else the largest index; refuses implausible numbers."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,7 @@ def is_store(path: StrPath) -> bool:
     return (Path(path) / MANIFEST).is_file() or (Path(path) / PROGRESS).is_file()
 
 
-def open_store(
-    path: StrPath, *, verify: bool = False, progress: Callable[[int, int], None] | None = None
-) -> RankingDataset:
+def open_store(path: StrPath, *, verify: bool = False) -> RankingDataset:
     """Open a store as a data set; its features stay on disk and are read when they are used.
 
     A store is what `convert` wrote: the manifest must have its checksum, and each file must have its size and be no
@@ -59,7 +57,6 @@ def open_store(
 
     Parameters
         verify     read every file and compare its checksum
-        progress   called with (bytes done, bytes in total) during the comparison
     Raises
         DataFormatError   not a store, an unfinished one, or one with a file that is missing, damaged, changed, or a
                           link; the message names it
@@ -67,7 +64,7 @@ def open_store(
     folder = Path(path)
     manifest = read_manifest(folder)
     before = _stamps_of(folder, manifest)
-    _check_files(folder, manifest, verify, progress)
+    _check_files(folder, manifest, verify)
     shards = [map_shard(folder, s, manifest["n_features"]) for s in manifest["shards"]]
     parts = [shard["X"] for shard in shards]
     columns = columns_of(shards)
@@ -109,28 +106,18 @@ def _stamps_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {str(file): stamp_of(file) if file.exists() else None for file in files}
 
 
-def _check_files(
-    folder: Path,
-    manifest: Mapping[str, Any],
-    verify: bool,
-    progress: Callable[[int, int], None] | None,
-) -> None:
+def _check_files(folder: Path, manifest: Mapping[str, Any], verify: bool) -> None:
     known = _stamps(folder)
-    doubtful = []
     stamps = {}
+    doubtful = []
     for file, entry in files_of(manifest["shards"]):
         check_file(folder / file, entry["bytes"])
         stamps[file] = size_and_time(folder / file)
         if verify or known.get(file) != stamps[file]:
             doubtful.append((file, entry))
-    total = sum(e["bytes"] for _, e in doubtful)
-    done = 0
     for file, entry in doubtful:
         if checksum(folder / file) != entry["sha256"]:
             raise unusable(folder / file, "was changed after it was written (its checksum differs)")
-        done += entry["bytes"]
-        if progress is not None:
-            progress(done, total)
     if doubtful:
         write_stamps(folder, stamps)
 

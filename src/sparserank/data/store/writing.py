@@ -206,9 +206,8 @@ class Conversion:
         at = 0
         while at < len(order):
             rows = order[at : shard_end(ends, until, at, self.plan["shard_bytes"])]
-            label, docid, weight = (
-                None if columns[name] is None else columns[name][rows] for name in ("relevance", "docid", "doc_weight")
-            )
+            docid, weight = (None if c is None else c[rows] for c in (columns["docid"], columns["doc_weight"]))
+            label = columns["relevance"][rows]
             block = RowBlock(X[rows], label, ids[run[rows]], docid, weight, np.empty((len(rows), 0)))
             shards.append(self._write(block, len(self.shards) + len(shards)))
             at += len(rows)
