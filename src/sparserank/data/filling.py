@@ -49,21 +49,20 @@ class Filling:
     by_query: np.ndarray
     names: Sequence[str] | None = None
 
-    def fill(self, X: Any, query: np.ndarray, *, strict: bool = True) -> None:
+    def fill(self, X: Any, query: np.ndarray) -> None:
         """Replace every NaN of X, in place.
 
         Parameters
             X       (n_docs, n_features) float array, or CSR matrix without duplicate entries; entries that it does not
                     store are 0
             query   (n_docs,) number of each row's query, from 0
-            strict  False: values without a known replacement stay missing
         Raises
             DataError   a value is missing where this is not allowed
         """
         # The features with a missing value; refuse those without a rule for it.
         columns = np.flatnonzero(missing_counts(X))
         refused = np.isnan(self.values[columns]) & ~self.by_query[columns]
-        if refused.any() and strict:
+        if refused.any():
             named = [f"f{j + 1}" if self.names is None else self.names[j] for j in columns[refused].tolist()]
             others = f", and so do {len(named) - 1} others: {brief(', '.join(named[1:]))}" if len(named) > 1 else ""
             raise DataError(f"feature {brief(named[0])} has a missing or infinite value{others}; {choices()}.")
@@ -75,9 +74,14 @@ class Filling:
                 X.data[entries] = _with_minimum(X.data[entries], of_entry, query)
             else:
                 X[:, j] = _with_minimum(X[:, j], query, query)
-        values = stored_values(X)
-        missing = np.nonzero(np.isnan(values))
-        values[missing] = self.values[X.indices[missing] if sp.issparse(X) else missing[1]]
+        _replace(X, self.values)
+
+
+def _replace(X: Any, values: np.ndarray) -> None:
+    """Write the value of its feature in place of every NaN of X."""
+    stored = stored_values(X)
+    missing = np.nonzero(np.isnan(stored))
+    stored[missing] = values[X.indices[missing] if sp.issparse(X) else missing[1]]
 
 
 def _with_minimum(values: np.ndarray, of_value: np.ndarray, query: np.ndarray) -> np.ndarray:
@@ -263,7 +267,5 @@ def fill_known(X: Any, values: np.ndarray) -> Any:
     out = with_nan(X)
     if out.shape[1:] != values.shape:
         raise DataError(f"fill_values must contain one number per feature ({out.shape[1]}); got {brief(values)}.")
-    one_query = np.zeros(out.shape[0], dtype=np.int64)
-    by_query = np.zeros(len(values), dtype=bool)
-    Filling(values, by_query).fill(out, one_query, strict=False)
+    _replace(out, values)
     return out
