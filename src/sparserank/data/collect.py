@@ -12,14 +12,11 @@ from sparserank.data.filling import missing_cells
 from sparserank.data.matrices import below, stacked, stored_values
 from sparserank.data.missing import any_missing
 from sparserank.data.missing_flags import flagged
-from sparserank.data.query_ids import concatenated_ids, plain_ids, query_codes, run_starts
+from sparserank.data.query_ids import plain_ids, query_codes, run_starts
 from sparserank.data.reading import nothing_left
 from sparserank.data.streams import RowBlock, Stream, judged, one_below_the_other
 from sparserank.errors import DataWarning
 from sparserank.text import brief
-
-# Fields that are not collected with the other columns: X and qid are collected apart, positions are not needed.
-APART: dict[str, Any] = dict.fromkeys(("X", "qid", "where", "line"))
 
 
 def collect(stream: Stream) -> RankingDataset:
@@ -36,15 +33,12 @@ def collect(stream: Stream) -> RankingDataset:
     if dataset is not None:
         return dataset
     features = _Features(stream.n_rows)
-    queries = _Queries()
     blocks: list[RowBlock] = []
     for piece in stream.weighted_pieces():
         features.add(piece.X)
-        queries.add(piece)
-        blocks.append(piece._replace(**APART))
-    X = features.whole(stream)
-    qid = queries.of_rows(stream)
-    rows = judged(one_below_the_other(blocks, {})._replace(X=X, qid=qid), stream.unjudged)
+        blocks.append(piece._replace(X=None, where=piece.where[:, 0]))  # only the file of each row
+    rows = one_below_the_other(blocks, {})
+    rows = judged(rows._replace(X=features.whole(stream), qid=_query_ids(rows, stream)), stream.unjudged)
     if len(rows.label) == 0:
         raise stream.error(nothing_left(stream.places[0]))
     keeps = stream.policy is not None and stream.policy.keeps
@@ -108,44 +102,21 @@ class _Features:
         return stacked(self._parts, stream.n_features, sparse=stream.sparse)
 
 
-class _Queries:
-    """Accumulates query ids as runs of equal ids, so that text is compared and converted to numbers once per run."""
-
-    def __init__(self) -> None:
-        self._ids: list[np.ndarray] = []
-        self._lengths: list[np.ndarray] = []
-        self._places: list[tuple[int, np.ndarray]] = []  # for text: file and first line of each run
-
-    def add(self, piece: RowBlock) -> None:
-        starts = run_starts(piece.qid)
-        self._ids.append(piece.qid[starts])
-        self._lengths.append(np.diff(np.append(starts, len(piece.qid))))
-        if piece.line is not None:
-            self._places.append((int(piece.where[0, 0]), piece.line[starts]))
-
-    def of_rows(self, stream: Stream) -> np.ndarray:
-        """(n,) ids: integers if all are integers in plain decimal form, otherwise text."""
-        ids = concatenated_ids(self._ids)
-        if self._places:
-            self._warn_of_scattered(ids, stream)
-        return np.repeat(plain_ids(ids), np.concatenate(self._lengths))
-
-    def _warn_of_scattered(self, ids: np.ndarray, stream: Stream) -> None:
-        """Warn about the first query that continues after other queries."""
-        runs = run_starts(ids)  # a query may continue in the next piece
-        distinct, first, code = np.unique(ids[runs], return_index=True, return_inverse=True)
-        if len(distinct) == len(runs):
-            return
-        k = int(np.flatnonzero(first[code.ravel()] != np.arange(len(runs)))[0])
-        files = np.concatenate([np.full(len(lines), f) for f, lines in self._places])
-        lines = np.concatenate([lines for _, lines in self._places])
-        again = runs[k]
-        earlier = runs[first[code.ravel()[k]]]
-        here = f"{stream.places[files[again]]}:{lines[again]}"
-        before = f"{stream.places[files[earlier]]}:{lines[earlier]}"
+def _query_ids(rows: RowBlock, stream: Stream) -> np.ndarray:
+    """(n,) ids: integers if all are integers in plain decimal form, otherwise text. Warns about the first query of text
+    that continues after other queries."""
+    starts = run_starts(rows.qid)  # text is compared and converted to numbers once per run of equal ids
+    ids = plain_ids(rows.qid[starts])
+    _, first, code = np.unique(ids, return_index=True, return_inverse=True)
+    first_run = first[code.ravel()]
+    scattered = np.flatnonzero(first_run != np.arange(len(ids)))
+    if rows.line is not None and len(scattered):
+        k = scattered[0]
+        here, before = (f"{stream.places[rows.where[i]]}:{rows.line[i]}" for i in starts[[k, first_run[k]]])
         warnings.warn(
-            f"{here}: query {brief(plain_ids(ids)[runs[k]].item())} continues here after other queries "
-            f"(first seen at {before}); its rows were grouped together.",
+            f"{here}: query {brief(ids[k].item())} continues here after other queries (first seen at {before}); its "
+            "rows were grouped together.",
             DataWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
+    return np.repeat(ids, np.diff(np.append(starts, len(rows.qid))))

@@ -15,7 +15,7 @@ from sparserank.data.matrices import as_csr, columns_dense, with_nan
 from sparserank.data.missing import any_missing, is_missing
 from sparserank.data.query_ids import as_query_ids, group_rows, rows_of_queries
 from sparserank.data.store.features import StoredFeatures
-from sparserank.data.tables.frames import names_of, without_qid
+from sparserank.data.tables.frames import names_of, repeated, without_qid
 from sparserank.data.varying import extremes, varying_dense, varying_sparse
 from sparserank.errors import DataError, ParameterError
 from sparserank.number_checks import as_floats, usable_weights
@@ -136,27 +136,23 @@ class RankingDataset:
         features, ids = without_qid(self.X, self.qid)
         X = _as_features(features, fill_values, keep_missing=self.keep_missing)
         n_docs, n_features = X.shape
-        filled = self.filled
+        filled = _as_mask("filled", self.filled, X.shape)
+        returned = _as_mask("returned", self.returned, (n_docs,))
         if filled is None and fill_values is not None and not self.keep_missing:
             filled = missing_cells(features)
-        elif filled is not None:
-            filled = _as_mask("filled", filled, X.shape)
-        returned = None if self.returned is None else _as_mask("returned", self.returned, (n_docs,))
         relevance = _as_relevance(self.relevance, n_docs)
         qid = np.zeros(n_docs, dtype=np.int64) if ids is None else as_query_ids(ids, n_docs)
         feature_names = names_of(features) if self.feature_names is None else self.feature_names
         names = checked_names(feature_names, n_features, self.index_base)
         order, query_ptr, query_ids = group_rows(qid)
-        columns: dict[str, Any] = {"docid": self.docid, "comment": self.comment}
-        for name, column in columns.items():
-            if column is not None:
-                column = np.asarray(column, dtype=object)
-                if column.shape != (n_docs,):
-                    raise DataError(f"{name} must have one value per row of X ({n_docs}); got shape {column.shape}.")
-                columns[name] = column
+        columns: dict[str, Any] = {"relevance": relevance, "qid": qid, "table": self.table}
+        columns |= {"filled": filled, "returned": returned}
+        for name, texts in self._present(("docid", "comment")):
+            columns[name] = np.asarray(texts, dtype=object)
+            if columns[name].shape != (n_docs,):
+                raise DataError(f"{name} must have one value per row of X ({n_docs}); got shape {columns[name].shape}.")
         if self.doc_weight is not None:
             columns["doc_weight"] = _as_weights(self.doc_weight, n_docs)
-        columns |= {"relevance": relevance, "qid": qid, "filled": filled, "table": self.table, "returned": returned}
         if isinstance(X, StoredFeatures):
             cut = np.flatnonzero(~np.isin(X.starts, query_ptr))
             if order is not None or len(cut):
@@ -167,9 +163,9 @@ class RankingDataset:
         if order is not None:
             X = X[order]
             columns = {name: None if c is None else c[order] for name, c in columns.items()}
+        columns |= {"query_ptr": query_ptr, "query_ids": query_ids}
+        columns["row_index"] = np.arange(n_docs) if order is None else order
         self._set({"X": X, "feature_names": names, "fill_values": fill_values, **columns})
-        self._set({"query_ptr": query_ptr, "query_ids": query_ids})
-        self._set({"row_index": np.arange(n_docs) if order is None else order})
 
     def _set(self, fields: dict[str, Any]) -> None:
         """Set fields; arrays become read-only."""
@@ -296,12 +292,9 @@ class RankingDataset:
 
     def rename_features(self, names: Sequence[str]) -> RankingDataset:
         """The same data set with new feature names."""
-        out = self._with(feature_names=names)
-        if self.derived:
-            out._set(
-                {"derived": {n: self.derived[o] for o, n in zip(self.names, names, strict=True) if o in self.derived}}
-            )
-        return out
+        old = self.derived or {}
+        derived = {new: old[name] for name, new in zip(self.names, names, strict=True) if name in old}
+        return self._with(feature_names=names, derived=derived)
 
     def _present(self, names: Iterable[str]) -> list[tuple[str, Any]]:
         """(name, value) of those of the fields that are not None."""
@@ -338,17 +331,10 @@ class RankingDataset:
 
     def single_valued_features(self) -> np.ndarray:
         """(n_features,) bool: features that have a single value in all documents, or are missing in all."""
-        low = np.full(self.n_features, np.inf)
-        high = np.full(self.n_features, -np.inf)
-        missing = np.zeros(self.n_features, dtype=bool)
-        known = np.zeros(self.n_features, dtype=bool)
-        for X in getattr(self.X, "parts", (self.X,)):
-            part_low, part_high, part_missing = extremes(X)
-            low = np.fmin(low, part_low)
-            high = np.fmax(high, part_high)
-            missing = missing | part_missing
-            known = known | ~np.isnan(part_low)
-        return ~((high > low) | (missing & known))
+        low, high, missing = zip(*map(extremes, getattr(self.X, "parts", (self.X,))), strict=True)
+        lowest = np.fmin.reduce(low)
+        some_missing = np.any(missing, axis=0) & ~np.isnan(lowest)
+        return np.asarray(~((np.fmax.reduce(high) > lowest) | some_missing))
 
     def constant_features(self) -> np.ndarray:
         """(n_features,) bool: features that are constant within every query, up to rounding;
@@ -372,12 +358,11 @@ def _as_weights(doc_weight: Any, n_docs: int) -> np.ndarray:
     return weights
 
 
-def _as_mask(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """A bool array of this shape."""
-    mask = values if isinstance(values, np.ndarray) else np.asarray(None)
-    if mask.dtype != bool or mask.shape != shape:
+def _as_mask(name: str, values: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray | None:
+    """A bool array of this shape, or None."""
+    if values is not None and not (isinstance(values, np.ndarray) and values.dtype == bool and values.shape == shape):
         raise ParameterError(name, f"must be a bool array of shape {shape}, as X; got {brief(values)}.")
-    return mask
+    return values
 
 
 def _as_fill_values(fill_values: Any) -> np.ndarray:
@@ -461,11 +446,11 @@ def _as_relevance(labels: Any, n_docs: int) -> np.ndarray:
 
 def _why_not_numeric(X: Any, error: Exception) -> str:
     """One sentence on why X cannot become a float array."""
-    if isinstance(X, list | tuple):
-        sizes = [f"{len(row)} values" if isinstance(row, list | tuple) else "one value" for row in X]
-        for row, size in enumerate(sizes):
-            if size != sizes[0]:
-                return f"X must have rows of equal length; row 0 has {sizes[0]}, row {row} has {size}."
+    rows = X if isinstance(X, list | tuple) else ()
+    sizes = [f"{len(row)} values" if isinstance(row, list | tuple) else "one value" for row in rows]
+    for row, size in enumerate(sizes):
+        if size != sizes[0]:
+            return f"X must have rows of equal length; row 0 has {sizes[0]}, row {row} has {size}."
     return f"X must be numeric: {brief(str(error))}."
 
 
@@ -501,11 +486,10 @@ def checked_names(names: Sequence[str] | None, n_features: int, index_base: int 
     names = tuple(str(n) for n in names)
     if len(names) != n_features:
         raise DataError(f"feature_names must contain {n_features} names; got {len(names)}.")
-    seen: set[str] = set()
+    twice = repeated(names)
+    if twice is not None:
+        raise DataError(f"feature_names must be unique; {brief(twice)} appears twice.")
     for number, name in enumerate(names, start=1):
-        if name in seen:
-            raise DataError(f"feature_names must be unique; {brief(name)} appears twice.")
-        seen.add(name)
         try:
             name.encode()
         except UnicodeEncodeError as error:

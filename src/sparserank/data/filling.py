@@ -49,57 +49,54 @@ class Filling:
     by_query: np.ndarray
     names: Sequence[str] | None = None
 
-    def fill(self, X: Any, query: np.ndarray, *, strict: bool = True) -> None:
+    def fill(self, X: Any, query: np.ndarray) -> None:
         """Replace every NaN of X, in place.
 
         Parameters
             X       (n_docs, n_features) float array, or CSR matrix without duplicate entries; entries that it does not
                     store are 0
             query   (n_docs,) number of each row's query, from 0
-            strict  False: values without a known replacement stay missing
         Raises
             DataError   a value is missing where this is not allowed
         """
-        sparse = sp.issparse(X)
         # The features with a missing value; refuse those without a rule for it.
         columns = np.flatnonzero(missing_counts(X))
         refused = np.isnan(self.values[columns]) & ~self.by_query[columns]
-        if refused.any() and strict:
+        if refused.any():
             named = [f"f{j + 1}" if self.names is None else self.names[j] for j in columns[refused].tolist()]
             others = f", and so do {len(named) - 1} others: {brief(', '.join(named[1:]))}" if len(named) > 1 else ""
             raise DataError(f"feature {brief(named[0])} has a missing or infinite value{others}; {choices()}.")
-        columns = columns[~refused]
-        if sparse:
-            self._fill_csr(X, columns, query)
-            return
-        n_queries = int(query.max()) + 1 if len(query) else 0
-        for j in columns.tolist():
-            column = X[:, j]
-            missing = np.isnan(column)
-            # The smallest known value of the query (0 if it has none), or the value of the feature.
-            if self.by_query[j]:
-                smallest = _minimum(column, query, n_queries)
-                smallest[np.isinf(smallest)] = 0.0
-                column[missing] = smallest[query[missing]]
+        # Smallest values of queries; then the features that have one value each.
+        for j in columns[self.by_query[columns]].tolist():
+            if sp.issparse(X):
+                entries = np.flatnonzero(X.indices == j)
+                of_entry = query[np.searchsorted(X.indptr, entries, side="right") - 1]
+                X.data[entries] = _with_minimum(X.data[entries], of_entry, query)
             else:
-                column[missing] = self.values[j]
+                X[:, j] = _with_minimum(X[:, j], query, query)
+        _replace(X, self.values)
 
-    def _fill_csr(self, X: sp.csr_matrix, columns: np.ndarray, query: np.ndarray) -> None:
-        """A feature that a row of the query does not store counts as 0 for the query's minimum."""
-        # A cell is a query and a feature; `cell` is that of each stored entry of a feature that is filled per query.
-        entries = np.flatnonzero(np.isin(X.indices, columns[self.by_query[columns]]))
-        entry_query = query[np.searchsorted(X.indptr, entries, side="right") - 1].astype(np.int64)
-        cells, cell = np.unique(entry_query * X.shape[1] + X.indices[entries], return_inverse=True)
-        # The smallest known value of each cell: at most 0 if a row of the query does not store the feature.
-        values = X.data[entries]
-        smallest = _minimum(values, cell, len(cells))
-        with_zeros = np.bincount(cell, minlength=len(cells)) < np.bincount(query)[cells // X.shape[1]]
-        smallest[with_zeros] = np.minimum(smallest[with_zeros], 0.0)
-        smallest[np.isinf(smallest)] = 0.0
-        X.data[entries] = np.where(np.isnan(values), smallest[cell], values)
-        # The other features have one value each.
-        missing = np.flatnonzero(np.isnan(X.data))
-        X.data[missing] = self.values[X.indices[missing]]
+
+def _replace(X: Any, values: np.ndarray) -> None:
+    """Write the value of its feature in place of every NaN of X."""
+    stored = stored_values(X)
+    missing = np.nonzero(np.isnan(stored))
+    stored[missing] = values[X.indices[missing] if sp.issparse(X) else missing[1]]
+
+
+def _with_minimum(values: np.ndarray, of_value: np.ndarray, query: np.ndarray) -> np.ndarray:
+    """The values of a feature, with the smallest known value of the query in place of NaN; 0 if the query has none.
+
+    of_value   (len(values),) query of each value
+    query      (n_docs,) query of each row; rows without a value have 0
+    """
+    queries, number = np.unique(of_value, return_inverse=True)
+    smallest = np.full(len(queries), np.inf, dtype=values.dtype)
+    np.minimum.at(smallest, number, np.where(np.isnan(values), np.inf, values))
+    with_zeros = np.bincount(number) < np.bincount(query)[queries]
+    smallest[with_zeros] = np.minimum(smallest[with_zeros], 0.0)
+    smallest[np.isinf(smallest)] = 0.0
+    return np.where(np.isnan(values), smallest[number], values)
 
 
 def learn_filling(
@@ -211,13 +208,6 @@ def _median(sample: Any, j: int) -> float:
     return float(np.median(np.concatenate([known, zeros])))
 
 
-def _minimum(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
-    """(n_groups,) smallest known value of each group, infinity where none is known."""
-    smallest = np.full(n_groups, np.inf, dtype=values.dtype)
-    np.minimum.at(smallest, group, np.where(np.isnan(values), np.inf, values))
-    return smallest
-
-
 def fill_matrix(
     policy: MissingPolicy,
     X: Any,
@@ -277,7 +267,5 @@ def fill_known(X: Any, values: np.ndarray) -> Any:
     out = with_nan(X)
     if out.shape[1:] != values.shape:
         raise DataError(f"fill_values must contain one number per feature ({out.shape[1]}); got {brief(values)}.")
-    one_query = np.zeros(out.shape[0], dtype=np.int64)
-    by_query = np.zeros(len(values), dtype=bool)
-    Filling(values, by_query).fill(out, one_query, strict=False)
+    _replace(out, values)
     return out

@@ -27,6 +27,7 @@ from sparserank.files import StrPath
 from sparserank.requests.responses import Scored
 
 HEAD_BYTES = 1 << 16
+PARQUET = (".parquet", ".pq")
 TABLES = ("parquet", "arrow", "folder", "csv")
 OTHER = rb'"(?:response|responseHeader)"|"(?:hits|error|query|retriever|source)"\s*:\s*\{\s*"\w+"\s*:\s*[{\["]'
 NESTED = re.compile(  # the beginning of a mapping of mappings in JSON, which is no response and no request
@@ -47,7 +48,7 @@ def kind_of(path: StrPath) -> str:
     if place.is_dir() and is_store(place):
         return "store"
     if place.is_dir():
-        if any(f.suffix in (".parquet", ".pq") for f in place.rglob("*")):
+        if any(f.suffix in PARQUET for f in place.rglob("*")):
             return "folder"
         raise DataFormatError(
             f"{path}: is a directory, but neither a store nor a folder of Parquet files; name a file."
@@ -91,9 +92,15 @@ def existing(path: StrPath) -> Path:
 
 def head_of(place: Path) -> bytes | None:
     """The first HEAD_BYTES of a file, decompressed if it is gzip; None for a pipe, which can be read only once, and for
-    a file that cannot be read."""
+    a file that cannot be read.
+
+    Raises
+        DataFormatError   an empty file with the name of a Parquet file
+    """
     if not place.is_file():
         return None
+    if place.suffix.lower() in PARQUET and place.stat().st_size == 0:
+        raise DataFormatError(f"{place}: is an empty Parquet file; write it again.")
     try:
         with open(place, "rb") as raw:
             return bytes(unzipped(raw).read(HEAD_BYTES))

@@ -13,7 +13,7 @@ import re
 import warnings
 import zlib
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -103,11 +103,8 @@ class Ids(dict[str, int]):
         return number
 
 
-class AnyIds(Ids):
-    """Ids for which `in` is always true."""
-
-    def __contains__(self, key: object) -> bool:
-        return True
+# Place in the source (line, row or entry, from 1), query id, document id, value (NaN: no grade), rank (0: none)
+Entry = tuple[int, str, str, float, float]
 
 
 class Entries:
@@ -118,50 +115,33 @@ class Entries:
     """
 
     def __init__(
-        self,
-        layout: Layout,
-        place: str,
-        unit: str,
-        queries: Mapping[str, int],
-        documents: Ids,
+        self, place: str, unit: str, entries: Iterable[Entry], queries: Mapping[str, int], documents: Ids
     ) -> None:
-        self.layout = layout
         self.place = place
         self.unit = unit
         self.queries = queries
         self.documents = documents
-        self._query = array("q")
-        self._document = array("q")
-        self._at = array("q")
-        self._value = array("d")
-        self._rank = array("d")
+        self._columns: list[array[Any]] = [array(kind) for kind in "qqqdd"]
         self.n_other = self.n_ungraded = 0
+        for at, qid, docno, value, rank in entries:
+            if math.isnan(value):
+                self.n_ungraded += 1
+                continue
+            try:
+                query = queries[qid]
+            except KeyError:
+                self.n_other += 1
+                continue
+            for column, number in zip(self._columns, (query, documents[docno], at, value, rank), strict=True):
+                column.append(number)
 
-    def add(
-        self,
-        at: int,
-        qid: str,
-        docno: str,
-        value: float,
-        rank: float = 0.0,
-    ) -> None:
-        """Add the entry at line or row `at`."""
-        if qid not in self.queries:
-            self.n_other += 1
-            return
-        self._query.append(self.queries[qid])
-        self._document.append(self.documents[docno])
-        self._at.append(at)
-        self._value.append(value)
-        self._rank.append(rank)
-
-    def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def columns(self) -> tuple[np.ndarray, ...]:
         """(n_entries,) each: query numbers, document numbers, places in the source, values, ranks.
 
         Raises
             DataFormatError   a document occurs twice for a query
         """
-        query, document, at = (_as_array(a, np.int64) for a in (self._query, self._document, self._at))
+        query, document, at, value, rank = map(np.asarray, self._columns)
         order = np.lexsort((at, document, query))
         same = np.flatnonzero((np.diff(query[order]) == 0) & (np.diff(document[order]) == 0))
         if len(same):
@@ -172,7 +152,7 @@ class Entries:
                 f"{self.place}:{at[second]}: document {brief(docno)} of query {brief(qid)} is already on {self.unit} "
                 f"{at[first]}; list each document once per query."
             )
-        return query, document, at, _as_array(self._value, np.float64), _as_array(self._rank, np.float64)
+        return query, document, at, value, rank
 
     def values(self) -> dict[tuple[str, str], float]:
         """{(query id, document id): value}; raises as `columns`."""
@@ -181,11 +161,6 @@ class Entries:
         docnos = list(self.documents)
         entries = zip(query.tolist(), document.tolist(), value.tolist(), strict=True)
         return {(qids[q], docnos[d]): v for q, d, v in entries}
-
-
-def _as_array(values: array, dtype: type) -> np.ndarray:
-    """The packed values without a copy."""
-    return np.frombuffer(values, dtype=dtype) if len(values) else np.empty(0, dtype=dtype)
 
 
 def read_run(source: Any) -> Run:
@@ -223,7 +198,7 @@ def read_run(source: Any) -> Run:
 
 def run_of(source: Any, name: str, asked: Asked = USUAL) -> Run:
     """Like `read_run`; `name` stands in messages for a source that is not a file."""
-    entries = read_entries(source, name, replace(OF_RUNS, asked=asked), AnyIds(), Ids(), ranks=False)
+    entries = read_entries(source, name, replace(OF_RUNS, asked=asked), Ids(), Ids(), ranks=False)
     run = Run(entries.values())
     query, _, _, score, rank = entries.columns()
     if rank.any():  # keep only the ranks of equal scores: a dictionary of all ranks would be as large as the run
@@ -287,7 +262,7 @@ def read_qrels(
 
 def judgments_of(source: Any, asked: Asked, name: str = "the judgments") -> Qrels:
     """Like `read_qrels`; `name` stands in messages for a source that is not a file."""
-    entries = read_entries(source, name, replace(OF_QRELS, asked=asked), AnyIds(), Ids())
+    entries = read_entries(source, name, replace(OF_QRELS, asked=asked), Ids(), Ids())
     judgments = Qrels(entries.values())
     if entries.n_ungraded and judgments:
         message = f"{entries.place}: left out, because they have no grade: {entries.n_ungraded:,} documents."
@@ -325,13 +300,13 @@ def read_entries(
     """
     source = tabled(source)
     if isinstance(source, StrPath):
-        return _of_file(source, layout, queries, documents, ranks)
+        return Entries(str(source), *_of_file(source, layout, ranks), queries, documents)
     if is_mapping(source):
         _refuse_columns(layout)
-        entries = Entries(layout, name, "entry", queries, documents)
-        return _of_mapping(entries, source if isinstance(source, Mapping) else source.to_dict())
+        content = source if isinstance(source, Mapping) else source.to_dict()
+        return Entries(name, "entry", _of_mapping(content, name, layout), queries, documents)
     if is_frame(source):
-        return _of_table(table_of(name, source), layout, queries, documents)
+        return Entries(name, "row", _of_table(table_of(name, source), layout), queries, documents)
     usual = f"a frame with qid, docno and {layout.numbers[0]}"
     raise DataError(f"{name}: {layout.verb} a file, {usual}, or {layout.json}; got {brief(source)}.")
 
@@ -387,20 +362,15 @@ def kind_of_columns(names: Sequence[str]) -> str:
     return EITHER if grade is None else JUDGMENTS
 
 
-def _of_file(
-    path: StrPath,
-    layout: Layout,
-    queries: Mapping[str, int],
-    documents: Ids,
-    ranks: bool,
-) -> Entries:
+def _of_file(path: StrPath, layout: Layout, ranks: bool) -> tuple[str, Iterable[Entry]]:
+    """(the unit of places, the entries) of a file."""
     place = existing(path)
     if place.is_dir():
         raise DataFormatError(f"{path}: is a directory; name a {'run ' if layout.of_runs else ''}file.")
     head = head_of(place) or b""
     table = _kind_of_table(place, head, layout)
     if table is not None:
-        return _of_table(open_table(place, table), layout, queries, documents)
+        return "row", _of_table(open_table(path, table), layout)
     _refuse_columns(layout)
     if OF_RESPONSES.search(head) and not RATED.match(head):
         raise DataFormatError(f"{path}: contains responses of a search engine, not {layout.json}; {TO_RUN} {path}")
@@ -412,16 +382,19 @@ def _of_file(
                 f"{path}: cannot be read ({error}); expected {layout.json}, and not lines of JSON, such as responses: "
                 f"write their hits as lines '{RUN}'."
             ) from error
-        return _of_mapping(Entries(layout, str(path), "entry", queries, documents), content)
-    entries = Entries(layout, str(path), "line", queries, documents)
-    if not layout.of_runs:
-        for line, (qid, docno, grade) in judgment_entries(path):
-            entries.add(line, qid, docno, finite_number(path, line, grade))
-        return entries
+        return "entry", _of_mapping(content, str(path), layout)
+    return "line", _of_run(path, ranks) if layout.of_runs else _of_judgments(path)
+
+
+def _of_judgments(path: StrPath) -> Iterator[Entry]:
+    for line, (qid, docno, grade) in judgment_entries(path):
+        yield line, qid, docno, finite_number(path, line, grade), 0.0
+
+
+def _of_run(path: StrPath, ranks: bool) -> Iterator[Entry]:
     for line, (qid, docno, position, value) in run_entries(path):
         rank = finite_number(path, line, position, " as rank") if ranks else np.nan_to_num(number_in(position))
-        entries.add(line, qid, docno, finite_number(path, line, value, " as score"), rank)
-    return entries
+        yield line, qid, docno, finite_number(path, line, value, " as score"), rank
 
 
 def _kind_of_table(place: Path, head: bytes, layout: Layout) -> str | None:
@@ -442,21 +415,17 @@ def _unzipped(content: bytes) -> bytes:
     return out
 
 
-def _of_mapping(entries: Entries, content: Any) -> Entries:
-    place = entries.place
-    layout = entries.layout
+def _of_mapping(content: Any, place: str, layout: Layout) -> Iterator[Entry]:
     for at, (qid, docno, value) in enumerate(_keyed_values(content, f"{place}: {layout.verb} {layout.json}"), start=1):
-        if value is None and not layout.of_runs:
-            entries.n_ungraded += 1
-            continue
         number = number_in(value) if isinstance(value, str) else value
-        if not (isinstance(number, int | float | np.number) and math.isfinite(as_real(number))):
+        if number is None and not layout.of_runs:
+            number = math.nan
+        elif not math.isfinite(as_real(number)):
             raise DataError(
                 f"{place}: {layout.values} must be finite numbers; document {brief(docno)} of query {brief(qid)} has "
                 f"{brief(value)}."
             )
-        entries.add(at, str(qid), str(docno), float(number))
-    return entries
+        yield at, str(qid), str(docno), float(number), 0.0
 
 
 def _keyed_values(content: Any, must: str) -> Iterator[tuple[Any, Any, Any]]:
@@ -498,12 +467,7 @@ def _rated(content: Any) -> Iterator[Mapping]:
             yield from _rated(value)
 
 
-def _of_table(
-    table: InputTable,
-    layout: Layout,
-    queries: Mapping[str, int],
-    documents: Ids,
-) -> Entries:
+def _of_table(table: InputTable, layout: Layout) -> Iterator[Entry]:
     names = table.schema.names
     asked = layout.asked
     if layout.of_runs:  # the names are those of judgments
@@ -512,22 +476,16 @@ def _of_table(
     docno = _column(table, layout, DOCUMENTS, "docid", asked.docid)
     number = _column(table, layout, layout.numbers, "label", asked.label)
     rank = called(names, ("rank",)) if layout.of_runs else None
-    entries = Entries(layout, table.place, "row", queries, documents)
     row = 0
     for batch in table.record_batches([qid, docno, number, *([] if rank is None else [rank])], ROWS_AT_ONCE):
         ids = [document_texts(batch.column(c)) for c in (qid, docno)]
-        values = _numbers(batch, number, entries, row)
-        ranks = np.zeros(len(values)) if rank is None else _numbers(batch, rank, entries, row)
-        columns = zip(*(i.tolist() for i in ids), values.tolist(), ranks.tolist(), strict=True)
-        for at, (q, d, value, r) in enumerate(columns, start=row + 1):
+        values = _numbers(batch, number, table.place, layout, row)
+        ranks = np.zeros(len(values)) if rank is None else _numbers(batch, rank, table.place, layout, row)
+        for q, d, value, r in zip(*(column.tolist() for column in (*ids, values, ranks)), strict=True):
+            row += 1
             if not q or not d:
-                raise DataFormatError(f"{entries.place}:{at}: the {'document' if q else 'query'} id is missing.")
-            if math.isnan(value):
-                entries.n_ungraded += 1
-            else:
-                entries.add(at, q, d, value, r)
-        row += len(values)
-    return entries
+                raise DataFormatError(f"{table.place}:{row}: the {'document' if q else 'query'} id is missing.")
+            yield row, q, d, value, r
 
 
 def _column(
@@ -559,13 +517,8 @@ def _column(
     )
 
 
-def _numbers(
-    batch: Any,
-    column: str,
-    entries: Entries,
-    row: int,
-) -> np.ndarray:
-    """(n,) the numbers of a column; NaN where a grade is missing."""
+def _numbers(batch: Any, column: str, place: str, layout: Layout, row: int) -> np.ndarray:
+    """(n,) the numbers of a column; NaN where a grade is missing. `row` rows are before the batch."""
     from sparserank.arrow import pa
 
     arrow_column = batch.column(column)
@@ -574,11 +527,9 @@ def _numbers(
     try:
         values = np.array(list(map(number_in, texts))) if is_text else arrow_column.cast(pa.float64()).to_numpy(False)
     except pa.ArrowException as error:
-        raise DataFormatError(f"{entries.place}: column {column} must contain numbers.") from error
-    odd = np.flatnonzero(~np.isfinite(values) & (entries.layout.of_runs | (texts != "")))
+        raise DataFormatError(f"{place}: column {column} must contain numbers.") from error
+    odd = np.flatnonzero(~np.isfinite(values) & (layout.of_runs | (texts != "")))
     if len(odd):
         shown_value = brief(texts[odd[0]]) if is_text else f"{values[odd[0]]:g}"
-        raise DataFormatError(
-            f"{entries.place}:{row + odd[0] + 1}: expected a finite number as {column}; got {shown_value}."
-        )
+        raise DataFormatError(f"{place}:{row + odd[0] + 1}: expected a finite number as {column}; got {shown_value}.")
     return np.asarray(values, dtype=np.float64)

@@ -196,7 +196,7 @@ def ranked(run: Run) -> dict[str, list[tuple[str, float]]]:
     return {qid: sorted(entries, key=lambda e: (-e[1], e[0])) for qid, entries in lists.items()}
 
 
-def run_lines(run: Run, tag: str = "sparserank") -> Iterator[str]:
+def run_lines(run: Run) -> Iterator[str]:
     """The lines of a TREC run file: queries in the order of the run, documents by descending score, equal scores by id.
 
     Raises
@@ -206,7 +206,7 @@ def run_lines(run: Run, tag: str = "sparserank") -> Iterator[str]:
     blank = _separator(lists)
     for qid, entries in lists.items():
         _refuse_unwritable(qid, [docno for docno, _ in entries])
-        yield from _lines(qid, entries, tag, blank)
+        yield from _lines(qid, entries, "sparserank", blank)
 
 
 def _separator(query_ids: Iterable[Any]) -> str:

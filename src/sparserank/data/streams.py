@@ -14,7 +14,6 @@ from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
 from sparserank.data.letor.side_files import SideWeights
 from sparserank.data.matrices import joined_rows, widened
 from sparserank.data.missing import MissingPolicy
-from sparserank.data.query_ids import run_starts
 from sparserank.data.reading import UNJUDGED, no_rows, nothing_left
 from sparserank.errors import DataFormatError, SparserankError
 
@@ -44,6 +43,12 @@ class RowBlock(NamedTuple):
     comment: np.ndarray | None = None
     line: np.ndarray | None = None
     table: np.ndarray | None = None
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The file and the block of the rows."""
+        file, block = self.where[0, :2].tolist()
+        return file, block
 
     def take(self, rows: Any) -> RowBlock:
         """Some of the rows, by a slice or their numbers."""
@@ -140,32 +145,27 @@ class Stream:
         """
         if self._spread or not any(self.side_weights):
             return
-        numbers: list[dict[Any, int]] = [{} for _ in self.side_weights]  # query numbers, per file
-        codes: list[dict[int, np.ndarray]] = [{} for _ in self.side_weights]  # {block: query of each row}, per file
+        ids: list[dict[int, np.ndarray]] = [{} for _ in self.side_weights]  # {block: query id of each row}, per file
         for piece in self.pieces():
-            f, b = (int(v) for v in piece.where[0, :2])
-            starts = run_starts(piece.qid)
-            runs = [numbers[f].setdefault(q, len(numbers[f])) for q in piece.qid[starts].tolist()]
-            codes[f][b] = np.repeat(runs, np.diff(np.append(starts, len(piece.qid))))
-        for weights, query, place in zip(self.side_weights, codes, self.places, strict=True):
+            f, b = piece.place
+            ids[f][b] = piece.qid
+        for weights, qids, place in zip(self.side_weights, ids, self.places, strict=True):
             if weights is not None:
-                weights.spread(query, place)
+                weights.spread(qids, place)
         self._spread = True
 
     @property
     def weighs_queries(self) -> bool:
         """Whether there are side files of weights, and all of them contain weights of queries."""
         self._spread_weights()
-        return any(self.side_weights) and all(
-            weights.of_queries for weights in self.side_weights if weights is not None
-        )
+        return any(self.side_weights) and all(w.of_queries for w in self.side_weights if w is not None)
 
     def weighted_pieces(self, start: StreamPosition = BEGIN) -> Iterator[RowBlock]:
         """`pieces`, with the weights of the side files."""
         self._spread_weights()
         for piece in self.pieces(start):
             if any(self.side_weights) and piece.weight is None:
-                f, b = (int(v) for v in piece.where[0, :2])
+                f, b = piece.place
                 weights = self.side_weights[f]
                 piece = piece._replace(weight=np.ones(len(piece.label)) if weights is None else weights.rows[b])
             yield piece
@@ -182,16 +182,11 @@ class Stream:
             n_read += len(piece.label)
             block = judged(piece, self.unjudged)
             n_left += len(block.label)
-            if len(block.label) == 0:
-                continue
-            first = 0
-            if tuple(block.where[0, :2]) == start[:2]:
-                first = int(np.searchsorted(block.where[:, 2], start.row))
-            if first < len(block.label):
-                block = block.take(slice(first, None)) if first else block
-                yield block._replace(
-                    X=widened(block.X, self.n_features, sparse=self.sparse), comment=None, line=None, table=None
-                )
+            if piece.place == start[:2] and start.row:
+                block = block.take(block.where[:, 2] >= start.row)
+            if len(block.label):
+                X = widened(block.X, self.n_features, sparse=self.sparse)
+                yield block._replace(X=X, comment=None, line=None, table=None)
         if start == BEGIN and n_left == 0:
             raise self.error(nothing_left(self.places[0]) if n_read else no_rows(self.places[0]))
 
@@ -221,8 +216,6 @@ class Stream:
 def judged(block: RowBlock, unjudged: str) -> RowBlock:
     """The block after the rule for rows of label -1: `drop` leaves them out, and `zero` gives them the label 0."""
     without = block.label == UNJUDGED
-    if unjudged not in ("drop", "zero") or not without.any():
-        return block
     if unjudged == "zero":
         return block._replace(label=np.where(without, 0.0, block.label))
-    return block.take(np.flatnonzero(~without))
+    return block.take(~without) if unjudged == "drop" and without.any() else block

@@ -95,7 +95,7 @@ def line_blocks(
                 raise DataFormatError(f"{path}: is a binary file; expected {expected}.")
             cut = block.rfind(b"\n") + 1
             if cut:
-                yield b"".join([*rest, block[:cut]]).removeprefix(mark)
+                yield b"".join([*rest, memoryview(block)[:cut]]).removeprefix(mark)
                 rest = []
                 mark = b""
             rest.append(block[cut:])

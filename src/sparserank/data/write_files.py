@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from sparserank.arrow import pa, pq
 from sparserank.data.dataset import numbers
 from sparserank.data.letor.writer import letor_lines
 from sparserank.data.query_ids import query_codes
-from sparserank.data.read_files import open_stream
+from sparserank.data.read_files import PARQUET, open_stream
 from sparserank.data.reading import Reading
 from sparserank.data.store.opening import is_store
 from sparserank.data.streams import RowBlock, Stream
@@ -23,7 +23,6 @@ from sparserank.files import StrPath, atomic_write, refuse_inputs
 from sparserank.options import option
 
 TEXT = (".txt", ".letor", ".svm", ".dat")
-PARQUET = (".parquet", ".pq")
 # columns of a Parquet file besides the features
 QID = "qid"
 LABEL = "label"
@@ -72,29 +71,31 @@ def write_file(
     is_text = Path(out).suffix.lower() in TEXT
     n = 0
     weighted = False
-    with _to_text(out, base) if is_text else _to_parquet(out, stream) as write:
+
+    def blocks() -> Iterator[RowBlock]:
+        nonlocal n, weighted
         filling = stream.filling()
         for block in stream.blocks():
             if filling is not None:
                 filling.fill(block.X, query_codes(block.qid))
-            write(block)
+            yield block
             n = n + len(block.label)
             weighted = weighted or block.weight is not None
             if progress is not None:
                 progress(n, "written")
+
+    if is_text:
+        with atomic_write(out) as text:
+            for block in blocks():
+                text.writelines(letor_lines(block.X, block.label, block.qid, block.docid, None, base))
+    else:
+        _write_parquet(out, blocks(), stream)
     if weighted and is_text:
         warnings.warn(f"{out}: ranking text contains no weights, so they were left out.", DataWarning, stacklevel=2)
     return n
 
 
-@contextmanager
-def _to_text(out: StrPath, index_base: int) -> Iterator[Callable[[RowBlock], None]]:
-    with atomic_write(out) as text:
-        yield lambda b: text.writelines(letor_lines(b.X, b.label, b.qid, b.docid, None, index_base))
-
-
-@contextmanager
-def _to_parquet(out: StrPath, stream: Stream) -> Iterator[Callable[[RowBlock], None]]:
+def _write_parquet(out: StrPath, blocks: Iterator[RowBlock], stream: Stream) -> None:
     if stream.sparse:
         raise DataError(
             f"{out}: Parquet files can contain only dense features, but these are sparse; write ranking text (.txt) or "
@@ -107,16 +108,12 @@ def _to_parquet(out: StrPath, stream: Stream) -> Iterator[Callable[[RowBlock], N
             f"{out}: a feature and another column are both called {clash!r}; rename the feature with "
             f"{option('feature_names')}."
         )
-    with atomic_write(out, "wb") as raw, ExitStack() as closing:
-        writers: list[pq.ParquetWriter] = []
-
-        def write(block: RowBlock) -> None:
-            table = _table(block, names)
-            if not writers:
-                writers.append(closing.enter_context(pq.ParquetWriter(raw, table.schema, compression="zstd")))
-            writers[0].write_table(table.cast(writers[0].schema))
-
-        yield write
+    with atomic_write(out, "wb") as raw:
+        tables = (_table(block, names) for block in blocks)
+        first = next(tables)
+        with pq.ParquetWriter(raw, first.schema, compression="zstd") as writer:
+            for table in chain([first], tables):
+                writer.write_table(table.cast(first.schema))
 
 
 def _table(block: RowBlock, names: Sequence[str]) -> pa.Table:

@@ -11,7 +11,7 @@ import numpy as np
 
 from sparserank.data.fusion.lists import named_runs, read_lists
 from sparserank.data.fusion.norms import Norm, parse_norm, rules_of
-from sparserank.data.run_reader import AnyIds, Ids
+from sparserank.data.run_reader import Ids
 from sparserank.data.runs import Run, ranked
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
@@ -147,7 +147,7 @@ class FusionFormula:
                     f"the formula needs a run called {brief(name)}; got {brief(', '.join(named))}. "
                     f"Rename the file, or pass {name}=FILE."
                 )
-        queries = AnyIds()
+        queries = Ids()
         documents = Ids()
         lists = {
             name: read_lists(source, name, queries, documents, least=0).cut(self.depth)
@@ -161,7 +161,7 @@ class FusionFormula:
         for term in self.terms:
             run = lists[term.retriever] if rules.zeros else lists[term.retriever].without_zeros()
             values = term.weight * self.norm(run, self.depth, rules)
-            of_query = np.repeat(run.query, run.depths).tolist()
+            of_query = run.of_entry.tolist()
             keys = [(query_ids[q], names[d]) for q, d in zip(of_query, run.document.tolist(), strict=True)]
             out.append(TermContribution(keys, run.rank.tolist(), values.tolist()))
         return out

@@ -110,7 +110,7 @@ def fusion_table(
 def _keys(run: RetrieverLists, place: np.ndarray) -> np.ndarray:
     """(n_entries,) sort key of each entry, by query and then by place of the document. Computed on demand, because the
     keys of all runs would take as much memory as their scores."""
-    return np.asarray(np.repeat(run.query, run.depths) * len(place) + place[run.document])
+    return np.asarray(run.of_entry * len(place) + place[run.document])
 
 
 def _best_ranks(runs: Sequence[RetrieverLists], place: np.ndarray, rows: np.ndarray) -> np.ndarray:

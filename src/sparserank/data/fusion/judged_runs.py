@@ -12,7 +12,6 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.lists import MAX_SCORE, RetrieverLists, named_runs, of_ranks, ordered, read_lists
 from sparserank.data.fusion.norms import EdgeRules
 from sparserank.data.matrices import as_dense
-from sparserank.data.query_ids import rows_of_queries
 from sparserank.data.run_reader import USUAL, Asked, Ids
 from sparserank.data.runs import document_ids
 from sparserank.errors import DataError
@@ -75,7 +74,7 @@ class JudgedRuns:
         out = {}
         for run in self.lists:
             top = run.cut(k)
-            known = np.isin(np.repeat(top.query, top.depths) * n + top.document, judged)
+            known = np.isin(top.of_entry * n + top.document, judged)
             shares = np.add.reduceat(known.astype(float), top.list_ptr[:-1]) / top.depths
             out[run.name] = float(shares.mean()) if len(shares) else 0.0
         return out
@@ -117,13 +116,10 @@ def default_depth(medians: Sequence[float], cutoff: int | None) -> int:
 
 def _only(run: RetrieverLists, new: np.ndarray) -> RetrieverLists:
     """The lists of some queries; new[q] is the new number of query q, or -1 to leave it out."""
-    lists = np.flatnonzero(new[run.query] >= 0)
-    lists = lists[np.argsort(new[run.query[lists]], kind="stable")]
-    at, list_ptr = rows_of_queries(run.list_ptr, lists)
-    document = run.document[at]
-    score = run.score[at]
-    rank = run.rank[at]
-    return replace(run, query=new[run.query[lists]], list_ptr=list_ptr, document=document, score=score, rank=rank)
+    query = new[run.of_entry]
+    at = np.argsort(query, kind="stable")
+    at = at[query[at] >= 0]
+    return run.take(at, query[at])
 
 
 def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> JudgedRuns:
@@ -155,20 +151,9 @@ def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> J
             raise DataError(f"column {brief(name)} contains the rank {odd:g}; ranks are from 1 to {MAX_RANK:g}.")
         if np.abs(values).max() > MAX_SCORE:
             raise DataError(f"column {brief(name)} contains a score above {MAX_SCORE:g}; scale the scores.")
-        if ranks:
-            lists.append(of_ranks(name, query[at], numbers[at], values))
-        else:
-            no_ranks = np.zeros(len(at))
-            lists.append(ordered(name, query[at], numbers[at], values, no_ranks, docno[at]))
+        entries = name, query[at], numbers[at], values
+        lists.append(of_ranks(*entries) if ranks else ordered(*entries, np.zeros(len(at)), docno[at]))
     qrels = {(query_ids[q], d): float(r) for q, d, r in zip(query.tolist(), ids, data.relevance, strict=True)}
     if depth is None:
         depth = int(np.ceil(max(run.rank.max() for run in lists)))
-    return JudgedRuns(
-        tuple(run.cut(depth) for run in lists),
-        query_ids,
-        documents,
-        qrels,
-        depth,
-        True,
-        ranks,
-    )
+    return JudgedRuns(tuple(run.cut(depth) for run in lists), query_ids, documents, qrels, depth, True, ranks)

@@ -123,6 +123,11 @@ class RetrieverLists:
         return np.diff(self.list_ptr)
 
     @property
+    def of_entry(self) -> np.ndarray:
+        """(n_entries,) query numbers."""
+        return np.repeat(self.query, self.depths)
+
+    @property
     def _differ(self) -> np.ndarray:
         """The entries whose score differs from that of the entry before in the same list."""
         after = np.delete(np.arange(len(self.score)), self.list_ptr[:-1])  # entries with a predecessor in their list
@@ -151,15 +156,20 @@ class RetrieverLists:
 
     def _only(self, mask: np.ndarray) -> RetrieverLists:
         """The entries that `mask` (n_entries,) selects; lists without any are left out."""
-        if not len(self.query):
-            return self
-        counts = np.add.reduceat(mask.astype(np.int64), self.list_ptr[:-1])
-        some = counts > 0
-        list_ptr = np.concatenate([[0], np.cumsum(counts[some])])
-        document = self.document[mask]
-        score = self.score[mask]
-        rank = self.rank[mask]
-        return replace(self, query=self.query[some], list_ptr=list_ptr, document=document, score=score, rank=rank)
+        return self.take(np.flatnonzero(mask), self.of_entry[mask])
+
+    def take(self, at: np.ndarray, query: np.ndarray) -> RetrieverLists:
+        """The entries at these positions as lists of the given queries, (len(at),), ascending."""
+        starts = _starts(query)
+        list_ptr = np.append(starts, len(at))
+        document = self.document[at]
+        score = self.score[at]
+        return replace(self, query=query[starts], list_ptr=list_ptr, document=document, score=score, rank=self.rank[at])
+
+
+def _starts(query: np.ndarray) -> np.ndarray:
+    """The first entry of each list, from the query numbers of the entries."""
+    return np.flatnonzero(np.diff(query, prepend=-1))
 
 
 def read_lists(
@@ -182,10 +192,6 @@ def read_lists(
     query, document, at, score, rank = entries.columns()
     if len(query) < least:
         raise DataError(f"{entries.place}: {NO_QUERY if entries.n_other else NO_ENTRY}")
-    if not len(query):
-        none = np.zeros(0, dtype=np.int64)
-        ptr = np.zeros(1, dtype=np.int64)
-        return RetrieverLists(name, none, ptr, none, np.zeros(0), none)
     far = np.flatnonzero(np.abs(score) > MAX_SCORE)
     if len(far):
         raise DataFormatError(
@@ -193,15 +199,7 @@ def read_lists(
             f"{MAX_SCORE:g} in absolute value."
         )
     ties = _ties(query, score, rank, document, documents)
-    return ordered(
-        name,
-        query,
-        document,
-        score,
-        rank,
-        ties,
-        entries.n_other,
-    )
+    return ordered(name, query, document, score, rank, ties, entries.n_other)
 
 
 def _ties(
@@ -214,15 +212,12 @@ def _ties(
     """(n_entries,) position in the order of document ids, for entries with the same score and rank as another entry of
     their list; 0 for other entries."""
     order = np.lexsort((rank, score, query))
-    equal = np.ones(max(len(order) - 1, 0), dtype=bool)
-    for values in (query, score, rank):
-        equal &= np.diff(values[order]) == 0
+    equal = np.all([np.diff(values[order]) == 0 for values in (query, score, rank)], axis=0)
+    first = np.flatnonzero(equal)
+    tied = order[np.union1d(first, first + 1)]  # sort only the ids of tied entries
+    names = list(documents) if len(tied) else []
     places = np.zeros(len(query), dtype=np.int64)
-    if equal.any():  # sort only the ids of tied entries
-        tied = order[np.flatnonzero(np.concatenate([[False], equal]) | np.concatenate([equal, [False]]))]
-        names = list(documents)
-        for place, at in enumerate(sorted(tied.tolist(), key=lambda i: names[document[i]])):
-            places[at] = place
+    places[sorted(tied.tolist(), key=lambda i: names[document[i]])] = np.arange(len(tied))
     return places
 
 
@@ -241,12 +236,12 @@ def ordered(
     document = document[order]
     score = score[order]
     rank = rank[order]
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(query) != 0]))
-    list_ptr = np.concatenate([starts, [len(query)]])
+    starts = _starts(query)
+    list_ptr = np.append(starts, len(query))
     falls = (np.diff(rank) < 0) & (np.diff(query) == 0)
     contrary = np.unique(query[1:][falls])
     places = (np.arange(len(query)) - np.repeat(starts, np.diff(list_ptr)) + 1).astype(np.int32)
-    small = document.astype(np.int32) if document.max() < 2**31 else document
+    small = document.astype(np.int32) if document.max(initial=0) < 2**31 else document
     return RetrieverLists(
         name,
         query[starts],

@@ -14,6 +14,7 @@ from sparserank._kernel_cache import kernel
 
 _NAN, _NULL, _INF, _INFINITY = (np.frombuffer(word, np.uint8) for word in (b"nan", b"null", b"inf", b"infinity"))
 _POWERS = 10.0 ** np.arange(23)  # exact in float64 up to 1e22
+_ENOUGH = 10**17
 OK = 0
 BAD_LABEL = 1
 MISSING_QID = 2
@@ -30,65 +31,59 @@ N_INFO = 12
 
 
 @kernel
-def number(buf: np.ndarray, start: int, stop: int) -> tuple[float, int]:
-    """(value of buf[start:stop], code): 0 exact, 1 must be rounded elsewhere, 2 not a number, 3 NaN / NULL.
+def number(buf: np.ndarray, start: int, n: int) -> tuple[float, int, int]:
+    """(value of the word that begins at `start`, code, end of the word): code 0 exact, 1 must be rounded elsewhere, 2
+    not a number, 3 NaN / NULL. A word ends before a blank, a control character, '#' or position n.
 
     Exact means: at most 2**53 as integer mantissa and a power of ten of at most 22 (Clinger's fast path).
     """
     i = start
     negative = False
-    if i < stop and (buf[i] == 45 or buf[i] == 43):
+    if i < n and (buf[i] == 45 or buf[i] == 43):
         negative = buf[i] == 45
         i += 1
     word = i
-    mantissa = np.uint64(0)
-    digits = 0
-    significant = 0
+    mantissa = 0  # digits after the 18th do not count: the mantissa is then above 2**53 without them
+    while i < n and 48 <= buf[i] <= 57:
+        if mantissa < _ENOUGH:
+            mantissa = mantissa * 10 + (buf[i] - 48)
+        i += 1
+    digits = i - word
     exponent = 0
-    while i < stop and 48 <= buf[i] <= 57:
-        if significant < 19:
-            mantissa = mantissa * np.uint64(10) + np.uint64(buf[i] - 48)
-            significant += 1 if mantissa > 0 else 0
-        else:
-            exponent += 1
-            significant += 1
-        digits += 1
+    if i < n and buf[i] == 46:
         i += 1
-    if i < stop and buf[i] == 46:
-        i += 1
-        while i < stop and 48 <= buf[i] <= 57:
-            if significant < 19:
-                mantissa = mantissa * np.uint64(10) + np.uint64(buf[i] - 48)
-                significant += 1 if mantissa > 0 else 0
-                exponent -= 1
-            else:
-                significant += 1
-            digits += 1
+        point = i
+        while i < n and 48 <= buf[i] <= 57:
+            if mantissa < _ENOUGH:
+                mantissa = mantissa * 10 + (buf[i] - 48)
             i += 1
-    if digits == 0:
-        return 0.0, _word(buf, word, stop, start)
-    if i < stop and (buf[i] == 101 or buf[i] == 69):
+        exponent = point - i
+        digits -= exponent
+    if digits > 0 and i < n and (buf[i] == 101 or buf[i] == 69):
         i += 1
         sign = 1
-        if i < stop and (buf[i] == 45 or buf[i] == 43):
+        if i < n and (buf[i] == 45 or buf[i] == 43):
             sign = -1 if buf[i] == 45 else 1
             i += 1
-        if i == stop:
-            return 0.0, 2
+        first = i
         power = 0
-        while i < stop and 48 <= buf[i] <= 57:
+        while i < n and 48 <= buf[i] <= 57:
             power = min(power * 10 + (buf[i] - 48), 100000)
             i += 1
         exponent += sign * power
-    if i != stop:
-        return 0.0, 2
-    if mantissa == 0 and significant == 0:
-        return (-0.0 if negative else 0.0), 0
-    if significant > 19 or mantissa > np.uint64(9007199254740992) or exponent > 22 or exponent < -22:
-        return 0.0, 1
+        digits = i - first
+    stop = i
+    while stop < n and buf[stop] > 32 and buf[stop] != 35:
+        stop += 1
+    if digits == 0 or stop > i:
+        return 0.0, _word(buf, word, stop, start), stop
+    if mantissa == 0:
+        return (-0.0 if negative else 0.0), 0, stop
+    if mantissa > 9007199254740992 or exponent > 22 or exponent < -22:
+        return 0.0, 1, stop
     value = float(mantissa)
     value = value * _POWERS[exponent] if exponent >= 0 else value / _POWERS[-exponent]
-    return (-value if negative else value), 0
+    return (-value if negative else value), 0, stop
 
 
 @kernel
@@ -169,9 +164,7 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
             continue
         # label
         start = i
-        while i < n and buf[i] > 32 and buf[i] != 35:
-            i += 1
-        value, kind = number(buf, start, i)
+        value, kind, i = number(buf, start, n)
         if kind >= 2:
             status = BAD_LABEL
             break
@@ -227,10 +220,12 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
                 index = min(index * 10 + (buf[i] - 48), 1 << 40)
                 i += 1
             colon = i
-            while i < n and buf[i] > 32 and buf[i] != 35:
-                i += 1
-            if colon == start or colon >= i or buf[colon] != 58 or colon + 1 == i:
+            value, kind, i = number(buf, min(colon + 1, n), n)
+            if colon == start or colon >= n or buf[colon] != 58 or colon + 1 == i:
                 status = BAD_TOKEN
+                i = colon
+                while i < n and buf[i] > 32 and buf[i] != 35:
+                    i += 1
                 break
             index -= index_base
             if index < 0:
@@ -243,7 +238,6 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
                 status = INDEX_ABOVE_LIMIT
                 start = index + index_base
                 break
-            value, kind = number(buf, colon + 1, i)
             if kind == 2:
                 status = BAD_VALUE
                 start = colon + 1

@@ -34,11 +34,11 @@ CHUNK_BYTES = 8 << 20  # large enough to hide Python's overhead, small enough th
 @dataclass
 class Chunk:
     """One chunk of a file and its rows, without positions, whose X is only as wide as these rows require. Lines of the
-    chunk are numbered from 0; it starts at line `first_line` of the file, which is numbered from 1."""
+    chunk, also those of its rows, are numbered from 0; it starts at line `first_line` of the file, which is numbered
+    from 1."""
 
     path: str
     rows: RowBlock
-    row_lines: np.ndarray
     max_line: int  # the first line with the largest feature index
     n_lines: int
     missing: tuple[int, str] | None  # line and text of the first value that a missing policy must replace
@@ -48,7 +48,7 @@ class Chunk:
 
     def line(self, row: int) -> str:
         """`path:line` of a row, for messages."""
-        return self.place(int(self.row_lines[row]))
+        return self.place(int(self.rows.line[row]))  # type: ignore[index]
 
     def place(self, line: int) -> str:
         """`path:line` of a line of the chunk."""
@@ -136,12 +136,13 @@ def _parse(
     index_base: int,
     n_features: int | None,
 ) -> Chunk:
-    lone_return = LONE_RETURN.search(text)
+    lone_return = LONE_RETURN.search(text) if b"\r" in text else None
     if lone_return:  # an earlier line may be malformed too
         text = text[: text.rfind(b"\n", 0, lone_return.start()) + 1]
     buf = np.frombuffer(text, dtype=np.uint8)
-    n_colons = text.count(b":")
-    rows = text.count(b"\n") + 1
+    # NumPy counts without the lock of the interpreter, so that other threads go on.
+    n_colons = np.count_nonzero(buf == ord(":"))
+    rows = np.count_nonzero(buf == ord("\n")) + 1
     labels = np.empty(rows)
     row_lines = np.empty(rows, dtype=np.int64)
     row_ptr = np.empty(rows + 1, dtype=np.int64)
@@ -168,9 +169,8 @@ def _parse(
     )
     n_rows = int(info[kernels.N_ROWS])
     n_values = int(info[kernels.N_VALUES])
-    missing: tuple[int, str] | None = None
-    if info[kernels.FIRST_NAN] >= 0:
-        missing = (int(info[kernels.FIRST_NAN]), "NULL or NaN")
+    first_nan = int(info[kernels.FIRST_NAN])
+    missing = (first_nan, "NULL or NaN") if first_nan >= 0 else None
     for p, a, b in slow[: info[kernels.N_SLOW]].tolist():
         value = float(text[a:b])  # correctly rounded
         if p < 0:
@@ -197,53 +197,24 @@ def _parse(
     if problem is None and lone_return:
         problem = int(info[kernels.N_LINES]), f"carriage return inside a line; {LINE_ENDS}.", None
     runs = runs[: info[kernels.N_RUNS]]
-    ids = [text[a:b] for a, b in runs[:, 1:].tolist()]
-    odd = next((k for k, qid in enumerate(ids) if not _is_utf8(qid)), None)
+    encoded = [text[a:b] for a, b in runs[:, 1:].tolist()]
+    ids = [qid.decode("utf-8", "replace") for qid in encoded]
+    odd = next((k for k, qid in enumerate(ids) if qid.encode() != encoded[k]), None)
     if odd is not None:
-        sentence = f"query id is not UTF-8 text: {brief(ids[odd])}; save the file as UTF-8."
+        sentence = f"query id is not UTF-8 text: {brief(encoded[odd])}; save the file as UTF-8."
         problem = int(row_lines[runs[odd, 0]]), sentence, None
-    lengths = np.diff(np.append(runs[:, 0], n_rows))
-    qid = np.repeat([qid.decode("utf-8", "replace") for qid in ids], lengths)
+    qid = np.repeat(ids, np.diff(np.append(runs[:, 0], n_rows)))
     comment, docid = _comments(text, comments[:n_rows])
-    block = RowBlock(
-        X,
-        labels[:n_rows],
-        qid,
-        docid,
-        None,
-        np.empty((n_rows, 0)),
-        comment,
-    )
-    max_line = int(info[kernels.MAX_LINE])
-    n_lines = int(info[kernels.N_LINES])
-    return Chunk(
-        path,
-        block,
-        row_lines[:n_rows],
-        max_line,
-        n_lines,
-        missing,
-        problem,
-    )
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    block = RowBlock(X, labels[:n_rows], qid, docid, None, np.empty((n_rows, 0)), comment, row_lines[:n_rows])
+    return Chunk(path, block, int(info[kernels.MAX_LINE]), int(info[kernels.N_LINES]), missing, problem)
 
 
 def _comments(text: bytes, spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """((rows,) the comments in these spans, (rows,) the document ids in the comments); bytes that are not UTF-8 become
     escapes, so that different ones stay different."""
-    comment, docid = (np.full(len(spans), "", dtype=object) for _ in range(2))
-    some = np.flatnonzero(spans[:, 1] > spans[:, 0])
-    for row, (a, b) in zip(some.tolist(), spans[some].tolist(), strict=True):
-        comment[row] = text[a:b].decode("utf-8", "backslashreplace")
-        docid[row] = docid_in(comment[row])
-    return comment, docid
+    texts = [text[a:b].decode("utf-8", "backslashreplace") for a, b in spans.tolist()]
+    docids = [docid_in(comment) for comment in texts]
+    return np.array(texts, dtype=object), np.array(docids, dtype=object)
 
 
 def _token_remedy(token: bytes, index_base: int) -> str:

@@ -13,7 +13,6 @@ from sparserank.data.dataset import RankingDataset, checked_names, numbered_from
 from sparserank.data.letor.chunks import Chunk, stream_chunks
 from sparserank.data.letor.side_files import side_files
 from sparserank.data.matrices import float_type
-from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, policy_of, too_large, unjudged_label
 from sparserank.data.streams import BEGIN, RowBlock, Stream, StreamPosition, positions
 from sparserank.errors import DataError, DataFormatError, DataWarning, TooManyFeaturesError
@@ -81,7 +80,7 @@ class TextRows(Stream):
             of_file = _Seen()
             for b, chunk in enumerate(self._chunks(f, skip), start=skip):
                 if len(chunk.rows.label):
-                    check_values(chunk, self.policy, self.unjudged, self.dtype)
+                    self._check_values(chunk)
                     of_file.add(chunk)
                     seen.add(chunk)
                     yield self._piece(chunk, f, b)
@@ -93,6 +92,26 @@ class TextRows(Stream):
             dense_from = DENSE_FROM * seen.n_rows * self.n_features
             self.sparse = seen.n_values < dense_from if self._reading.sparse is None else bool(self._reading.sparse)
             self._known = True
+
+    def _check_values(self, chunk: Chunk) -> None:
+        """Refuse values that the options do not allow; the message names file and line."""
+        if chunk.missing is not None and self.policy is None:
+            line, text = chunk.missing
+            raise DataFormatError(missing_value(chunk.place(line), text))
+        label = chunk.rows.label
+        X = chunk.rows.X
+        if self.dtype == np.float32:
+            bad = np.flatnonzero(np.abs(X.data) > np.finfo(np.float32).max)
+            if len(bad):
+                row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+                raise DataFormatError(too_large(chunk.line(row), X.data[bad[0]], self.dtype))
+        bad = np.flatnonzero(~np.isfinite(label))
+        if len(bad):
+            raise DataFormatError(f"{chunk.line(bad[0])}: label must be finite; got {label[bad[0]]}.")
+        if self.unjudged == "error":
+            bad = np.flatnonzero(label == UNJUDGED)
+            if len(bad):
+                raise DataFormatError(unjudged_label(chunk.line(bad[0])))
 
     def _check_width(self, place: str, seen: _Seen) -> None:
         """Warn if every line of a file has the same features, but not as many as those of another one."""
@@ -120,11 +139,11 @@ class TextRows(Stream):
 
     def _piece(self, chunk: Chunk, f: int, b: int) -> RowBlock:
         rows = chunk.rows
-        X = chunk.rows.X
+        X = rows.X
         n, width = X.shape
         shape = n, self.n_features if self._known else width
         X = sp.csr_matrix((X.data.astype(self.dtype, copy=False), X.indices, X.indptr), shape=shape)
-        return rows._replace(X=X, where=positions(f, b, n), line=chunk.first_line + chunk.row_lines)
+        return rows._replace(X=X, where=positions(f, b, n), line=chunk.first_line + rows.line)
 
     def _width(self, seen: _Seen) -> int:
         """The number of features: as requested or named, else the largest index; refuses implausible numbers."""
@@ -168,29 +187,3 @@ class _Seen:
         if width > self.largest + 1:
             self.largest = width - 1
             self.where = chunk.place(chunk.max_line)
-
-
-def check_values(
-    chunk: Chunk,
-    policy: MissingPolicy | None,
-    unjudged: str,
-    dtype: np.dtype,
-) -> None:
-    """Refuse values that the options do not allow; the message names file and line."""
-    if chunk.missing is not None and policy is None:
-        line, text = chunk.missing
-        raise DataFormatError(missing_value(chunk.place(line), text))
-    label = chunk.rows.label
-    X = chunk.rows.X
-    if dtype == np.float32:
-        bad = np.flatnonzero(np.abs(X.data) > np.finfo(np.float32).max)
-        if len(bad):
-            row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-            raise DataFormatError(too_large(chunk.line(row), X.data[bad[0]], dtype))
-    bad = np.flatnonzero(~np.isfinite(label))
-    if len(bad):
-        raise DataFormatError(f"{chunk.line(bad[0])}: label must be finite; got {label[bad[0]]}.")
-    if unjudged == "error":
-        bad = np.flatnonzero(label == UNJUDGED)
-        if len(bad):
-            raise DataFormatError(unjudged_label(chunk.line(bad[0])))

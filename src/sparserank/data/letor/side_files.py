@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from sparserank.data.query_ids import concatenated_ids, query_codes
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataFormatError, DataWarning
 from sparserank.files import StrPath
@@ -130,23 +131,23 @@ class SideWeights:
         self.rows: dict[int, np.ndarray] = {}
         self.values = np.array(read_numbers(path, "weight", "a finite number >= 0", lambda v: v >= 0))
 
-    def spread(self, query: Mapping[int, np.ndarray], data: str) -> None:
+    def spread(self, qid: Mapping[int, np.ndarray], data: str) -> None:
         """Determine whether the weights are per query, and the weight of each row.
 
         Parameters
-            query   {block: (n_rows,) number of the query of each row}; `data` names the file in messages
+            qid   {block: (n_rows,) query id of each row}; `data` names the file in messages
         Raises
             DataFormatError   their number is neither that of the rows nor that of the queries, or it is both
         """
-        of_row = np.concatenate([*query.values()])
+        of_row = query_codes(concatenated_ids([*qid.values()]))
         n = len(self.values)
         n_rows = len(of_row)
         n_queries = int(of_row.max()) + 1
         self.of_queries = n == n_queries
         if n in (n_rows, n_queries) and n_rows != n_queries:
             weights = self.values[of_row] if self.of_queries else self.values
-            ends = np.cumsum([len(rows) for rows in query.values()])
-            self.rows = dict(zip(query, np.split(weights, ends[:-1]), strict=True))
+            ends = np.cumsum([len(rows) for rows in qid.values()])
+            self.rows = dict(zip(qid, np.split(weights, ends[:-1]), strict=True))
             return
         has = f"{self.path}: contains {n} weights, but {data} has {n_rows} rows and {n_queries} queries"
         if n == n_rows:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.data.matrices import joined_rows
 from sparserank.data.store.features import StoredTexts
 from sparserank.data.store.manifest import SPARSE, damaged, file_name, linked, unusable
 from sparserank.errors import DataFormatError
@@ -73,9 +74,20 @@ def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int) -> dict[s
     return arrays
 
 
-def texts_of(shards: Sequence[Mapping[str, Any]]) -> StoredTexts:
-    """The document ids of mapped shards, "" in a shard without ids."""
-    return StoredTexts([s.get("docid", np.broadcast_to(np.bytes_(b""), len(s["label"]))) for s in shards])
+def columns_of(shards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The columns of mapped shards, one below the other: relevance, qid and query_ptr of the queries, and docid and
+    doc_weight, which are None if no shard has them."""
+    sizes = [len(shard["label"]) for shard in shards]
+    starts = np.cumsum([0, *sizes])
+    ends = [shard["query_ptr"][1:] + lo for shard, lo in zip(shards, starts[:-1], strict=True)]
+    texts = [shard.get("docid", np.broadcast_to(np.bytes_(b""), n)) for shard, n in zip(shards, sizes, strict=True)]
+    return {
+        "relevance": np.concatenate([shard["label"] for shard in shards]),
+        "query_ids": np.concatenate([decoded(shard["qid"]) for shard in shards]),
+        "query_ptr": np.concatenate([[0], *ends]),
+        "docid": StoredTexts(texts) if any("docid" in shard for shard in shards) else None,
+        "doc_weight": joined_rows([shard.get("weight") for shard in shards], sizes, 1.0),
+    }
 
 
 def _mapped(path: Path, n_bytes: int) -> np.ndarray:

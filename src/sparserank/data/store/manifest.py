@@ -80,7 +80,7 @@ def index_base_of(manifest: Mapping[str, Any]) -> int | None:
 def fill_values_of(manifest: Mapping[str, Any]) -> np.ndarray | None:
     """Replacement for missing values of each feature; NaN where there was no single value."""
     values = manifest.get("fill_values")
-    return None if values is None else np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+    return None if values is None else np.array(values, dtype=np.float64)
 
 
 def file_name(shard: Mapping[str, Any], array: str) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,11 @@ import numpy as np
 
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, numbered
-from sparserank.data.matrices import float_type, joined_rows, stored_values
+from sparserank.data.matrices import float_type, stored_values
 from sparserank.data.missing import MissingPolicy, any_missing, is_missing
 from sparserank.data.query_ids import plain_ids
 from sparserank.data.reading import Reading, missing_value, policy_of, too_large
-from sparserank.data.store.arrays import check_file, checksum, decoded, map_shard, texts_of
+from sparserank.data.store.arrays import check_file, checksum, columns_of, map_shard
 from sparserank.data.store.features import StoredFeatures, StoreShard, stamp_of
 from sparserank.data.store.manifest import (
     MANIFEST,
@@ -49,9 +49,7 @@ def is_store(path: StrPath) -> bool:
     return (Path(path) / MANIFEST).is_file() or (Path(path) / PROGRESS).is_file()
 
 
-def open_store(
-    path: StrPath, *, verify: bool = False, progress: Callable[[int, int], None] | None = None
-) -> RankingDataset:
+def open_store(path: StrPath, *, verify: bool = False) -> RankingDataset:
     """Open a store as a data set; its features stay on disk and are read when they are used.
 
     A store is what `convert` wrote: the manifest must have its checksum, and each file must have its size and be no
@@ -59,7 +57,6 @@ def open_store(
 
     Parameters
         verify     read every file and compare its checksum
-        progress   called with (bytes done, bytes in total) during the comparison
     Raises
         DataFormatError   not a store, an unfinished one, or one with a file that is missing, damaged, changed, or a
                           link; the message names it
@@ -67,24 +64,20 @@ def open_store(
     folder = Path(path)
     manifest = read_manifest(folder)
     before = _stamps_of(folder, manifest)
-    _check_files(folder, manifest, verify, progress)
+    _check_files(folder, manifest, verify)
     shards = [map_shard(folder, s, manifest["n_features"]) for s in manifest["shards"]]
     parts = [shard["X"] for shard in shards]
-    query_ids = plain_ids(decoded(np.concatenate([shard["qid"] for shard in shards])))
+    columns = columns_of(shards)
+    columns["query_ids"] = plain_ids(columns["query_ids"])
     if _stamps_of(folder, manifest) != before:  # otherwise the mapped files are those that were checked
         raise DataFormatError(f"{folder}: was rewritten while it was being opened; open it again.")
     identity = manifest["identity"]
     sources = [StoreShard(os.path.abspath(folder), k, identity) for k in range(len(parts))]
     X = StoredFeatures(parts, identity, sources, before)
-    ends = [shard["query_ptr"][1:] + lo for shard, lo in zip(shards, X.starts[:-1], strict=True)]
     return RankingDataset.of_groups(
         X,
-        np.concatenate([shard["label"] for shard in shards]),
-        np.concatenate([[0], *ends]),
-        query_ids,
-        docid=texts_of(shards) if any("docid" in shard for shard in shards) else None,
+        **columns,
         feature_names=manifest["feature_names"],
-        doc_weight=joined_rows([s.get("weight") for s in shards], [len(s["label"]) for s in shards], 1.0),
         fill_values=fill_values_of(manifest),
         index_base=index_base_of(manifest),
     )
@@ -113,28 +106,18 @@ def _stamps_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {str(file): stamp_of(file) if file.exists() else None for file in files}
 
 
-def _check_files(
-    folder: Path,
-    manifest: Mapping[str, Any],
-    verify: bool,
-    progress: Callable[[int, int], None] | None,
-) -> None:
+def _check_files(folder: Path, manifest: Mapping[str, Any], verify: bool) -> None:
     known = _stamps(folder)
-    doubtful = []
     stamps = {}
+    doubtful = []
     for file, entry in files_of(manifest["shards"]):
         check_file(folder / file, entry["bytes"])
         stamps[file] = size_and_time(folder / file)
         if verify or known.get(file) != stamps[file]:
             doubtful.append((file, entry))
-    total = sum(e["bytes"] for _, e in doubtful)
-    done = 0
     for file, entry in doubtful:
         if checksum(folder / file) != entry["sha256"]:
             raise unusable(folder / file, "was changed after it was written (its checksum differs)")
-        done += entry["bytes"]
-        if progress is not None:
-            progress(done, total)
     if doubtful:
         write_stamps(folder, stamps)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.matrices import arrays_of, bytes_until, joined_rows, stored_bytes
+from sparserank.data.matrices import arrays_of, bytes_until, stored_bytes
 from sparserank.data.query_ids import query_codes, run_starts
-from sparserank.data.store.arrays import checksum, decoded, map_shard, texts_of, write_shard
+from sparserank.data.store.arrays import checksum, columns_of, decoded, map_shard, write_shard
 from sparserank.data.store.features import StoredFeatures
 from sparserank.data.store.manifest import (
     FORMAT,
@@ -195,11 +195,9 @@ class Conversion:
         """
         parts = [map_shard(self.folder.path, shard, self.stream.n_features) for shard in self.shards]
         X = StoredFeatures([p["X"] for p in parts], "")
-        label = np.concatenate([p["label"] for p in parts])
-        weight = joined_rows([p.get("weight") for p in parts], [len(p["label"]) for p in parts], 1.0)
-        docid = texts_of(parts)
-        ids = np.concatenate([decoded(p["qid"]) for p in parts])
-        run = np.repeat(np.arange(len(ids)), np.concatenate([np.diff(p["query_ptr"]) for p in parts]))
+        columns = columns_of(parts)
+        ids = columns["query_ids"]
+        run = np.repeat(np.arange(len(ids)), np.diff(columns["query_ptr"]))
         code = query_codes(ids)[run]
         order = np.argsort(code, kind="stable")
         ends = np.cumsum(np.bincount(code))
@@ -208,9 +206,9 @@ class Conversion:
         at = 0
         while at < len(order):
             rows = order[at : shard_end(ends, until, at, self.plan["shard_bytes"])]
-            weight_of_rows = None if weight is None else weight[rows]
-            where = np.empty((len(rows), 0))
-            block = RowBlock(X[rows], label[rows], ids[run[rows]], docid[rows], weight_of_rows, where)
+            docid, weight = (None if c is None else c[rows] for c in (columns["docid"], columns["doc_weight"]))
+            label = columns["relevance"][rows]
+            block = RowBlock(X[rows], label, ids[run[rows]], docid, weight, np.empty((len(rows), 0)))
             shards.append(self._write(block, len(self.shards) + len(shards)))
             at += len(rows)
             if self.progress is not None:

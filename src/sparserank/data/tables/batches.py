@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.arrow import pa
+from sparserank.arrow import pa, pc
 from sparserank.data.categories import KnownLevels, objects_of, texts_of
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
@@ -67,19 +67,17 @@ class InputTable:
         self.n_rows = n_rows
         self.queries = queries
         try:
-            names = schema.names
+            refuse_repeated(schema.names, place, self.error)
         except UnicodeDecodeError as error:
             raise self.error(
                 f"{place}: a column name is not UTF-8 text ({brief(error.object[:SHOWN_BYTES])}); save the file as "
                 "UTF-8."
             ) from error
-        refuse_repeated(names, place, self.error)
 
     def unusable(self, problem: str) -> TableError:
         """The error about columns: the place and the problem; for a file, also the command that shows its columns."""
-        if self.error is not DataFormatError:
-            return TableError(f"{self.place}: {problem}.")
-        return TableError(f"{self.place}: {problem}{to_see_columns(self.place)}")
+        end = to_see_columns(self.place) if self.error is DataFormatError else "."
+        return TableError(f"{self.place}: {problem}{end}")
 
     def record_batches(
         self, names: Sequence[str], rows: int, texts: Collection[str | None] | None = None
@@ -121,28 +119,26 @@ class InputTable:
         known: KnownLevels,
     ) -> RowBlock:
         n = records.num_rows
+        label = np.zeros(n)
+        qid = np.zeros(n, dtype=np.int64)
+        docid = weight = None
         if roles.packed is not None:
             X = self._packed(records.column(roles.packed), roles.packed, dtype, at)
         else:
             X = np.empty((n, len(roles.features)), dtype=dtype)
-            derived_features = [roles.derived[name] for name in roles.features if name in roles.derived]
-            texts = {
-                s: texts_of(records.column(s)) for s in {d.source for d in derived_features if d.level is not None}
-            }
-            for source, column_texts in texts.items():
-                known.see(source, column_texts)
-            for j, name in enumerate(roles.features):
-                derived = roles.derived.get(name)
-                if derived is not None and derived.source in texts:
-                    X[:, j] = derived.among(texts[derived.source])
-                    continue
-                self._into(X[:, j], records.column(name if derived is None else derived.source), name, at)
+        texts: dict[str, pa.DictionaryArray] = {}  # of categories, by column
+        for j, name in enumerate(roles.features):
+            derived = roles.derived.get(name)
+            source = name if derived is None else derived.source
+            if derived is None or source not in roles.levelled:
+                self._into(X[:, j], records.column(source), name, at)
                 if derived is not None:
                     X[:, j] = is_missing(X[:, j])
-        label = np.zeros(n)
-        qid = np.zeros(n, dtype=np.int64)
-        docid = None
-        weight = None
+                continue
+            if source not in texts:
+                texts[source] = texts_of(records.column(source))
+                known.see(source, texts[source])
+            X[:, j] = derived.among(texts[source])
         if roles.label is not None:
             self._into(label, records.column(roles.label), roles.label, at)
             if roles.label in roles.kept_columns:  # there is a judge
@@ -160,21 +156,13 @@ class InputTable:
         table = np.empty((n, len(roles.kept_columns)), dtype=object)
         for j, (name, numeric) in enumerate(roles.kept_columns.items()):
             column = records.column(name)
-            values = np.empty(n)
-            if not is_number(column.type):
+            if is_number(column.type):
+                values = np.empty(n)
+                self._into(values, column, name, at)
+                table[:, j] = np.where(is_missing(values), np.nan, values)
+            else:
                 table[:, j] = objects_of(texts_of(column), numeric=numeric)
-                continue
-            self._into(values, column, name, at)
-            table[:, j] = np.where(is_missing(values), np.nan, values)
-        return RowBlock(
-            X,
-            label,
-            qid,
-            docid,
-            weight,
-            np.empty((n, 0)),
-            table=table,
-        )
+        return RowBlock(X, label, qid, docid, weight, np.empty((n, 0)), table=table)
 
     def _into(
         self,
@@ -202,11 +190,10 @@ class InputTable:
         dtype: np.dtype,
         at: int,
     ) -> np.ndarray:
-        lengths = np.diff(column.offsets.to_numpy()) if hasattr(column, "offsets") else None
-        if column.null_count:
-            self._refuse(column.is_null().to_numpy(zero_copy_only=False), at, name, column, "a list of features")
-        width = int(lengths[0]) if lengths is not None else column.type.list_size
-        if lengths is not None and (lengths != width).any():
+        self._refuse(_nulls(column), at, name, column, "a list of features")
+        lengths = pc.list_value_length(column).to_numpy(zero_copy_only=False)
+        width = int(lengths[0])
+        if (lengths != width).any():
             row = int(np.argmax(lengths != width))
             raise self.error(
                 f"{self.place}: row {at + row} has {lengths[row]} features in {brief(name)}, but row {at} has {width}; "
@@ -217,8 +204,7 @@ class InputTable:
         return out.reshape(len(column), width)
 
     def ids(self, column: pa.Array, name: str, at: int) -> np.ndarray:
-        if column.null_count:
-            self._refuse(column.is_null().to_numpy(zero_copy_only=False), at, name, None, "a query id in every row")
+        self._refuse(_nulls(column), at, name, None, "a query id in every row")
         if pa.types.is_integer(column.type):
             ids = np.asarray(column.to_numpy(zero_copy_only=False))
             large = ids.dtype == np.uint64 and len(ids) > 0 and int(ids.max()) >= 2**63
@@ -232,13 +218,13 @@ class InputTable:
         distinct = np.array(["" if t is None else str(t) for t in coded.dictionary.to_pylist()] or [""], dtype=object)
         where = coded.indices.to_numpy(zero_copy_only=False)
         self._refuse_nul(distinct[where], at, name)
-        out = distinct.astype("U")[where]
+        out = np.asarray(distinct.astype("U")[where])
         self._refuse(out == "", at, name, out, "a query id in every row")
-        return np.asarray(out)
+        return out
 
     def _refuse_nul(self, ids: np.ndarray, at: int, name: str) -> None:
         """Refuse texts that NumPy cannot distinguish from shorter ones."""
-        ends = np.fromiter((i.endswith("\0") for i in ids.tolist()), dtype=bool, count=len(ids))
+        ends = np.array([i.endswith("\0") for i in ids.tolist()])
         self._refuse(ends, at, name, ids, "an id that does not end in a NUL character")
 
     def _refuse(
@@ -280,17 +266,6 @@ class _Dataset(InputTable):
             super().__init__(place, self._dataset.schema, dataset.count_rows(), queries)
 
     def batches(self, roles: Roles, dtype: np.dtype) -> Iterator[RowBlock]:
-        self._refuse_uneven(roles)
-        yield from super().batches(roles, dtype)
-
-    def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
-        with _readable(self.place):
-            yield from self._dataset.scanner(
-                columns=list(names), batch_size=rows, batch_readahead=1, fragment_readahead=1, use_threads=False
-            ).to_batches()
-
-    def _refuse_uneven(self, roles: Roles) -> None:
-        """Raise DataFormatError for a file that lacks a column that is read."""
         for file, schema in self._columns:
             lacking = next((name for name in roles._replace(kept_columns={}).read if name not in schema.names), None)
             if lacking is not None:
@@ -298,6 +273,13 @@ class _Dataset(InputTable):
                     f"{file}: has no column {brief(lacking)}, but other files of {self.place} have; give all files the "
                     f"same columns, or ignore this column with {option('ignore_columns', [lacking])}."
                 )
+        yield from super().batches(roles, dtype)
+
+    def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
+        with _readable(self.place):
+            yield from self._dataset.scanner(
+                columns=list(names), batch_size=rows, batch_readahead=1, fragment_readahead=1, use_threads=False
+            ).to_batches()
 
 
 class _Parquet(_Dataset):
@@ -324,15 +306,13 @@ class _Parquet(_Dataset):
 def _in_schema(records: pa.RecordBatch, asked: pa.Schema, fixed: dict[str, Any]) -> pa.RecordBatch:
     """The requested columns: values of the partition are repeated,
     and columns that one of several files lacks are null."""
-    n = records.num_rows
     columns = []
     for field in asked:
-        if field.name in fixed:
-            columns.append(pa.repeat(pa.scalar(fixed[field.name]).cast(field.type), n))
-        elif field.name in records.schema.names:
+        if field.name in records.schema.names:
             columns.append(records.column(field.name).cast(field.type))
         else:
-            columns.append(pa.nulls(n, field.type))
+            value = pa.scalar(fixed.get(field.name)).cast(field.type)
+            columns.append(pa.repeat(value, records.num_rows))
     return pa.RecordBatch.from_arrays(columns, schema=asked)
 
 
@@ -371,6 +351,10 @@ class _Csv(InputTable):
                 parse_options=csv.ParseOptions(delimiter=self._delimiter),
                 convert_options=csv.ConvertOptions(column_types=types, include_columns=columns),
             )
+
+
+def _nulls(column: pa.Array) -> np.ndarray:
+    return np.asarray(column.is_null().to_numpy(zero_copy_only=False))
 
 
 def document_texts(values: Any) -> np.ndarray:
@@ -415,10 +399,8 @@ def open_table(path: str | os.PathLike, kind: str) -> InputTable:
     if kind == "csv":
         return _Csv(place, "\t" if ".tsv" in Path(path).suffixes else ",", queries)
     with _readable(place):
-        if kind == "arrow":
-            return _Dataset(place, ds.dataset(place, format=kind), queries)
-        dataset = folder_of_tables(place) if kind == "folder" else ds.dataset(place, format="parquet")
-    return _Parquet(place, dataset, queries)
+        dataset = folder_of_tables(place) if kind == "folder" else ds.dataset(place, format=kind)
+    return (_Dataset if kind == "arrow" else _Parquet)(place, dataset, queries)
 
 
 def table_of(name: str, frame: Any) -> InputTable:

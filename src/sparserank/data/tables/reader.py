@@ -116,7 +116,7 @@ class TableRows(Stream):
         first = self._roles[0]
         schema = self._tables[0].schema
         if like is None:
-            names = {d.source for d in first.derived.values() if d.level is not None and self._reading.derived is None}
+            names = first.levelled if self._reading.derived is None else set()
             free = {*schema.names}.difference(first.features, {first.label, first.qid, first.weight})
             names |= {name for name in free if may_be_kept(schema, name, self._reading.kept)}
             if self._reading.judge_column is not None:
@@ -265,7 +265,15 @@ class TableRows(Stream):
     ) -> RowBlock:
         table = self._tables[f]
         n = len(batch.X)
-        set_missing(batch, table, self._roles[f], self.policy, at)
+        bad = is_missing(batch.X) if any_missing(batch.X) else None
+        if bad is not None and self.policy is None:
+            row, j = (int(i) for i in np.argwhere(bad)[0])
+            roles = self._roles[f]
+            column = roles.features[j] if roles.features else f"{roles.packed}[{j}]"
+            shown_value = "null or NaN" if np.isnan(batch.X[row, j]) else str(batch.X[row, j])
+            raise table.error(missing_value(f"{table.place}: row {at + row}, column {brief(column)}", shown_value))
+        if bad is not None:
+            batch.X[bad] = np.nan
         without = batch.label == UNJUDGED
         if self.unjudged == "error" and without.any():
             raise table.error(unjudged_label(f"{table.place}: row {at + int(np.argmax(without))}"))
@@ -287,22 +295,3 @@ def booleans_of(tables: Sequence[InputTable], roles: Roles) -> list[str]:
     """The features that are boolean columns of every table."""
     names = [name for name in roles.features if name not in roles.derived]
     return [name for name in names if all(pa.types.is_boolean(t.schema.field(name).type) for t in tables)]
-
-
-def set_missing(
-    batch: RowBlock,
-    table: InputTable,
-    roles: Roles,
-    policy: MissingPolicy | None,
-    at: int,
-) -> None:
-    """Set missing values to NaN; without a policy, refuse the first one. The batch begins with row `at`."""
-    if not any_missing(batch.X):
-        return
-    bad = is_missing(batch.X)
-    if policy is None:
-        row, j = (int(i) for i in np.argwhere(bad)[0])
-        column = roles.features[j] if roles.features else f"{roles.packed}[{j}]"
-        shown_value = "null or NaN" if np.isnan(batch.X[row, j]) else str(batch.X[row, j])
-        raise table.error(missing_value(f"{table.place}: row {at + row}, column {brief(column)}", shown_value))
-    batch.X[bad] = np.nan

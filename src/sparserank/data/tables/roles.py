@@ -53,6 +53,12 @@ class Roles(NamedTuple):
         every = [self.label, self.qid, self.docid, self.weight, *sources_of(self.derived, self.features), self.packed]
         return list(dict.fromkeys(name for name in (*every, *self.kept_columns) if name is not None))
 
+    @property
+    def levelled(self) -> set[str]:
+        """The columns that are categories with known levels, of which features are made."""
+        derived = [self.derived[name] for name in self.features if name in self.derived]
+        return {d.source for d in derived if d.level is not None}
+
     def with_levels(self, derived: Mapping[str, Sequence[Derived]]) -> Roles:
         """The roles with the features of each category in its place."""
         features = [
