@@ -187,7 +187,7 @@ def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data)
 
 # -- the main job ----------------------------------------------------------------------------------------------------
 
-QUICK = {"feature_transform": "none", "half_samples": 0, "n_alphas": 12, "cv": 3}
+QUICK = {"feature_transform": "none", "half_samples": 0, "n_alphas": 8, "cv": 3}
 
 
 @pytest.fixture(scope="module")
@@ -296,7 +296,7 @@ def test_the_command_reads_groups_and_shows_their_worth(made, cli_here, tmp_path
     lines = ["feature,group,cost", *(f"{rename[n]},{g},{3 if g == 'first' else ''}" for n, g in of.items())]
     (tmp_path / "groups.csv").write_text("\n".join(lines) + "\n")
     common = ["train.txt", "--feature-names", "names.txt", "--feature-groups", "groups.csv"]
-    quick = ["--transform", "none", "--half-samples", "0", "--n-alphas", "12", "--folds", "3", "--penalty", "l1"]
+    quick = ["--transform", "none", "--half-samples", "0", "--n-alphas", "8", "--folds", "3", "--penalty", "l1"]
     done = cli_here("select", *common, "--out", "run", *quick).done
     assert re.search(r"^group +cost  features  change if left out$", done.out, flags=re.MULTILINE)
     content = json.loads((tmp_path / "run/result.json").read_text())

@@ -26,10 +26,10 @@ from sparserank.evaluation.rival_intervals import rival_intervals
 from tests.conftest import during
 from tests.support import shortcuts
 
-QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "feature_transform": "none"}
-QUICK_ARGS = ["--penalty", "l1", "--n-alphas", 8, "--folds", 3, "--half-samples", 0, "--transform", "none"]
+QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 5, "cv": 3, "half_samples": 0, "feature_transform": "none"}
 SETTINGS = {"objective": "lambdarank", "num_leaves": 4, "learning_rate": 0.05, "bagging_fraction": 0.8}
 SETTINGS |= {"bagging_freq": 1, "feature_fraction": 0.8}
+QUIET = {"verbosity": -1, "num_threads": 1}
 FEW = TreeSettings(12, tuple(SETTINGS.items()))
 
 
@@ -62,7 +62,7 @@ def by_hand(data: RankingDataset, settings: dict[str, Any], n_trees: int, column
     X = data.X if columns is None else data.X[:, columns]
     scores = np.full(data.n_docs, np.nan)
     of_row = np.repeat(fold, np.diff(data.query_ptr))
-    always = {"deterministic": True, "force_row_wise": True, "verbosity": -1, "num_threads": 1, "data_random_seed": 0}
+    always = {"deterministic": True, "force_row_wise": True, **QUIET, "data_random_seed": 0}
     sizes = np.diff(data.query_ptr)
     for f in range(3):
         held = lightgbm.Dataset(X, data.relevance, group=sizes, params={**settings, **always}, **more)
@@ -226,7 +226,7 @@ def test_on_test_and_holdout_queries_they_learn_from_all_training_queries(data):
     result = sr.select(train, None, test, **QUICK)
     held = sr.select(train, test, protocol="holdout", **QUICK)
     whole = lightgbm.Dataset(train.X, train.relevance, group=np.diff(train.query_ptr))
-    settings = {**SETTINGS, "deterministic": True, "force_row_wise": True, "verbosity": -1, "seed": 0}
+    settings = {**SETTINGS, **QUIET, "deterministic": True, "force_row_wise": True, "seed": 0}
     booster = lightgbm.train(settings, whole, 12)
     expected = sr.evaluate(booster.predict(test.X), test, "ndcg@10").per_query["ndcg@10"]
     np.testing.assert_allclose(result.test.values["LightGBM"]["ndcg@10"], expected, atol=1e-12)
@@ -352,14 +352,19 @@ def with_categories(data: RankingDataset) -> np.ndarray:
     return X
 
 
-@pytest.fixture
-def model_file(data, tmp_path) -> Path:
+@pytest.fixture(scope="module")
+def model_text(data) -> str:
     """Trees with settings of their own, a categorical feature, and predictions that nobody may use."""
     X = with_categories(data)
     named = {"feature_name": list(data.feature_names), "categorical_feature": [2]}
     held = lightgbm.Dataset(X, data.relevance, group=np.diff(data.query_ptr), **named)
     parameters = {"objective": "lambdarank", "num_leaves": 5, "learning_rate": 0.2, "min_data_in_leaf": 7, "seed": 9}
-    lightgbm.train({**parameters, "verbosity": -1}, held, 11).save_model(tmp_path / "today.txt")
+    return lightgbm.train({**parameters, **QUIET}, held, 11).model_to_string()
+
+
+@pytest.fixture
+def model_file(model_text, tmp_path) -> Path:
+    (tmp_path / "today.txt").write_text(model_text)
     return tmp_path / "today.txt"
 
 
@@ -449,7 +454,7 @@ def test_categories_are_found_by_names_with_blanks_and_by_number(data, tmp_path)
     for own in ([n.replace(" ", "_") for n in names], "auto"):
         given = {"feature_name": own, "categorical_feature": [2]}
         held = lightgbm.Dataset(X, data.relevance, group=np.diff(data.query_ptr), **given)
-        lightgbm.train({"objective": "lambdarank", "verbosity": -1}, held, 4).save_model(tmp_path / "m.txt")
+        lightgbm.train({"objective": "lambdarank", **QUIET}, held, 4).save_model(tmp_path / "m.txt")
         rival = tree_rivals.tree_rivals(tmp_path / "m.txt", named).rival
         assert rival.settings.categorical == ("a 2",)
         assert rival.columns.tolist() == list(range(8))
