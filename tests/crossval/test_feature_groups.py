@@ -396,7 +396,7 @@ def test_where_a_column_becomes_several_features_a_refusal_names_it_and_the_reme
     frame = pd.DataFrame({"qid": np.repeat(np.arange(12), 6), "label": np.tile([0, 1, 2, 0, 1, 0], 12)})
     frame["score"] = frame["label"] + rng.random(len(frame))
     frame["brand"] = rng.choice(["x", "y", "z"], len(frame))
-    quick = {"half_samples": 0, "rival": "none", "feature_transform": "none", "cv": 2, "n_threads": 1}
+    quick = {"n_alphas": 8, "half_samples": 0, "rival": "none", "feature_transform": "none", "cv": 2, "n_threads": 1}
     quick["penalties"] = "elastic_net(l1_ratio=0.5)"
     with pytest.raises(DataError, match=r"'brand'\) are a group, .* elastic_net .* ignore_columns=\['brand'\]"):
         sr.select(frame, **quick)

@@ -36,7 +36,7 @@ def made(seed: int, n_queries: int = 40, *, shift: float = 0.0, by_query: bool =
 @pytest.fixture(scope="module")
 def model() -> sr.RankingModel:
     return sr.select(
-        made(0), penalties="l1", feature_transform="none", half_samples=0, rival="none", k=3, margin=0
+        made(0), penalties="l1", feature_transform="none", n_alphas=12, half_samples=0, rival="none", k=3, margin=0
     ).model
 
 
@@ -170,7 +170,20 @@ def test_missing_values_and_values_beyond_those_of_training(tmp_path: Path, cli_
     frame = pd.DataFrame(np.asarray(train.X), columns=["a", "b", "c"]).assign(label=train.relevance, qid=train.qid)
     frame.loc[rng.random(len(frame)) < 0.03, "a"] = np.nan
     frame.to_parquet("train.parquet")
-    options = ["--penalty", "l1", "--transform", "none", "--half-samples", "0", "--rival", "none", "--k", "3"]
+    options = [
+        "--penalty",
+        "l1",
+        "--transform",
+        "none",
+        "--n-alphas",
+        "12",
+        "--half-samples",
+        "0",
+        "--rival",
+        "none",
+        "--k",
+        "3",
+    ]
     assert cli_here("select", "train.parquet", "--out", "run", *options).code == 0
     assert cli_here("inspect", "run", "train.parquet", "--fail-if-drift").code == 0
     worse = frame.drop(columns="label")
@@ -284,7 +297,7 @@ def test_a_model_without_a_record_says_what_to_do(tmp_path: Path, model: sr.Rank
 
 def test_models_of_every_size_and_of_fit_have_a_record(tmp_path: Path, cli_here: Cli) -> None:
     sr.write_letor(made(0), "train.txt")
-    options = ["--penalty", "l1", "--transform", "none", "--half-samples", "0", "--rival", "none"]
+    options = ["--penalty", "l1", "--transform", "none", "--n-alphas", "12", "--half-samples", "0", "--rival", "none"]
     assert cli_here("select", "train.txt", "--out", "run", *options).code == 0
     assert cli_here("fit", "train.txt", "--k", "2", "--out", "fitted.json").code == 0
     fitted = cli_here("fit", "train.txt", "--k", "2", "--out", "again.json", "--format", "json")

@@ -97,7 +97,7 @@ def test_every_way_to_a_model_keeps_them(tmp_path: Path) -> None:
     models.append(sr.SparseRanker(**small).fit_dataset(sr.read(tmp_path / "store")).to_model())
     stepped = sr.SparseRanker(penalty="steps", **small).fit(X, Y, qid=QID)
     models += [stepped.to_model(), sr.papers.FSRank(k=3, n_threads=1).fit(X, Y, qid=QID).to_model()]
-    models.append(sr.select(labelled, cv=2, penalties=["l1"], k=3, half_samples=0, n_threads=1).model)
+    models.append(sr.select(labelled, cv=2, penalties=["l1"], k=3, n_alphas=10, half_samples=0, n_threads=1).model)
     for model in models:
         assert 0 < len(model.support) <= 3
         np.testing.assert_array_equal(array_of(model, "median"), known_of(model.support))
@@ -224,7 +224,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
     (folder / "train.txt").write_text("\n".join(lines) + "\n")
     (folder / "test.txt").write_text("1 qid:7 1:2.0 3:0.5\n0 qid:7 1:0.25 2:9.0 3:-1.0\n")
-    few = {"penalties": "l1", "half_samples": 0, "rival": "none", "cv": 3, "feature_transform": "none"}
+    few = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "rival": "none", "cv": 3, "feature_transform": "none"}
     sr.select(folder / "train.txt", index_base=0, out=folder / "run", **few)
     return folder
 
@@ -333,7 +333,7 @@ def test_stores_keep_the_number_of_the_first_feature(cli: Cli, folder: Path, tmp
     like = cli("convert", folder / "test.txt", tmp_path / "x", "--like", tmp_path / "train")
     assert "--index-base 0" in like.err
     with pytest.raises(SparserankError, match="index_base=0"):
-        sr.select(data, test=folder / "test.txt", penalties="l1", half_samples=0, rival="none")
+        sr.select(data, test=folder / "test.txt", penalties="l1", n_alphas=10, half_samples=0, rival="none")
     manifest = json.loads((tmp_path / "train" / "manifest.json").read_text())
     (tmp_path / "train" / "manifest.json").write_text(json.dumps(manifest | {"index_base": 1}))
     with pytest.raises(SparserankError, match="checksum"):

@@ -81,7 +81,7 @@ def reports_without_pictures() -> None:
 
 @pytest.fixture(scope="module")
 def result() -> SelectionResult:
-    return sr.select(TRAIN, None, TEST, **QUICK)
+    return sr.select(TRAIN, None, TEST, **QUICK, half_samples=6)
 
 
 @pytest.fixture(scope="module")

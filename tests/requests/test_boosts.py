@@ -300,7 +300,7 @@ TUNED = wrapped(
 
 @pytest.mark.usefixtures("no_processes")
 def test_a_request_is_tuned_and_run_again(tmp_path: Path, cli_here: Cli) -> None:
-    documents, judged = collection()
+    documents, judged = collection(60)
     write(Path("r.jsonl"), [response(q, of, TUNED) for q, of in documents.items()])
     Path("s.json").write_text(json.dumps(TUNED))
     Path("j.json").write_text(json.dumps(judged))
@@ -308,7 +308,7 @@ def test_a_request_is_tuned_and_run_again(tmp_path: Path, cli_here: Cli) -> None
     call = ("--qrels", "j.json", "--engine", "elasticsearch-query", "--query", "s.json")
     done = cli_here("select", "r.jsonl", *call, *quick, "--out", "run").done
     said = " ".join(done.err.split())
-    assert "responses with hits to 120 queries, of 20 documents (median); only these can move" in said
+    assert "responses with hits to 60 queries, of 20 documents (median); only these can move" in said
     assert "without a judgment, which count as 0: 0; judged documents that are in no response: 0 (0 judged" in said
     assert "clauses that never match, or whose boost is 0, so that nothing can be learned: never." in said
     model, found = sr.load_model("run"), json.loads(Path("run/result.json").read_text())

@@ -16,11 +16,14 @@ from sparserank.data.runs import Run, run_lines
 from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
 from sparserank.metrics import CONVENTIONS, parse_metric
 from sparserank.report.fusion import fusion_lines
+from tests.conftest import during
+from tests.support import shortcuts
 from tests.support.command_line import Cli
 from tests.support.made_runs import QUALITY, QUICK, flat, made, qrels_of
 
 WORDS = ["--half-samples", "0", "--penalty", "l1", "--penalty", "best_k", "--folds", "3", "--threads", "1"]
-WORDS += ["--norm", "rrf", "--n-alphas", "8"]
+WORDS += ["--norm", "rrf"]
+few_strengths = during(shortcuts.short_selections, autouse=True, scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +42,7 @@ def test_no_figure_of_a_fusion_is_cut_on_a_narrow_screen() -> None:
     runs, qrels = made(n_queries=30)
     long = {f"{name} of a retriever with a long name": run for name, run in runs.items()}
     costs = {name: 1000.0 + i for i, name in enumerate(long)}
-    result = sr.fuse(long, qrels, costs=costs, penalties="l1", n_alphas=8, half_samples=4, cv=2, n_threads=1)
+    result = sr.fuse(long, qrels, costs=costs, penalties="l1", half_samples=4, cv=2, n_threads=1)
     shown = {width: fusion_lines(result, "run", width=width) for width in (80, 200)}
     figures = [
         [
@@ -59,7 +62,7 @@ def test_a_reference_with_a_long_name_fits_the_screen() -> None:
     """Of more retrievers than the engine runs, the best one alone is the reference of the other sizes."""
     runs, qrels = made(n_queries=30)
     long = {f"{name} {i} {'of a retriever with a long name ' * 3}": runs[name] for i in (1, 2) for name in runs}
-    result = sr.fuse(long, qrels, engine="opensearch", penalties="l1", n_alphas=5, half_samples=0, cv=2, n_threads=1)
+    result = sr.fuse(long, qrels, engine="opensearch", penalties="l1", half_samples=0, cv=2, n_threads=1)
     (line,) = (line for line in fusion_lines(result, "run", width=80) if line.startswith("against "))
     assert re.match(r"against (strong|other) 1 of a retriever with a l?\.\.\. ", line)
     assert len(line) <= 80

@@ -11,7 +11,7 @@ from sparserank.data.runs import Qrels, Run
 
 Runs = dict[str, dict[str, dict[str, float]]]
 Judged = dict[str, dict[str, float]]
-QUICK: dict[str, Any] = {"half_samples": 0, "penalties": ("l1", "best_k"), "n_alphas": 8, "cv": 3, "n_threads": 1}
+QUICK: dict[str, Any] = {"half_samples": 0, "penalties": ("l1", "best_k"), "cv": 3, "n_threads": 1}
 QUALITY = {"strong": 1.2, "other": 1.1, "weak": 0.2, "noise": 0.0}
 N_QUERIES = 60
 
