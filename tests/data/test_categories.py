@@ -335,7 +335,7 @@ def test_csv_keeps_levels_as_they_are_written(tmp_path):
         read(frame.assign(date=pd.Timestamp("2026-01-01")), categories=["date", "code"])
 
 
-def test_a_model_in_use_keeps_its_own_replacements(tmp_path):
+def test_a_model_in_use_keeps_its_own_replacements():
     frame = FRAME[["qid", "label", "bm25", "rating"]]
     frame = frame.assign(label=(frame["rating"].fillna(0.9) + 0.2 * NOISE > 0.6).astype(int))
     options: dict[str, Any] = {

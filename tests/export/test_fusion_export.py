@@ -172,7 +172,7 @@ def test_engines_rank_as_the_formula_does(engine: str, norm: str) -> None:
     [(norm, None) for norm in ("minmax", "l2", "zscore", "rrf", "rrf(k=10)", "logrank", "returned")]
     + [("minmax", "elasticsearch"), ("rrf", "elasticsearch")],
 )
-def test_python_and_sql_have_the_same_scores(norm: str, engine: str | None, tmp_path: Path) -> None:
+def test_python_and_sql_have_the_same_scores(norm: str, engine: str | None) -> None:
     lists, of = made(1), formula(norm, engine)
     fuse = exported_code(of)
     fused = ours(of, lists)

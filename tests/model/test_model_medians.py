@@ -56,7 +56,7 @@ def model() -> RankingModel:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_medians_are_those_of_the_training_rows_whatever_holds_them(dtype: type, tmp_path: Path) -> None:
+def test_medians_are_those_of_the_training_rows_whatever_holds_them(dtype: type) -> None:
     rng = np.random.default_rng(0)
     rows = (rng.standard_normal((101, 6)) * (rng.random((101, 6)) < [1.0, 0.6, 0.4, 0.9, 0.45, 0.0])).astype(dtype)
     rows[:, 3] = np.abs(rows[:, 3])
@@ -266,7 +266,7 @@ def test_evaluate_and_explain_read_as_the_model_knows(cli: Cli, folder: Path) ->
     np.testing.assert_allclose(sorted(d["score"] for d in told["documents"]), sorted(scores_by_hand(model)), rtol=1e-12)
 
 
-def test_text_that_was_read_from_1_is_refused_and_the_remedy_works(cli: Cli, folder: Path) -> None:
+def test_text_that_was_read_from_1_is_refused_and_the_remedy_works(folder: Path) -> None:
     model = load_model(folder / "run")
     with pytest.raises(DataError, match="index_base=0"):
         model.score_dataset(sr.read(folder / "test.txt", n_features=N))

@@ -299,7 +299,7 @@ TUNED = wrapped(
 
 
 @pytest.mark.usefixtures("no_processes")
-def test_a_request_is_tuned_and_run_again(tmp_path: Path, cli_here: Cli) -> None:
+def test_a_request_is_tuned_and_run_again(cli_here: Cli) -> None:
     documents, judged = collection(60)
     write(Path("r.jsonl"), [response(q, of, TUNED) for q, of in documents.items()])
     Path("s.json").write_text(json.dumps(TUNED))

@@ -61,7 +61,7 @@ COMMANDS = {
 
 @pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_failed_command_leaves_no_empty_run(command, cli_here, tmp_path, monkeypatch):
+def test_a_failed_command_leaves_no_empty_run(command, cli_here, monkeypatch):
     def fit(*_, **__):
         raise DataError("no path can be fitted.")
 
