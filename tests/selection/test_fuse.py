@@ -22,12 +22,8 @@ from sparserank.metrics import CONVENTIONS, parse_metric
 from sparserank.model.fusion import FusionFormula, FusionTerm
 from sparserank.paths import PathResult
 from sparserank.selection.fusion_plan import shown_weight
-from tests.conftest import during
-from tests.support import shortcuts
 from tests.support.command_line import Cli
 from tests.support.made_runs import QUALITY, QUICK, Judged, Runs, cut, flat, judgments, made, nested, qrels_of
-
-few_strengths = during(shortcuts.short_selections, autouse=True, scope="module")
 
 
 @pytest.fixture(scope="module")

@@ -16,14 +16,11 @@ from sparserank.data.runs import Run, run_lines
 from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
 from sparserank.metrics import CONVENTIONS, parse_metric
 from sparserank.report.fusion import fusion_lines
-from tests.conftest import during
-from tests.support import shortcuts
 from tests.support.command_line import Cli
 from tests.support.made_runs import QUALITY, QUICK, flat, made, qrels_of
 
 WORDS = ["--half-samples", "0", "--penalty", "l1", "--penalty", "best_k", "--folds", "3", "--threads", "1"]
 WORDS += ["--norm", "rrf"]
-few_strengths = during(shortcuts.short_selections, autouse=True, scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +78,7 @@ def test_the_command_line_is_python(folder: Path, tmp_path: Path, cli: Cli) -> N
     assert "RRF" in more.out
     assert "note: " in more.out
     assert f"wrote {tmp_path / 'b'}" in more.out
-    found = json.loads(cli(*given, tmp_path / "b", "--format", "json").out)
+    found = json.loads(cli(*given, tmp_path / "c", "--format", "json").out)
     assert found["fusion"] == json.loads(json.dumps(result.to_json()["fusion"]))
 
 

@@ -14,15 +14,12 @@ from sparserank.options.fusion import FUSE
 from sparserank.options.selection import SELECT
 from sparserank.selection import fuse as fusing
 from sparserank.selection import select as selecting
-from tests.conftest import during
-from tests.support import shortcuts
 from tests.support.command_line import Cli
 from tests.support.made_responses import collection, response, write
 
 N_PEOPLE, N_JUDGED, DOCUMENTS = 20, 60, 12
 Graded = dict[str, dict[str, float]]
 FAST: dict[str, Any] = {"penalties": "l1", "half_samples": 0}
-few_strengths = during(shortcuts.short_selections, autouse=True, scope="module")
 
 
 def graded(seed: int = 0) -> tuple[dict[str, Graded], Graded, Graded]:

@@ -13,12 +13,8 @@ from sparserank.options.fusion import FUSE
 from sparserank.options.selection import SELECT
 from sparserank.selection import fuse as fusing
 from sparserank.selection import select as selecting
-from tests.conftest import during
 from tests.crossval.test_judged_queries import queries
 from tests.selection.test_judge import FAST, graded, table
-from tests.support import shortcuts
-
-few_strengths = during(shortcuts.short_selections, autouse=True, scope="module")
 
 
 def ready(train: Any, **options: Any) -> Any:
