@@ -202,7 +202,7 @@ def test_a_penalty_of_ones_own_needs_no_kernel() -> None:
 
 def test_rules_that_a_penalty_of_ones_own_does_not_declare_are_refused_wherever_it_is_used() -> None:
     names = DATA.names
-    quick = {"half_samples": 0, "rival": "none", "feature_transform": "none", "cv": 2, "n_threads": 1}
+    quick = {"n_alphas": 8, "half_samples": 0, "rival": "none", "feature_transform": "none", "cv": 2, "n_threads": 1}
     for rule, value in (("monotone", {names[0]: "-"}), ("keep", [names[0]])):
         refused = f"{rule} is not supported by boxed_l1, which supports drop"
         for call in (
@@ -231,7 +231,7 @@ def test_a_path_maker_of_ones_own_is_followed_in_lockstep_and_counts_its_points(
 
 
 def test_a_path_maker_of_ones_own_goes_through_select_its_folds_its_rules_and_a_resumed_run(tmp_path: Path) -> None:
-    options = {"cv": 3, "half_samples": 4, "feature_transform": "none", "out": tmp_path / "run"}
+    options = {"cv": 3, "n_alphas": 8, "half_samples": 4, "feature_transform": "none", "out": tmp_path / "run"}
     names = DATA.feature_names or ()
     found = sr.select(DATA, penalties=[GradientSizes(), "l1"], drop=[names[0]], k=2, **options)
     own = [c for c in found.choice.candidates if c.penalty == "gradient_sizes"]

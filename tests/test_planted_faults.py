@@ -25,7 +25,7 @@ from tests.support.command_line import Cli
 from tests.support.made_runs import QUICK, flat, made
 
 
-def test_a_score_of_null_is_refused(tmp_path: Path) -> None:
+def test_a_score_of_null_is_refused() -> None:
     for run in ({"q": {"a": None, "b": 1.0}}, {"q": {"a": 2.0, "b": None}}):
         with pytest.raises(DataError, match=r"expected a finite number|number"):
             sr.evaluate(run, {"q": {"a": 1, "b": 0}})

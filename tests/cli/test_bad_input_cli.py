@@ -369,7 +369,14 @@ def test_each_kind_of_unsolved_has_one_remedy() -> None:
 
 DATA = sr.datasets.make_ranking(12, 5, 4, n_informative=2, n_redundant=1).data
 NAMES = tuple(DATA.feature_names or ())
-FEW: dict[str, Any] = {"penalties": "l1", "half_samples": 0, "rival": "none", "feature_transform": "none", "cv": 2}
+FEW: dict[str, Any] = {
+    "penalties": "l1",
+    "n_alphas": 5,
+    "half_samples": 0,
+    "rival": "none",
+    "feature_transform": "none",
+    "cv": 2,
+}
 
 
 @pytest.mark.filterwarnings("ignore::sparserank.errors.ConvergenceWarning")

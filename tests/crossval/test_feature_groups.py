@@ -187,7 +187,7 @@ def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data)
 
 # -- the main job ----------------------------------------------------------------------------------------------------
 
-QUICK = {"feature_transform": "none", "half_samples": 0, "n_alphas": 12, "cv": 3}
+QUICK = {"feature_transform": "none", "half_samples": 0, "n_alphas": 8, "cv": 3}
 
 
 @pytest.fixture(scope="module")
@@ -296,7 +296,7 @@ def test_the_command_reads_groups_and_shows_their_worth(made, cli_here, tmp_path
     lines = ["feature,group,cost", *(f"{rename[n]},{g},{3 if g == 'first' else ''}" for n, g in of.items())]
     (tmp_path / "groups.csv").write_text("\n".join(lines) + "\n")
     common = ["train.txt", "--feature-names", "names.txt", "--feature-groups", "groups.csv"]
-    quick = ["--transform", "none", "--half-samples", "0", "--n-alphas", "12", "--folds", "3", "--penalty", "l1"]
+    quick = ["--transform", "none", "--half-samples", "0", "--n-alphas", "8", "--folds", "3", "--penalty", "l1"]
     done = cli_here("select", *common, "--out", "run", *quick).done
     assert re.search(r"^group +cost  features  change if left out$", done.out, flags=re.MULTILINE)
     content = json.loads((tmp_path / "run/result.json").read_text())
@@ -396,7 +396,7 @@ def test_where_a_column_becomes_several_features_a_refusal_names_it_and_the_reme
     frame = pd.DataFrame({"qid": np.repeat(np.arange(12), 6), "label": np.tile([0, 1, 2, 0, 1, 0], 12)})
     frame["score"] = frame["label"] + rng.random(len(frame))
     frame["brand"] = rng.choice(["x", "y", "z"], len(frame))
-    quick = {"half_samples": 0, "rival": "none", "feature_transform": "none", "cv": 2, "n_threads": 1}
+    quick = {"n_alphas": 8, "half_samples": 0, "rival": "none", "feature_transform": "none", "cv": 2, "n_threads": 1}
     quick["penalties"] = "elastic_net(l1_ratio=0.5)"
     with pytest.raises(DataError, match=r"'brand'\) are a group, .* elastic_net .* ignore_columns=\['brand'\]"):
         sr.select(frame, **quick)

@@ -98,7 +98,7 @@ def test_steps_on_halves_eliminate_from_the_features_of_a_larger_model(monkeypat
     monkeypatch.setattr(stability, "OF_HALVES", 9)
     wide = sr.datasets.make_ranking(60, 20, 40, n_informative=6, n_redundant=10, noise=0.6, random_state=3).data
     maker = BoostedSteps(rounds=20, draws=1)
-    result = sr.select(wide, penalties=[maker], cv=2, half_samples=4, random_state=5, k=4, rival="none")
+    result = sr.select(wide, penalties=[maker], cv=2, n_alphas=10, half_samples=4, random_state=5, k=4, rival="none")
     assert result.stability is not None
     whole = result.paths["steps(rounds=20, draws=1)"]
     largest = whole.support(max(np.flatnonzero(whole.nnz <= 9), key=lambda i: int(whole.nnz[i])))

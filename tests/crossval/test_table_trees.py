@@ -25,7 +25,6 @@ pl = pytest.importorskip("polars")
 pytestmark = pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
 
 QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 6, "cv": 3, "half_samples": 0, "feature_transform": "none"}
-QUICK_ARGS = ["--penalty", "l1", "--n-alphas", 6, "--folds", 3, "--half-samples", 0, "--transform", "none"]
 SETTINGS = {"objective": "lambdarank", "num_leaves": 6, "min_data_in_leaf": 5, "cat_smooth": 2.0}
 N_QUERIES, SIZE, TREES = 60, 10, 15
 SIZES = [SIZE] * N_QUERIES
@@ -243,7 +242,7 @@ def test_values_by_feature_belong_to_the_features_of_the_file(frame, name, tmp_p
 # -- lists for the trees of a file ------------------------------------------------------------------------------
 
 
-def test_lists_for_trees_hold_columns_of_the_table(frame, models, tmp_path, cli_here: Cli):
+def test_lists_for_trees_hold_columns_of_the_table(frame, models, cli_here: Cli):
     frame.to_parquet("t.parquet")
     done = cli_here("select", "t.parquet", "--for-model", models / "category.txt", "--folds", 3, "--out", "run").done
     content = json.loads(Path("run/result.json").read_text())
@@ -272,7 +271,7 @@ def test_lists_for_trees_hold_columns_of_the_table(frame, models, tmp_path, cli_
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 @pytest.mark.parametrize("own", ["category", "number"])
-def test_a_model_file_is_a_system_of_evaluate(frame, models, own, form, tmp_path, cli_here: Cli):
+def test_a_model_file_is_a_system_of_evaluate(frame, models, own, form, cli_here: Cli):
     """By the prediction of LightGBM itself on the frame; rows in another order, columns too, unknown categories."""
     mixed = frame[frame.columns[::-1]].sample(frac=1.0, random_state=5)
     mixed.loc[mixed.index[::9], "brand"] = "never seen"
@@ -286,7 +285,7 @@ def test_a_model_file_is_a_system_of_evaluate(frame, models, own, form, tmp_path
     assert json.loads(done.done.out)[0]["mean"] == pytest.approx(expected, abs=1e-9)
 
 
-def test_what_a_system_lacks_is_one_sentence(frame, models, tmp_path, cli_here: Cli, monkeypatch):
+def test_what_a_system_lacks_is_one_sentence(frame, models, cli_here: Cli, monkeypatch):
     frame.drop(columns="brand").to_parquet("less.parquet")
     frame.rename(columns=dict(zip(COLUMNS, "vwxyz", strict=True))).to_parquet("other.parquet")
     frame.assign(brand=frame["brand"].str.upper()).to_parquet("upper.parquet")

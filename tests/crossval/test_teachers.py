@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,11 @@ from sparserank.paths import PathPlan, PathResult, PenaltyPath
 from sparserank.penalties import L1, MCP
 from sparserank.shards.measuring import standardised
 from sparserank.workdir.pieces import WorkStore
+from tests.conftest import during
 from tests.crossval.test_distilled import scores_of_teacher
 from tests.oracles.grades import grades_of as grades_of_loops
 from tests.oracles.standardised import standardised as standardised_by_loops
+from tests.support import shortcuts
 
 FEW = TreeSettings(15, (("num_leaves", 4), ("learning_rate", 0.2), ("bagging_fraction", 0.7), ("bagging_freq", 1)))
 PLAN = PathPlan(n_alphas=6, tol=1e-4)
@@ -38,10 +41,7 @@ QUICK: dict[str, Any] = {"penalties": "mcp", "feature_transform": "distilled", "
 QUICK |= {"n_alphas": 5}
 
 
-@pytest.fixture(autouse=True)
-def small_ensembles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_rivals, "is_installed", lambda: True)
-    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", FEW)
+small_ensembles = during(partial(shortcuts.trees, FEW), autouse=True, scope="module")
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,18 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataFormatError, ParameterError
+from sparserank.evaluation.rival_intervals import rival_intervals
+from tests.conftest import during
+from tests.support import shortcuts
 
-QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "feature_transform": "none"}
-QUICK_ARGS = ["--penalty", "l1", "--n-alphas", 8, "--folds", 3, "--half-samples", 0, "--transform", "none"]
+QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 5, "cv": 3, "half_samples": 0, "feature_transform": "none"}
 SETTINGS = {"objective": "lambdarank", "num_leaves": 4, "learning_rate": 0.05, "bagging_fraction": 0.8}
 SETTINGS |= {"bagging_freq": 1, "feature_fraction": 0.8}
+QUIET = {"verbosity": -1, "num_threads": 1}
 FEW = TreeSettings(12, tuple(SETTINGS.items()))
 
 
-@pytest.fixture(autouse=True)
-def small_ensembles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_rivals, "is_installed", lambda: True)
-    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", FEW)
+small_ensembles = during(partial(shortcuts.trees, FEW), autouse=True, scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +42,18 @@ def data() -> RankingDataset:
 
 
 @pytest.fixture(scope="module")
+def selected(data: RankingDataset, small_ensembles: None) -> sr.SelectionResult:
+    """The selection that several tests look at."""
+    return sr.select(data, **QUICK)
+
+
+@pytest.fixture(scope="module")
 def bent() -> RankingDataset:
     """Relevance that no linear model sees: large where the first feature is near 0."""
     rng = np.random.default_rng(3)
-    X = rng.standard_normal((120 * 12, 4))
+    X = rng.standard_normal((60 * 12, 4))
     y = (np.abs(X[:, 0]) < 0.6).astype(float) + (np.abs(X[:, 0]) < 0.2)
-    return RankingDataset(X, y, np.repeat(np.arange(120), 12))
+    return RankingDataset(X, y, np.repeat(np.arange(60), 12))
 
 
 def by_hand(data: RankingDataset, settings: dict[str, Any], n_trees: int, columns: Any = None, **more: Any) -> Any:
@@ -55,7 +62,7 @@ def by_hand(data: RankingDataset, settings: dict[str, Any], n_trees: int, column
     X = data.X if columns is None else data.X[:, columns]
     scores = np.full(data.n_docs, np.nan)
     of_row = np.repeat(fold, np.diff(data.query_ptr))
-    always = {"deterministic": True, "force_row_wise": True, "verbosity": -1, "num_threads": 1, "data_random_seed": 0}
+    always = {"deterministic": True, "force_row_wise": True, **QUIET, "data_random_seed": 0}
     sizes = np.diff(data.query_ptr)
     for f in range(3):
         held = lightgbm.Dataset(X, data.relevance, group=sizes, params={**settings, **always}, **more)
@@ -65,8 +72,8 @@ def by_hand(data: RankingDataset, settings: dict[str, Any], n_trees: int, column
     return sr.evaluate(data.to_input_order(scores), data, "ndcg@10").per_query["ndcg@10"]
 
 
-def test_trees_are_those_of_lightgbm_itself_on_the_folds_of_the_selection(data):
-    (r,) = sr.select(data, **QUICK).rivals.compared
+def test_trees_are_those_of_lightgbm_itself_on_the_folds_of_the_selection(data, selected):
+    (r,) = selected.rivals.compared
     assert r.name == "LightGBM"
     assert r.mean == pytest.approx(by_hand(data, SETTINGS, 12).mean(), abs=1e-12)
     assert abs(r.mean - by_hand(data, {**SETTINGS, "learning_rate": 0.5}, 12).mean()) > 1e-6
@@ -172,14 +179,13 @@ def test_the_lists_of_a_query_are_those_that_the_rankers_are_judged_by(data, whe
     assert ndcg_of([1, 0, 2], [0, 1, 2]) < ndcg_of([2, 1, 0], [0, 1, 2]) == 1.0
 
 
-def test_every_size_is_compared_with_the_trees(data):
-    result = sr.select(data, **QUICK)
-    for rival in result.rivals.compared:
-        assert len(rival.sizes) == len(result.by_size)
-        for c, own in zip(result.by_size, rival.sizes, strict=True):
+def test_every_size_is_compared_with_the_trees(selected):
+    for rival in selected.rivals.compared:
+        assert len(rival.sizes) == len(selected.by_size)
+        for c, own in zip(selected.by_size, rival.sizes, strict=True):
             assert own.difference == pytest.approx(c.mean - rival.mean)
             assert own.low < c.mean - rival.mean < own.high
-        at = result.by_size.index(result.chosen)
+        at = selected.by_size.index(selected.chosen)
         assert (rival.sizes[at].low, rival.sizes[at].high) == (rival.low, rival.high)
 
 
@@ -220,20 +226,20 @@ def test_on_test_and_holdout_queries_they_learn_from_all_training_queries(data):
     result = sr.select(train, None, test, **QUICK)
     held = sr.select(train, test, protocol="holdout", **QUICK)
     whole = lightgbm.Dataset(train.X, train.relevance, group=np.diff(train.query_ptr))
-    settings = {**SETTINGS, "deterministic": True, "force_row_wise": True, "verbosity": -1, "seed": 0}
+    settings = {**SETTINGS, **QUIET, "deterministic": True, "force_row_wise": True, "seed": 0}
     booster = lightgbm.train(settings, whole, 12)
     expected = sr.evaluate(booster.predict(test.X), test, "ndcg@10").per_query["ndcg@10"]
     np.testing.assert_allclose(result.test.values["LightGBM"]["ndcg@10"], expected, atol=1e-12)
     assert held.rivals.compared[0].mean == pytest.approx(expected.mean(), abs=1e-12)
 
 
-def test_weights_of_queries_hold_for_trees_too(data):
+def test_weights_of_queries_hold_for_trees_too(data, selected):
     weight = dict(zip(data.query_ids.tolist(), np.linspace(0.1, 3, data.n_queries).tolist(), strict=True))
-    plain, weighted = sr.select(data, **QUICK), sr.select(data, query_weight=weight, **QUICK)
+    weighted = sr.select(data, query_weight=weight, **QUICK)
     of_row = np.repeat(np.linspace(0.1, 3, data.n_queries), np.diff(data.query_ptr))
     expected = by_hand(data, SETTINGS, 12, weight=of_row).mean()
     assert weighted.rivals.compared[0].mean == pytest.approx(expected, abs=1e-12)
-    assert weighted.rivals.compared[0].mean != plain.rivals.compared[0].mean
+    assert weighted.rivals.compared[0].mean != selected.rivals.compared[0].mean
 
 
 def test_features_that_no_model_may_use_are_not_used_by_trees(data):
@@ -327,15 +333,12 @@ def test_where_trees_are_shown_better_there_is_a_remedy(bent, monkeypatch):
     assert best.chosen_mean == result.chosen.mean
 
 
-def test_intervals_are_those_of_all_candidates_and_rivals(data):
-    from sparserank.evaluation.rival_intervals import rival_intervals
-
-    result = sr.select(data, **QUICK)
-    own = np.array([c.values for c in result.choice.candidates])
+def test_intervals_are_those_of_all_candidates_and_rivals(data, selected):
+    own = np.array([c.values for c in selected.choice.candidates])
     trees = by_hand(data, SETTINGS, 12)[None]
     found = rival_intervals(own, trees, 0.95, seed=0, out_of_fold=True)
-    i = result.choice.candidates.index(result.chosen)
-    for r, compared in enumerate(result.rivals.compared):
+    i = selected.choice.candidates.index(selected.chosen)
+    for r, compared in enumerate(selected.rivals.compared):
         assert (compared.low, compared.high) == pytest.approx(found.interval(i, r), abs=1e-9)
 
 
@@ -349,14 +352,19 @@ def with_categories(data: RankingDataset) -> np.ndarray:
     return X
 
 
-@pytest.fixture
-def model_file(data, tmp_path) -> Path:
+@pytest.fixture(scope="module")
+def model_text(data) -> str:
     """Trees with settings of their own, a categorical feature, and predictions that nobody may use."""
     X = with_categories(data)
     named = {"feature_name": list(data.feature_names), "categorical_feature": [2]}
     held = lightgbm.Dataset(X, data.relevance, group=np.diff(data.query_ptr), **named)
     parameters = {"objective": "lambdarank", "num_leaves": 5, "learning_rate": 0.2, "min_data_in_leaf": 7, "seed": 9}
-    lightgbm.train({**parameters, "verbosity": -1}, held, 11).save_model(tmp_path / "today.txt")
+    return lightgbm.train({**parameters, **QUIET}, held, 11).model_to_string()
+
+
+@pytest.fixture
+def model_file(model_text, tmp_path) -> Path:
+    (tmp_path / "today.txt").write_text(model_text)
     return tmp_path / "today.txt"
 
 
@@ -446,7 +454,7 @@ def test_categories_are_found_by_names_with_blanks_and_by_number(data, tmp_path)
     for own in ([n.replace(" ", "_") for n in names], "auto"):
         given = {"feature_name": own, "categorical_feature": [2]}
         held = lightgbm.Dataset(X, data.relevance, group=np.diff(data.query_ptr), **given)
-        lightgbm.train({"objective": "lambdarank", "verbosity": -1}, held, 4).save_model(tmp_path / "m.txt")
+        lightgbm.train({"objective": "lambdarank", **QUIET}, held, 4).save_model(tmp_path / "m.txt")
         rival = tree_rivals.tree_rivals(tmp_path / "m.txt", named).rival
         assert rival.settings.categorical == ("a 2",)
         assert rival.columns.tolist() == list(range(8))

@@ -201,7 +201,9 @@ def test_a_category_is_one_feature_of_a_selection(tmp_path):
     effect = frame["shelf"].map({"top": 2.0, "low": 0.0}).fillna(-1.0) + 0.5 * frame["bm25"]
     frame = frame.assign(label=(effect > effect.median()).astype(int))
     with pytest.warns(DataWarning):
-        result = sr.select(frame, penalties="mcp", half_samples=2, rival="none", k=2, feature_transform="none")
+        result = sr.select(
+            frame, penalties="mcp", n_alphas=10, half_samples=2, rival="none", k=2, feature_transform="none"
+        )
     used = {result.model.feature_names[j] for j in result.model.support}
     assert {name.partition("=")[0].removesuffix(" is missing") for name in used} == {"shelf", "bm25"}
     assert len(used) > 2
@@ -235,6 +237,7 @@ def test_a_model_in_use_has_its_levels_and_flags_in_newer_data(tmp_path):
     options: dict[str, Any] = {
         "penalties": "mcp",
         "feature_transform": "none",
+        "n_alphas": 10,
         "half_samples": 0,
         "rival": "none",
         "k": 3,
@@ -273,7 +276,7 @@ def test_commands_read_only_what_a_model_uses(tmp_path, cli: Cli):
     frame = frame.assign(label=(frame["bm25"] + (frame["shelf"] == "low") + NOISE > 2).astype(int))
     path = _written(frame.to_parquet, tmp_path / "t.parquet", index=False)
     run = str(tmp_path / "run")
-    quick = ("--penalty", "mcp", "--transform", "none", "--half-samples", "0", "--rival", "none")
+    quick = ("--penalty", "mcp", "--transform", "none", "--n-alphas", "10", "--half-samples", "0", "--rival", "none")
     assert cli("select", path, *quick, "--k", "2", "--out", run).code == 0
     model = sr.load_model(run)
     assert set(model.columns) == {"bm25", "shelf"}
@@ -332,10 +335,16 @@ def test_csv_keeps_levels_as_they_are_written(tmp_path):
         read(frame.assign(date=pd.Timestamp("2026-01-01")), categories=["date", "code"])
 
 
-def test_a_model_in_use_keeps_its_own_replacements(tmp_path):
+def test_a_model_in_use_keeps_its_own_replacements():
     frame = FRAME[["qid", "label", "bm25", "rating"]]
     frame = frame.assign(label=(frame["rating"].fillna(0.9) + 0.2 * NOISE > 0.6).astype(int))
-    options: dict[str, Any] = {"penalties": "mcp", "feature_transform": "none", "half_samples": 0, "rival": "none"}
+    options: dict[str, Any] = {
+        "penalties": "mcp",
+        "feature_transform": "none",
+        "n_alphas": 10,
+        "half_samples": 0,
+        "rival": "none",
+    }
     with pytest.warns(DataWarning, match="become medians"):
         old = sr.select(frame, **options, k=1, tol=1e-4).model
     with pytest.warns(DataWarning, match="become 0"):
@@ -379,7 +388,13 @@ def test_what_correlates_and_what_is_kept_in_vain_are_columns_of_the_table():
     frame["votes"] = np.where(frame["rating"].isna(), np.nan, RNG.random(N))
     frame["copy"] = frame["bm25"] + 0.01 * NOISE
     frame["label"] = ((frame["bm25"] + 5.0 * frame["rating"].isna() + NOISE) > 2).astype(int)
-    options: dict[str, Any] = {"penalties": "l1", "half_samples": 0, "rival": "none", "feature_transform": "none"}
+    options: dict[str, Any] = {
+        "penalties": "l1",
+        "n_alphas": 8,
+        "half_samples": 0,
+        "rival": "none",
+        "feature_transform": "none",
+    }
     with pytest.warns(DataWarning, match="become medians"):
         result = sr.select(frame, keep=["shelf"], k=3, **options)
     redundant = result.to_json()["redundant"]["left"]

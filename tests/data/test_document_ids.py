@@ -164,7 +164,7 @@ def test_a_table_of_scores_has_the_queries(cli_here: Cli, tmp_path: Path) -> Non
     assert cli_here(*call[:3], "--out", "lines.txt").code == 0  # scores alone need no queries
 
 
-def test_a_run_without_ids_is_warned_of(cli_here: Cli, tmp_path: Path) -> None:
+def test_a_run_without_ids_is_warned_of(cli_here: Cli) -> None:
     sr.SparseRanker().fit(FRAME[NAMES], FRAME["grade"], qid=FRAME["query"]).to_model().save("m.json")
 
     def predict(items: Any, *options: str) -> Outcome:

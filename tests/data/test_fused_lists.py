@@ -86,7 +86,7 @@ def test_norms_are_those_of_the_oracle(name: str, slow: Callable[[list[float]], 
     assert all(v > 0 for q in values_of(run, norm, documents) for v in q.values())
 
 
-def test_edges_are_those_of_each_engine(tmp_path: Path) -> None:
+def test_edges_are_those_of_each_engine() -> None:
     """One document, equal scores, the last document of a list, scores of 0, which OpenSearch does not return."""
     documents = Ids()
     given = {"one": {"a": 2.0}, "equal": {"a": 3.0, "b": 3.0}, "two": {"a": 3.0, "b": 1.0}, "zero": {"a": 0.0}}

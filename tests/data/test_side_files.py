@@ -22,7 +22,14 @@ SIZES = np.diff(DATA.query_ptr).tolist()
 OF_ROWS = np.round(np.random.default_rng(1).uniform(0.1, 3, DATA.n_docs), 3).tolist()
 OF_QUERIES = np.round(np.random.default_rng(2).uniform(0.1, 3, DATA.n_queries), 3).tolist()
 BASE_0: dict[str, Any] = {"index_base": 0}
-QUICK: dict[str, Any] = {"penalties": "l1", "half_samples": 0, "rival": "none", "feature_transform": "none", "cv": 2}
+QUICK: dict[str, Any] = {
+    "penalties": "l1",
+    "n_alphas": 6,
+    "half_samples": 0,
+    "rival": "none",
+    "feature_transform": "none",
+    "cv": 2,
+}
 
 
 def text(separator: str = " ", *, ids: bool = False) -> str:

@@ -256,7 +256,9 @@ def test_a_misspelt_column_to_ignore_is_refused(tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "new.parquet")
     files = [tmp_path / "old.parquet", tmp_path / "new.parquet"]
     assert sr.read(files, ignore_columns=["clicked"]).names == ("a",)
-    result = sr.select(frame, ignore_columns=["clicked"], cv=2, penalties="l1", half_samples=0, rival="none")
+    result = sr.select(
+        frame, ignore_columns=["clicked"], cv=2, penalties="l1", n_alphas=5, half_samples=0, rival="none"
+    )
     assert result.model.predict(frame.drop(columns="clicked")).shape == (4,)
 
 

@@ -408,7 +408,7 @@ def test_integers_are_no_decimals():
             np.testing.assert_allclose(found, model.predict(np.array([[0.0], [2.0], [5.0], [90000.0]])), rtol=1e-12)
 
 
-def test_many_features_are_no_deep_chain(tmp_path: Path):
+def test_many_features_are_no_deep_chain():
     rng = np.random.default_rng(0)
     d = 1800
     wide = made(rng.standard_normal(d))

@@ -24,7 +24,7 @@ from tests.export.test_export import RUNTIMES
 from tests.oracles import fusion_engines as engines
 from tests.support.exported_scores import sqlite
 
-N_QUERIES, DEPTH = 1_000, 10
+N_QUERIES, DEPTH = 400, 10
 WEIGHTS = {"bm25": 0.5, 'it\'s "dense"': 0.3, "splade": 0.2}
 HOSTILE = ("'; DROP TABLE x; --", 'a"b', "a\\nb", "{{x}}", "${x}", "\u202e", "日本", "a:b", "</script>")
 RETRIEVED = "retrieved (qid TEXT, docno TEXT, retriever TEXT, score REAL, rank INTEGER)"
@@ -92,6 +92,13 @@ def same_but_for_the_last(found: dict[str, float], expected: dict[str, float], w
     return kept <= found.keys() and sorted(found.values()) == pytest.approx(sorted(expected.values()), abs=within)
 
 
+def near(found: dict[str, float], expected: dict[str, float], rel: float = 1e-12, within: float = 1e-13) -> bool:
+    """`pytest.approx` of two dicts, in a twentieth of its time."""
+    return found.keys() == expected.keys() and all(
+        abs(found[d] - s) <= max(rel * abs(s), within) for d, s in expected.items()
+    )
+
+
 NORMS = {**dict.fromkeys(("elasticsearch", "opensearch"), ("minmax", "l2", "rrf", "rrf(k=10)")), "ranx": ("minmax",)}
 NORMS |= {"vespa": ("rrf", "rrf(k=0)", "logrank", "returned"), "qdrant": ("rrf(k=0)",)}
 
@@ -153,7 +160,7 @@ def test_engines_rank_as_the_formula_does(engine: str, norm: str) -> None:
             if fused[q].keys() != expected.keys():
                 assert same_but_for_the_last(fused[q], expected, error)
                 continue
-        assert fused[q] == pytest.approx(expected, abs=error)
+        assert near(fused[q], expected, 1e-6, error), q
         assert same_order(fused[q], expected, 2 * error)
     house = ours(formula(norm), lists)  # the wrong variant, where the engine has a formula of its own
     differs = any(abs(s - house[q][d]) > 1e-6 for q in lists for d, s in fused[q].items())
@@ -165,7 +172,7 @@ def test_engines_rank_as_the_formula_does(engine: str, norm: str) -> None:
     [(norm, None) for norm in ("minmax", "l2", "zscore", "rrf", "rrf(k=10)", "logrank", "returned")]
     + [("minmax", "elasticsearch"), ("rrf", "elasticsearch")],
 )
-def test_python_and_sql_have_the_same_scores(norm: str, engine: str | None, tmp_path: Path) -> None:
+def test_python_and_sql_have_the_same_scores(norm: str, engine: str | None) -> None:
     lists, of = made(1), formula(norm, engine)
     fuse = exported_code(of)
     fused = ours(of, lists)
@@ -201,7 +208,7 @@ def assert_same(found: dict[str, float], fused: dict[str, float], of: FusionForm
     if found.keys() != fused.keys() and of.longest:
         assert same_but_for_the_last(found, fused, 1e-12)
     else:
-        assert found == pytest.approx(fused, rel=1e-12, abs=1e-13)
+        assert near(found, fused), (found, fused)
 
 
 @pytest.mark.parametrize("norm", ["rrf", "logrank", "minmax"])
@@ -222,7 +229,7 @@ def test_equal_scores_keep_the_order_of_their_ranks(norm: str, tmp_path: Path) -
         fused[q][d] = score
     for scores in by_databases(of, lists):
         for q in lists:
-            assert scores[q] == pytest.approx(fused[q], rel=1e-12, abs=1e-13)
+            assert near(scores[q], fused[q]), q
 
 
 @pytest.mark.parametrize("norm", ["zscore", "l2", "minmax"])
@@ -238,9 +245,9 @@ def test_the_size_of_scores_does_not_matter(norm: str) -> None:
         if power < 300:  # larger scores are refused
             assert ours(of, moved) == expected
             for scores in by_databases(of, moved):
-                assert all(scores[q] == pytest.approx(expected[q], rel=1e-12, abs=1e-13) for q in lists)
+                assert all(near(scores[q], expected[q]) for q in lists)
         for q, own in moved.items():
-            assert dict(fuse(own)) == pytest.approx(expected[q], rel=1e-12, abs=1e-13)
+            assert near(dict(fuse(own)), expected[q]), q
 
 
 def test_scores_below_zero_are_refused_where_they_mean_another_formula() -> None:

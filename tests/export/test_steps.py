@@ -197,7 +197,7 @@ def test_a_declared_missing_value_must_be_that_of_the_model(model: sr.RankingMod
 
 @pytest.mark.parametrize("engine", TREES)
 def test_engines_of_trees_name_steps_and_say_what_they_cannot_hold(engine: str, data: sr.RankingDataset) -> None:
-    options = {"engine": engine, "half_samples": 0, "rival": "none", "cv": 2, "k": 2}
+    options = {"engine": engine, "n_alphas": 8, "half_samples": 0, "rival": "none", "cv": 2, "k": 2}
     for penalties in (None, "l1", ["steps", "mcp"]):
         with pytest.raises(ParameterError, match="takes steps only; add penalties='steps'"):
             sr.select(data, penalties=penalties, **options)

@@ -36,7 +36,7 @@ def made(seed: int, n_queries: int = 40, *, shift: float = 0.0, by_query: bool =
 @pytest.fixture(scope="module")
 def model() -> sr.RankingModel:
     return sr.select(
-        made(0), penalties="l1", feature_transform="none", half_samples=0, rival="none", k=3, margin=0
+        made(0), penalties="l1", feature_transform="none", n_alphas=12, half_samples=0, rival="none", k=3, margin=0
     ).model
 
 
@@ -165,12 +165,25 @@ def test_a_share_is_compared_by_the_inequality_of_bernstein() -> None:
         assert (bound < 0.004) == less
 
 
-def test_missing_values_and_values_beyond_those_of_training(tmp_path: Path, cli_here: Cli) -> None:
+def test_missing_values_and_values_beyond_those_of_training(cli_here: Cli) -> None:
     train, rng = made(0), np.random.default_rng(2)
     frame = pd.DataFrame(np.asarray(train.X), columns=["a", "b", "c"]).assign(label=train.relevance, qid=train.qid)
     frame.loc[rng.random(len(frame)) < 0.03, "a"] = np.nan
     frame.to_parquet("train.parquet")
-    options = ["--penalty", "l1", "--transform", "none", "--half-samples", "0", "--rival", "none", "--k", "3"]
+    options = [
+        "--penalty",
+        "l1",
+        "--transform",
+        "none",
+        "--n-alphas",
+        "12",
+        "--half-samples",
+        "0",
+        "--rival",
+        "none",
+        "--k",
+        "3",
+    ]
     assert cli_here("select", "train.parquet", "--out", "run", *options).code == 0
     assert cli_here("inspect", "run", "train.parquet", "--fail-if-drift").code == 0
     worse = frame.drop(columns="label")
@@ -192,7 +205,7 @@ def test_missing_values_and_values_beyond_those_of_training(tmp_path: Path, cli_
     assert_refused(cli_here("inspect", "new.parquet", "--fail-if-drift"), 2, "needs a model, then data")
 
 
-def test_a_table_is_compared_by_its_columns(tmp_path: Path, cli_here: Cli) -> None:
+def test_a_table_is_compared_by_its_columns(cli_here: Cli) -> None:
     """A category and a number with a flag are one row each; levels that training never had count, and small pieces of
     the training data are never drift."""
     rng, n = np.random.default_rng(3), 600
@@ -258,7 +271,7 @@ def test_values_in_single_precision_are_the_same(model: sr.RankingModel) -> None
     assert [(r["outside"], r["distance"]) for r in drift(model, single)] == [(0.0, 0.0)] * len(model.support)
 
 
-def test_a_model_without_a_record_says_what_to_do(tmp_path: Path, model: sr.RankingModel, cli_here: Cli) -> None:
+def test_a_model_without_a_record_says_what_to_do(model: sr.RankingModel, cli_here: Cli) -> None:
     content = model.to_json()
     del content["metadata"][VALUES]
     Path("old.json").write_text(json.dumps(content))
@@ -282,9 +295,9 @@ def test_a_model_without_a_record_says_what_to_do(tmp_path: Path, model: sr.Rank
         assert_refused(cli_here("inspect", "damaged.json", "new.txt"), 1, "no usable record of its training values")
 
 
-def test_models_of_every_size_and_of_fit_have_a_record(tmp_path: Path, cli_here: Cli) -> None:
+def test_models_of_every_size_and_of_fit_have_a_record(cli_here: Cli) -> None:
     sr.write_letor(made(0), "train.txt")
-    options = ["--penalty", "l1", "--transform", "none", "--half-samples", "0", "--rival", "none"]
+    options = ["--penalty", "l1", "--transform", "none", "--n-alphas", "12", "--half-samples", "0", "--rival", "none"]
     assert cli_here("select", "train.txt", "--out", "run", *options).code == 0
     assert cli_here("fit", "train.txt", "--k", "2", "--out", "fitted.json").code == 0
     fitted = cli_here("fit", "train.txt", "--k", "2", "--out", "again.json", "--format", "json")
@@ -338,7 +351,7 @@ def test_a_column_of_which_only_the_flag_is_used_has_missing_values_alone() -> N
     assert drift(replace(plain, features=(), metadata={VALUES: {}}), made(0.1)) == []
 
 
-def test_a_store_that_does_not_know_what_was_missing_is_compared_by_its_values(tmp_path: Path, cli_here: Cli) -> None:
+def test_a_store_that_does_not_know_what_was_missing_is_compared_by_its_values(cli_here: Cli) -> None:
     """The fills of training are values: new missing values are filled alike, and their share is only shown."""
     rng, qid = np.random.default_rng(4), np.repeat(np.arange(60), 10)
     a, b = rng.standard_normal((2, 600))

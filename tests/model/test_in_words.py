@@ -180,7 +180,9 @@ def test_booleans_are_told_in_their_words() -> None:
 
 def test_a_selection_orders_by_what_is_lost(tmp_path: Path, cli_here: Cli) -> None:
     problem = sr.datasets.make_ranking(60, 10, 8, n_informative=3, n_redundant=1).data
-    result = sr.select(problem, penalties="l1", k=3, half_samples=0, feature_transform="none", rival="none", cv=3)
+    result = sr.select(
+        problem, penalties="l1", k=3, n_alphas=12, half_samples=0, feature_transform="none", rival="none", cv=3
+    )
     lost = {row["feature"]: row["loss"] for row in result.facts.features}
     words = sr.in_words(result.model)
     assert list(words) == sorted(words, key=lambda name: -lost[name])

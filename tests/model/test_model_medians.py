@@ -56,7 +56,7 @@ def model() -> RankingModel:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_medians_are_those_of_the_training_rows_whatever_holds_them(dtype: type, tmp_path: Path) -> None:
+def test_medians_are_those_of_the_training_rows_whatever_holds_them(dtype: type) -> None:
     rng = np.random.default_rng(0)
     rows = (rng.standard_normal((101, 6)) * (rng.random((101, 6)) < [1.0, 0.6, 0.4, 0.9, 0.45, 0.0])).astype(dtype)
     rows[:, 3] = np.abs(rows[:, 3])
@@ -97,7 +97,7 @@ def test_every_way_to_a_model_keeps_them(tmp_path: Path) -> None:
     models.append(sr.SparseRanker(**small).fit_dataset(sr.read(tmp_path / "store")).to_model())
     stepped = sr.SparseRanker(penalty="steps", **small).fit(X, Y, qid=QID)
     models += [stepped.to_model(), sr.papers.FSRank(k=3, n_threads=1).fit(X, Y, qid=QID).to_model()]
-    models.append(sr.select(labelled, cv=2, penalties=["l1"], k=3, half_samples=0, n_threads=1).model)
+    models.append(sr.select(labelled, cv=2, penalties=["l1"], k=3, n_alphas=10, half_samples=0, n_threads=1).model)
     for model in models:
         assert 0 < len(model.support) <= 3
         np.testing.assert_array_equal(array_of(model, "median"), known_of(model.support))
@@ -224,7 +224,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
     (folder / "train.txt").write_text("\n".join(lines) + "\n")
     (folder / "test.txt").write_text("1 qid:7 1:2.0 3:0.5\n0 qid:7 1:0.25 2:9.0 3:-1.0\n")
-    few = {"penalties": "l1", "half_samples": 0, "rival": "none", "cv": 3, "feature_transform": "none"}
+    few = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "rival": "none", "cv": 3, "feature_transform": "none"}
     sr.select(folder / "train.txt", index_base=0, out=folder / "run", **few)
     return folder
 
@@ -266,7 +266,7 @@ def test_evaluate_and_explain_read_as_the_model_knows(cli: Cli, folder: Path) ->
     np.testing.assert_allclose(sorted(d["score"] for d in told["documents"]), sorted(scores_by_hand(model)), rtol=1e-12)
 
 
-def test_text_that_was_read_from_1_is_refused_and_the_remedy_works(cli: Cli, folder: Path) -> None:
+def test_text_that_was_read_from_1_is_refused_and_the_remedy_works(folder: Path) -> None:
     model = load_model(folder / "run")
     with pytest.raises(DataError, match="index_base=0"):
         model.score_dataset(sr.read(folder / "test.txt", n_features=N))
@@ -333,7 +333,7 @@ def test_stores_keep_the_number_of_the_first_feature(cli: Cli, folder: Path, tmp
     like = cli("convert", folder / "test.txt", tmp_path / "x", "--like", tmp_path / "train")
     assert "--index-base 0" in like.err
     with pytest.raises(SparserankError, match="index_base=0"):
-        sr.select(data, test=folder / "test.txt", penalties="l1", half_samples=0, rival="none")
+        sr.select(data, test=folder / "test.txt", penalties="l1", n_alphas=10, half_samples=0, rival="none")
     manifest = json.loads((tmp_path / "train" / "manifest.json").read_text())
     (tmp_path / "train" / "manifest.json").write_text(json.dumps(manifest | {"index_base": 1}))
     with pytest.raises(SparserankError, match="checksum"):

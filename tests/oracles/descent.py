@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 
 from tests.oracles.scalars import INF, ROUNDINGS, Scalar, U, minimiser
 
-MAX_STEPS = 20_000
 BLOCK_STEPS = 3  # prox steps at a visit to a block of several columns
 
 

@@ -81,7 +81,7 @@ def reports_without_pictures() -> None:
 
 @pytest.fixture(scope="module")
 def result() -> SelectionResult:
-    return sr.select(TRAIN, None, TEST, **QUICK)
+    return sr.select(TRAIN, None, TEST, **QUICK, half_samples=6)
 
 
 @pytest.fixture(scope="module")
@@ -483,7 +483,7 @@ def test_the_page_asks_for_nothing_and_runs_its_own_script_alone(page: str) -> N
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_box_is_for_warnings(result: SelectionResult, tmp_path) -> None:
+def test_the_box_is_for_warnings(result: SelectionResult) -> None:
     """What is said beforehand on the screen as a warning is in a box of the page; what only informs is not."""
     page = render_page(replace(result, notes=["it informs.", Caution("it warns.")]))
     assert page.count('class="note"') == page.count('<p class="note">it warns.</p>') == 1

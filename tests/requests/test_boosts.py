@@ -299,16 +299,16 @@ TUNED = wrapped(
 
 
 @pytest.mark.usefixtures("no_processes")
-def test_a_request_is_tuned_and_run_again(tmp_path: Path, cli_here: Cli) -> None:
-    documents, judged = collection()
+def test_a_request_is_tuned_and_run_again(cli_here: Cli) -> None:
+    documents, judged = collection(60)
     write(Path("r.jsonl"), [response(q, of, TUNED) for q, of in documents.items()])
     Path("s.json").write_text(json.dumps(TUNED))
     Path("j.json").write_text(json.dumps(judged))
-    quick = ("--penalty", "mcp", "--transform", "none", "--half-samples", "0", "--rival", "none", "--n-alphas", "20")
+    quick = ("--penalty", "mcp", "--transform", "none", "--half-samples", "0", "--rival", "none", "--n-alphas", "8")
     call = ("--qrels", "j.json", "--engine", "elasticsearch-query", "--query", "s.json")
     done = cli_here("select", "r.jsonl", *call, *quick, "--out", "run").done
     said = " ".join(done.err.split())
-    assert "responses with hits to 120 queries, of 20 documents (median); only these can move" in said
+    assert "responses with hits to 60 queries, of 20 documents (median); only these can move" in said
     assert "without a judgment, which count as 0: 0; judged documents that are in no response: 0 (0 judged" in said
     assert "clauses that never match, or whose boost is 0, so that nothing can be learned: never." in said
     model, found = sr.load_model("run"), json.loads(Path("run/result.json").read_text())
@@ -364,7 +364,7 @@ def test_boosts_that_nothing_beats_stay(boost: float, name: str, tmp_path: Path)
     judged = first_three(documents, lambda v: float(scored(body["query"], v) or 0))
 
     def selected(**options: Any) -> sr.SelectionResult:
-        return tuned(tmp_path / "r.jsonl", body, documents, judged, n_alphas=12, **options)
+        return tuned(tmp_path / "r.jsonl", body, documents, judged, n_alphas=5, **options)
 
     found = selected(margin=0.0)
     assert found.chosen.label == name
@@ -446,7 +446,7 @@ def test_a_request_that_does_not_depend_on_the_query_is_said(tmp_path: Path) -> 
 @pytest.mark.parametrize("names", [("title",), ("title", "body", "pop")])
 def test_finished_work_is_read_again(names: tuple[str, ...], tmp_path: Path) -> None:
     asked = (tmp_path / "r.jsonl", of_leaves(*names), *collection(60))
-    options = {"penalties": None, "n_alphas": 6, "half_samples": 2, "out": tmp_path / "run"}
+    options = {"penalties": None, "n_alphas": 4, "half_samples": 2, "cv": 2, "out": tmp_path / "run"}
     first = tuned(*asked, **options)
     model, log = (tmp_path / "run/model.json").read_text(), (tmp_path / "run/log.jsonl").read_text()
     assert ("refined" in {c.penalty for c in first.choice.candidates}) == (len(names) > 1)
@@ -461,7 +461,7 @@ def test_without_a_request_weights_are_factors_of_the_boosts(tmp_path: Path) -> 
     body, (documents, judged) = of_leaves("title", "body"), collection(60)
     answered(tmp_path / "r.jsonl", body, documents)
     with pytest.warns(DataWarning, match="responses with hits to 60 queries"):
-        found = sr.select(tmp_path / "r.jsonl", qrels=judged, engine="opensearch-query", **QUICK | {"n_alphas": 12})
+        found = sr.select(tmp_path / "r.jsonl", qrels=judged, engine="opensearch-query", **QUICK | {"n_alphas": 6})
     factors = json.loads(str(found.model.export("opensearch-query")["boosts.json"]))
     assert factors == dict(found.model.weights)
     assert min(factors.values()) > 0
@@ -523,7 +523,7 @@ def test_responses_of_solr_are_the_same_data(tmp_path: Path) -> None:
     columns = [list(elastic.feature_names or ()).index(name) for name in solr.feature_names]
     assert np.asarray(elastic.X)[:, columns].tolist() == np.asarray(solr.X).tolist()
     # Weights are factors of the boosts, in units of what is in no clause; a request must be one to Solr.
-    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 12, "half_samples": 0, "rival": "none", "cv": 3, "k": 3}
+    quick: dict[str, Any] = QUICK | {"k": 3}
     model = sr.select(tmp_path / "r.jsonl", qrels=judged, engine="solr-query", **quick).model
     assert json.loads(str(model.export("solr-query")["boosts.json"])) == {
         n: w for n, w in model.weights.items() if n != "rest"

@@ -196,6 +196,7 @@ def test_responses_tune_the_request_and_the_export_is_for_solr(tmp_path: Path) -
             sent = {"params": {**body["params"], "q": f"words {q}"}}
             out.write(json.dumps({"qid": f"q{q}", "request": sent, "response": {"response": {"docs": docs}}}) + "\n")
     quick: dict[str, Any] = {
+        "n_alphas": 8,
         "half_samples": 0,
         "rival": "none",
         "qrels": judged,

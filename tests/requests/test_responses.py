@@ -146,7 +146,7 @@ def constant(name: str, boost: float) -> Body:
 
 
 @pytest.mark.parametrize("boosts", [(0.1, 0.2, 0.3), (0.6, 0.7, 1.3), (0.4, 0.8, 1.2), (3.3, 1.1, 4.4)])
-def test_hits_that_the_engine_ties_are_tied(boosts: tuple[float, ...], tmp_path: Path, cli_here: Cli) -> None:
+def test_hits_that_the_engine_ties_are_tied(boosts: tuple[float, ...], cli_here: Cli) -> None:
     """The relevant document matches c, ten others a and b, whose sum is c in single precision or its neighbour."""
     body = asked(should=[constant(n, b) for n, b in zip("abc", boosts, strict=True)])
     a, b, c = map(single, boosts)

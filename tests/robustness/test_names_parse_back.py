@@ -47,18 +47,17 @@ OWN |= {"of_clauses": True}
 OWN_NAMES = ("My Rules", " mine ", "mine-", "a:b", "", "-", "default", "default-", "letor4", "xgboost-", "ndcg@10")
 
 
-def members(by_name: dict[str, Any]) -> Iterator[Any]:
-    """Each with nothing but defaults, with each value of each of its parameters, and with the first of all of them."""
-    for cls in by_name.values():
-        yield cls()
-        names = [f.name for f in fields(cls)]
-        assert VALUES.keys() >= set(names), f"add values of the parameters of {cls.__name__} to VALUES"
-        names = [n for n in names if n != "feature_groups" or n in cls.respects]  # others refuse groups
-        for name in names:
-            for i, value in enumerate(VALUES[name]):
-                if not (cls is Ridge and (name, i) in RIDGE_REFUSES):
-                    yield cls(**{name: value})
-        yield cls(**{name: VALUES[name][0] for name in names if not (cls is Ridge and (name, 0) in RIDGE_REFUSES)})
+def members(cls: Any) -> Iterator[Any]:
+    """With nothing but defaults, with each value of each of the parameters, and with the first of all of them."""
+    yield cls()
+    names = [f.name for f in fields(cls)]
+    assert VALUES.keys() >= set(names), f"add values of the parameters of {cls.__name__} to VALUES"
+    names = [n for n in names if n != "feature_groups" or n in cls.respects]  # others refuse groups
+    for name in names:
+        for i, value in enumerate(VALUES[name]):
+            if not (cls is Ridge and (name, i) in RIDGE_REFUSES):
+                yield cls(**{name: value})
+    yield cls(**{name: VALUES[name][0] for name in names if not (cls is Ridge and (name, 0) in RIDGE_REFUSES)})
 
 
 def metrics_of(convention: Convention) -> Iterator[Metric]:
@@ -72,16 +71,14 @@ def metrics_of(convention: Convention) -> Iterator[Metric]:
             yield from (cls(cutoff, convention) for cutoff in (1, 10, 2**63 - 1))
 
 
-@pytest.mark.parametrize(
-    ("parse", "named"),
-    [*((parse_loss, loss) for loss in members(LOSSES)), *((parse_penalty, one) for one in members(PENALTIES))],
-    ids=lambda x: getattr(x, "__name__", None) or ascii(repr(x))[:60],
-)
-def test_a_loss_or_penalty_is_what_its_repr_parses_to(parse, named):
-    assert parse(repr(named)) == named
-    assert hash(parse(repr(named))) == hash(named)
-    assert parse(named) is named
-    assert parse is parse_penalty or repr(named) == loss_name(named)
+@pytest.mark.parametrize("cls", [*LOSSES.values(), *PENALTIES.values()])
+def test_a_loss_or_penalty_is_what_its_repr_parses_to(cls):
+    parse = parse_loss if cls in LOSSES.values() else parse_penalty
+    for named in members(cls):
+        assert parse(repr(named)) == named
+        assert hash(parse(repr(named))) == hash(named)
+        assert parse(named) is named
+        assert parse is parse_penalty or repr(named) == loss_name(named)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +124,7 @@ def test_a_metric_under_a_convention_of_ones_own_is_what_its_repr_parses_to(name
 def test_members_that_differ_have_names_that_differ() -> None:
     """A repr that leaves a parameter out is rejected: it would be that of the default."""
     for by_name in (LOSSES, PENALTIES):
-        found = list(members(by_name))
+        found = [member for cls in by_name.values() for member in members(cls)]
         assert len({repr(x) for x in found}) == len(set(found))
         assert len(set(found)) > 3 * len(by_name)
     every = [m for c in CONVENTIONS.values() for m in metrics_of(c)]

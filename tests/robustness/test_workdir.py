@@ -6,9 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -17,29 +15,18 @@ import pytest
 import sparserank as sr
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.tree_rivals_on_folds import TreesOnFolds
-from sparserank.errors import DataError, DataWarning, RunDirectoryError, TooManyFeaturesError
+from sparserank.errors import DataError, DataWarning, RunDirectoryError
 from sparserank.workdir.directory import MARK, WorkDirectory
 from sparserank.workdir.pieces import PieceStore, WorkStore, name_of
 from sparserank.workdir.processes import kept_workers, run_pieces
 from tests.support.processes import children_of, gone
+from tests.support.tasks import Memorable, moody, square
 
 PATIENCE_S = 20.0  # for what happens at once unless the machine is busy; less than tasks that would last longer
 HOLD = (
     "import sys, time; from sparserank.workdir.directory import WorkDirectory as D; d = D(sys.argv[1], 'select'); "
     "print('held', flush=True); time.sleep(60)"
 )
-
-
-def square(x: float) -> float:
-    """A task for workers."""
-    return x * x
-
-
-class Unreadable:
-    """Travels, but nobody can open it."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return int, ("no number",)
 
 
 @pytest.mark.parametrize("existing", ["", "a", "a/b"])
@@ -74,7 +61,7 @@ COMMANDS = {
 
 @pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_failed_command_leaves_no_empty_run(command, cli_here, tmp_path, monkeypatch):
+def test_a_failed_command_leaves_no_empty_run(command, cli_here, monkeypatch):
     def fit(*_, **__):
         raise DataError("no path can be fitted.")
 
@@ -88,40 +75,6 @@ def test_a_failed_command_leaves_no_empty_run(command, cli_here, tmp_path, monke
     assert (failed.code, failed.err.splitlines()[-1]) == (1, "error: no path can be fitted.")
     assert Path("new").exists() == (command == "demo")  # its data are there, and no run inside
     assert not Path("new/run/run").exists()
-
-
-@dataclass
-class Memorable:
-    """A task that notes in a file the process in which it was forgotten."""
-
-    mark: Path
-    home: int = field(default_factory=os.getpid)
-
-    def __call__(self, x: int) -> int:
-        return x
-
-    def __del__(self) -> None:
-        if os.getpid() != self.home:
-            self.mark.write_text(str(os.getpid()))
-
-
-def moody(what: str) -> str:
-    """A task that ends in every way a task can."""
-    if what == "warn":
-        warnings.warn("queries in \x1b[1mpieces", DataWarning, stacklevel=1)
-    elif what == "unreadable":
-        return Unreadable()  # type: ignore[return-value]
-    elif what == "print":
-        print("a line that must not come between messages")
-    elif what == "data":
-        raise DataError("no pair.")
-    elif what == "wide":
-        raise TooManyFeaturesError("too wide", 7)
-    elif what == "exit":
-        os._exit(3)
-    elif what == "unpicklable":
-        return lambda: None  # type: ignore[return-value]
-    return what
 
 
 # -- directories ------------------------------------------------------------------------------------------------

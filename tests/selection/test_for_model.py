@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from sparserank.data.letor.writer import write_letor
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import per_query_values
+from tests.conftest import during
+from tests.support import shortcuts
 from tests.support.command_line import Cli
 
 QUICK = {"for_model": "lightgbm", "sizes": (1, 2, 3, 5), "cv": 3, "n_threads": 1}
@@ -24,11 +27,8 @@ RULED = {**QUICK, "sizes": (1, 2, 3)}
 SETTINGS = TreeSettings(20, (("num_leaves", 4), ("bagging_fraction", 0.8), ("bagging_freq", 1)))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def small_ensembles():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trees, "LIGHTGBM_SETTINGS", SETTINGS)
-        yield
+few_trees = partial(shortcuts.changed, (trees, "LIGHTGBM_SETTINGS", SETTINGS))
+small_ensembles = during(few_trees, autouse=True, scope="module")
 
 
 @pytest.fixture(scope="module")

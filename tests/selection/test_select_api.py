@@ -25,8 +25,21 @@ from tests.extension.modified_huber import ModifiedHuber
 ALL = sr.datasets.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, random_state=9).data
 TRAIN, VALID, TEST = (ALL.take_queries(np.arange(a, b)) for a, b in ((0, 25), (25, 40), (40, 60)))
 QUICK: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 8, "cv": 2, "half_samples": 2, "n_threads": 1}
-ONE: dict[str, Any] = {**QUICK, "penalties": ["l1"], "n_alphas": 6}
-ONE_ARGS = ["--penalty", "l1", "--n-alphas", 6, "--folds", 2, "--half-samples", 2, "--threads", 1]
+ONE: dict[str, Any] = {**QUICK, "penalties": ["l1"], "n_alphas": 6, "half_samples": 0, "feature_transform": "none"}
+ONE_ARGS = [
+    "--penalty",
+    "l1",
+    "--n-alphas",
+    6,
+    "--folds",
+    2,
+    "--half-samples",
+    0,
+    "--transform",
+    "none",
+    "--threads",
+    1,
+]
 
 DATA_OF_NOTEBOOK = sr.datasets.make_ranking(40, (5, 9), 8, n_informative=3, n_redundant=0, random_state=1).data
 
@@ -136,7 +149,7 @@ def test_a_result_shows_saves_and_documents_itself(expected: sr.SelectionResult,
 
 
 def test_a_pickled_result_is_the_same_and_contains_no_data() -> None:
-    result = sr.select(TRAIN, VALID, TEST, **{**ONE, "half_samples": 0}, rival="lightgbm")
+    result = sr.select(TRAIN, VALID, TEST, **ONE, rival="lightgbm")
     assert "LightGBM" in [r.name for r in result.references]  # trees, whose scores refer to the data
     pickled = pickle.dumps(result)
     assert TRAIN.X.tobytes()[:256] not in pickled
@@ -310,6 +323,7 @@ def test_weights_are_rounded_in_every_fold_before_they_are_judged():
     data = make_ranking(60, 8, 6, n_informative=3, n_redundant=0, noise=0.5, random_state=1).data
     options: dict[str, Any] = {
         "penalties": "mcp",
+        "n_alphas": 15,
         "half_samples": 0,
         "rival": "none",
         "feature_transform": "none",
@@ -321,7 +335,7 @@ def test_weights_are_rounded_in_every_fold_before_they_are_judged():
     assert [float(f"{w:.0e}") for w in model.coef] == model.coef.tolist()
     assert "all figures use weights of 1 significant digits" in result.notes[0]
     plan = make_plan(
-        metric="ndcg@10", report_metrics=(), convention="default", path_plan=PathPlan(round=1), k=3,
+        metric="ndcg@10", report_metrics=(), convention="default", path_plan=PathPlan(n_alphas=15, round=1), k=3,
         penalties="mcp", feature_transform=("none",), relaxed=False,
     )  # fmt: skip
     job = SelectionJob(plan, SelectionProblem(data))
@@ -344,7 +358,7 @@ def test_weights_are_rounded_in_every_fold_before_they_are_judged():
 def test_an_earlier_run_gives_its_options(tmp_path):
     data = make_ranking(40, 8, 6, n_informative=3, n_redundant=0, noise=0.5, random_state=1).data
     options: dict[str, Any] = {"k": 2, "metric": "map", "drop": ["signal_1"], "penalties": sr.penalties.L1()}
-    options |= {"half_samples": 0, "rival": "none"}
+    options |= {"half_samples": 0, "rival": "none", "n_alphas": 8, "cv": 3}
     first = sr.select(data, **options, fast=True, out=tmp_path / "a")
     again = sr.select(data, start=tmp_path / "a", fast=True, out=tmp_path / "b")
     assert again.model.predict(data.X).tolist() == first.model.predict(data.X).tolist()
@@ -370,7 +384,7 @@ def test_an_earlier_run_gives_its_options(tmp_path):
 
 def test_model_files_hold_the_penalty_as_it_was_named(tmp_path: Path, cli_here) -> None:
     table = frame(TRAIN).assign(shop=np.where(np.arange(TRAIN.n_docs) % 3, "acme", "zeta"))
-    quick = {"half_samples": 0, "cv": 2, "rival": "none", "feature_transform": "none"}
+    quick = {"half_samples": 0, "cv": 2, "n_alphas": 10, "rival": "none", "feature_transform": "none"}
     for name, along in (("l1", "alpha"), ("mcp(gamma=4.0)", "alpha"), ("best_k(k_max=3)", "size"), ("steps", "size")):
         found = sr.select(table, penalties=name, keep=["noise_1"], **quick)
         parameters = found.model.parameters

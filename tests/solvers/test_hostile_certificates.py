@@ -307,7 +307,7 @@ def test_every_saved_certificate_is_that_of_the_saved_coefficients(transform: st
     assert {("ridge", 0.0), ("best_k", 0.0)} <= seen
 
 
-def test_the_certificate_of_the_path_is_not_that_of_its_refits(tmp_path: Path) -> None:
+def test_the_certificate_of_the_path_is_not_that_of_its_refits() -> None:
     """The wrong variant: a refit under the penalty and strength of the point that it comes from."""
     job = job_of(["l1"], "none")
     candidate_set = job.candidates()

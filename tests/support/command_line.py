@@ -13,7 +13,7 @@ class Outcome:
     @property
     def sentences(self) -> list[str]:
         """Standard error without progress: what is left of a failed run is one line."""
-        return [s for s in self.err.splitlines() if s and not s.startswith(("compiling ", "paths: "))]
+        return [s for s in self.err.splitlines() if s and not s.startswith(("compiling ", "paths: ", "after "))]
 
     @property
     def done(self) -> "Outcome":

@@ -6,6 +6,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import onnxruntime
+import pyarrow as pa
 
 from sparserank.model.ranking_model import RankingModel
 from tests.oracles import exported as oracle
@@ -46,10 +47,12 @@ def everywhere(model: RankingModel, X: np.ndarray, **options: Any) -> dict[str, 
     score = python_score(model, **options)
     out = {"python": np.array([score(row) for row in rows_of(model, X)])}
     (text,) = model.export("sql", **options).values()
-    columns = ", ".join('"' + name.replace('"', '""') + '" double' for name in model.feature_names)
-    for name, base in (("sqlite", sqlite()), ("duckdb", duckdb.connect())):
-        base.execute(f"create table docs ({columns})")  # type: ignore[attr-defined]
-        base.executemany(f"insert into docs values ({', '.join('?' * X.shape[1])})", X.tolist())  # type: ignore[attr-defined]
+    quoted = ['"' + name.replace('"', '""') + '"' for name in model.feature_names]
+    rows, duck = sqlite(), duckdb.connect()
+    rows.execute(f"create table docs ({', '.join(f'{name} double' for name in quoted)})")
+    rows.executemany(f"insert into docs values ({', '.join('?' * X.shape[1])})", X.tolist())
+    duck.register("docs", pa.table(list(np.ascontiguousarray(X.T)), names=list(model.feature_names)))
+    for name, base in (("sqlite", rows), ("duckdb", duck)):
         out[name] = np.array([s for (s,) in base.execute(f"select {text} from docs").fetchall()])  # type: ignore[attr-defined]
     session = session_of(model.export("onnx", **options)["model.onnx"])
     return out | {"onnx": session.run(None, fed(model, X))[0][:, 0]}

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from sparserank.crossval import fitting, tree_rivals
+from sparserank.crossval import trees as tree_settings
+from sparserank.crossval.trees import TreeSettings
 from sparserank.evaluation import loss_bounds, rival_intervals
 from sparserank.report import page, size_picture
 from sparserank.selection import fusion_plan, plan, select
@@ -56,6 +58,11 @@ def few_draws() -> Change:
 def no_rivals() -> Change:
     """Trees are compared only where they are asked for, as where LightGBM is not installed."""
     return changed((tree_rivals, "is_installed", lambda: False))
+
+
+def trees(settings: TreeSettings) -> Change:
+    """Trees are compared, with these settings by default."""
+    return changed((tree_rivals, "is_installed", lambda: True), (tree_settings, "LIGHTGBM_SETTINGS", settings))
 
 
 def short_selections() -> Change:
