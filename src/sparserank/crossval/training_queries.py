@@ -42,7 +42,7 @@ class TrainingQueries:
     n_threads: int | None
     client: Any
 
-    @property
+    @cached_property
     def column_names(self) -> tuple[str, ...]:
         """(n_columns,) names of the columns under the transform."""
         return self.transform.names(self.data.names)
