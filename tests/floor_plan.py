@@ -49,7 +49,7 @@ NODES = {
     "objective": 3_933,
     "bins": 1_564,
     "shards": 26_825,
-    "data": 73_496,
+    "data": 73_501,
     "requests": 8_796,
     "workdir": 6_172,
     "transforms": 817,
