@@ -240,6 +240,7 @@ BAD_FILES: dict[str, tuple[str, bytes, str]] = {
     "empty query": ("a.csv", b"qid,label,x\n,2,0.5\n", "row 0, column 'qid'"),
     "truncated gzip": ("a.csv.gz", gzip.compress(b"qid,label,x\n" + b"1,2,0.5\n" * 999)[:-9], "damaged gzip file"),
     "damaged parquet": ("a.parquet", b"PAR1" + bytes(100), "cannot be read"),
+    "empty parquet": ("a.parquet", b"", "is an empty Parquet file; write it again"),
     "damaged arrow": ("a.arrow", b"ARROW1" + bytes(100), "cannot be read"),
 }
 
@@ -252,6 +253,23 @@ def test_bad_files_are_refused_in_one_sentence(case: str, tmp_path: Path, cli: C
     assert_refused(outcome, 1, f"error: {tmp_path / name}")
     with pytest.raises(SparserankError, match=message):
         read_files(tmp_path / name)
+
+
+def test_an_empty_parquet_file_is_refused_at_every_door(tmp_path: Path, cli: Cli) -> None:
+    empty, run, qrels = tmp_path / "a.parquet", tmp_path / "a.run", tmp_path / "a.qrels"
+    empty.touch()
+    run.write_text("q Q0 d1 1 2.0 x\nq Q0 d2 2 1.0 x\n")
+    qrels.write_text("q 0 d1 1\nq 0 d2 0\n")
+    doors: list[tuple[object, ...]] = [
+        ("inspect", empty),
+        ("convert", empty, tmp_path / "store"),
+        ("select", empty, "--out", tmp_path / "chosen"),
+        ("evaluate", empty, "--system", run),
+        ("evaluate", qrels, "--system", empty),
+        ("fuse", run, empty, "--qrels", qrels, "--out", tmp_path / "fused"),
+    ]
+    for door in doors:
+        assert_refused(cli(*door), 1, f"error: {empty}: is an empty Parquet file; write it again.")
 
 
 @pytest.mark.parametrize("written", ["True False", "true false", "TRUE FALSE"])

@@ -143,7 +143,7 @@ class TextRows(Stream):
         n, width = X.shape
         shape = n, self.n_features if self._known else width
         X = sp.csr_matrix((X.data.astype(self.dtype, copy=False), X.indices, X.indptr), shape=shape)
-        return rows._replace(X=X, where=positions(f, b, n), line=chunk.first_line + rows.line)
+        return rows._replace(X=X, where=positions(f, b, n), line=np.asarray(rows.line) + chunk.first_line)
 
     def _width(self, seen: _Seen) -> int:
         """The number of features: as requested or named, else the largest index; refuses implausible numbers."""
