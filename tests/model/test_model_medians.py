@@ -224,7 +224,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
     (folder / "train.txt").write_text("\n".join(lines) + "\n")
     (folder / "test.txt").write_text("1 qid:7 1:2.0 3:0.5\n0 qid:7 1:0.25 2:9.0 3:-1.0\n")
-    few = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "rival": "none", "cv": 3, "feature_transform": "none"}
+    few = {"penalties": "l1", "half_samples": 0, "rival": "none", "cv": 3, "feature_transform": "none"}
     sr.select(folder / "train.txt", index_base=0, out=folder / "run", **few)
     return folder
 

@@ -96,7 +96,7 @@ def test_rankers_and_selections_of_a_size_have_as_many_features(penalty: str) ->
     with pytest.warns(DataWarning, match=said):
         ranker = sr.SparseRanker(penalty=penalty, k=3).fit(FRAME, Y, qid=QID)
     assert [NAMES[j] for j in ranker.support_] == ["a", "b", "d"]
-    options = {"n_alphas": 10, "half_samples": 0, "rival": "none", "feature_transform": "none", "cv": 3}
+    options = {"half_samples": 0, "rival": "none", "feature_transform": "none", "cv": 3}
     for k in (1, 3):
         found = sr.select(data_of(FRAME), penalties=penalty, k=k, **options)
         assert list(found.model.columns) == ["a", "b", "d"][:k] or k == 1
@@ -108,7 +108,7 @@ def test_rankers_and_selections_of_a_size_have_as_many_features(penalty: str) ->
 
 def test_every_transform_has_its_own_copies() -> None:
     frame = FRAME.assign(shifted=BASE[:, 0] + SHIFTS)
-    found = sr.select(data_of(frame), penalties=["mcp", STEPS], n_alphas=10, half_samples=0, rival="none", cv=3)
+    found = sr.select(data_of(frame), penalties=["mcp", STEPS], half_samples=0, rival="none", cv=3)
     paths = {label: path.support(len(path.alphas) - 1) for label, path in found.paths.items()}
     assert NAMES.index("a copy") not in {j for support in paths.values() for j in support.tolist()}
     assert len(NAMES) not in paths["mcp"]
