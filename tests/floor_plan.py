@@ -35,11 +35,11 @@ ROOMS = {
 # Nodes of the syntax tree of each room, which `test_code_nodes.py` counts: a change may only lower them, unless its
 # issue grants more. Lines are free: one statement a line, a name for an intermediate value, a comment per step.
 NODES = {
-    "cli": 23_466,
+    "cli": 23_478,
     "report": 18_606,
-    "papers": 16_532,
+    "papers": 16_695,
     "selection": 53_763,
-    "rankers": 13_773,
+    "rankers": 13_787,
     "crossval": 35_812,
     "evaluation": 17_930,
     "export": 17_139,

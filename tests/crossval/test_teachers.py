@@ -364,7 +364,7 @@ def test_pieces_depend_on_the_teacher(data, trained, monkeypatch, tmp_path: Path
     other.write_text("objective = regression\nnum_iterations = 3\n")
     assert "has the objective regression" in note_of(sr.select(data, **options, rival=other))
     del trained[3:]  # those of the other rival
-    monkeypatch.setattr(teachers, "identity_of_trees", lambda: {"lightgbm": "0.0.1"})
+    monkeypatch.setattr(tree_rivals, "identity_of_trees", lambda: {"lightgbm": "0.0.1"})
     pieces = {p.name for p in (tmp_path / "run").rglob("*.npz")}
     sr.select(data, **options)
     assert len(trained) == 6  # another version teaches anew

@@ -157,7 +157,7 @@ def test_the_comparison_sees_a_changed_piece_and_another_path(undisturbed, run, 
     for piece in (run / "arrays").glob("final-*.npz"):
         with np.load(piece) as content:
             arrays = {key: content[key] for key in content.files}
-        np.savez(piece, **(arrays | {"coefs data": arrays["coefs data"] * (1 + 1e-15)}))  # type: ignore[arg-type]
+        np.savez(piece, **(arrays | {"data": arrays["data"] * (1 + 1e-15)}))  # type: ignore[arg-type]
         PieceStore(run).save(piece.stem, {f"arrays/{piece.name}": piece.read_bytes()})
     assert select(run)[0] == 0
     assert "model.json" in differences(run, undisturbed)

@@ -63,16 +63,13 @@ def run(
     judges: list[Path] | None = None,
     judge_grades: str | None = None,
     strata: Path | None = None,
-    judge_next: int | None = None,
-    random_state: int = 0,
-    strata_out: Path | None = None,
     judge_only: bool = False,
     junit: Path | None = None,
     out: Path | None = None,
     baseline: Path | None = None,
     **options: Any,
 ) -> None:
-    """Options are those of `Reading`."""
+    """Options are those of `Reading`; judge_next, random_state and strata_out."""
     from sparserank.crossval.tree_rivals import columns_in, scores_of_saved
     from sparserank.data.missing import KEEP
     from sparserank.data.run_reader import Asked, judgments_of, read_run
@@ -83,6 +80,9 @@ def run(
     from sparserank.files import atomic_write
     from sparserank.metrics import parse_convention, parse_metric
 
+    judge_next = options.pop("judge_next", None)
+    random_state = options.pop("random_state", 0)
+    strata_out = options.pop("strata_out", None)
     for target, begins in ((out, EVALUATION), (junit, JUNIT), (strata_out, STRATA_HEAD)):
         if target is not None:
             refuse_other(target, begins)

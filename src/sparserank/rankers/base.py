@@ -459,12 +459,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return tags
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ThreadedRanker(LinearRanker):
     """Base of the rankers whose fits use several threads."""
 
-    metric: str | Metric = "ndcg@10"
-    n_threads: int | None = None
+    metric: str | Metric
+    n_threads: int | None
 
     def _keep_end_of(self, solution: Solution) -> None:
         """Set the attributes that describe how a solver ended."""

@@ -13,6 +13,7 @@ from sparserank.crossval.feature_transforms import FeatureTransform, feature_tra
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.losses import PairwiseLoss
+from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.options import option, parse_option
 from sparserank.options.kinds import Kind
@@ -52,6 +53,8 @@ class PenalizedRanker(ThreadedRanker):
     pair_weights: str = DEFAULTS["pair_weights"]
     tol: float = DEFAULTS["tol"]
     n_alphas: int = DEFAULTS["n_alphas"]
+    metric: str | Metric = DEFAULTS["metric"]
+    n_threads: int | None = None
 
     _kinds: ClassVar[Mapping[str, Kind]] = KINDS
 

@@ -51,17 +51,12 @@ class SparseRanker(PenalizedRanker):
 
     Parameters
     ----------
-    loss : str or PairwiseLoss, default 'squared_hinge'
-        'squared_hinge', or a loss object: SquaredHinge(table), which weights pairs by their grades, or a custom loss.
     penalty : str, Penalty or BestK, optional
         'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with k), a call such as 'mcp(gamma=2.0)',
         or a Penalty, whose weights, monotone, keep and drop also apply. Default: 'l1', or 'mcp' with k,
         because mcp shrinks the weights least in models with few features.
-    alpha : float, optional
-        Regularisation strength > 0 on the scale of the mean loss. Default: `alpha_ratio` times the strength at which
-        the path starts (for l1: alpha_max, the smallest strength whose solution is 0).
-    alpha_ratio : float, default 0.05
-        Ratio > 0, used when alpha is None.
+    loss : str or PairwiseLoss, default 'squared_hinge'
+        'squared_hinge', or a loss object: SquaredHinge(table), which weights pairs by their grades, or a custom loss.
     k : int, optional
         Use the densest point of a path with at most k features; excludes alpha.
     scaling : str, default 'within-query-std'
@@ -86,8 +81,6 @@ class SparseRanker(PenalizedRanker):
         Whether every pair or every query has the same weight.
     tol : float, default 1e-6
         kkt_violation at which the solver stops, relative to the alpha_max of l1.
-    max_iter : int, default 500
-        Maximum number of solver iterations at one strength.
     n_alphas : int, default 40
         Number of points of the path when k is set. A path that ends with fewer than k features is continued once, to
         weaker strengths.
@@ -95,6 +88,13 @@ class SparseRanker(PenalizedRanker):
         Metric that `score` computes.
     n_threads : int, optional
         Number of threads. Default: all cores. Results do not depend on it.
+    alpha : float, optional
+        Regularisation strength > 0 on the scale of the mean loss. Default: `alpha_ratio` times the strength at which
+        the path starts (for l1: alpha_max, the smallest strength whose solution is 0).
+    alpha_ratio : float, default 0.05
+        Ratio > 0, used when alpha is None.
+    max_iter : int, default 500
+        Maximum number of solver iterations at one strength.
 
     Attributes
     ----------

@@ -44,28 +44,10 @@ class SparseRankerCV(PenalizedRanker):
     ----------
     penalty : str or Penalty, default 'l1'
         As in `SparseRanker`, but not None.
-    metric : str or Metric, default 'ndcg@10'
-        Metric for choosing the model; higher values must be better.
-    rule : {'smallest', 'best'}, default 'smallest'
-        'smallest': the smallest model whose estimated loss compared with the best of all sizes is at most `margin`
-        times the best. 'best': the model with the highest mean.
-    margin : float, default 0.01
-        Largest acceptable estimated loss under rule 'smallest', relative to the best.
-    guarantee : float, optional
-        Largest acceptable upper bound on the loss, instead of the estimated loss.
-    confidence : float, default 0.95
-        Confidence level of bounds and intervals, > 0.5 and <= 0.99.
+    loss : str or PairwiseLoss, default 'squared_hinge'
+        As in `SparseRanker`.
     k : int, optional
         Choose the best model of at most k features instead.
-    cv : int, splitter or list of (train rows, test rows), default 5
-        Folds of queries, used when `fit` gets no eval_set. A scikit-learn splitter splits the queries; lists must
-        contain whole queries.
-    random_state : int, default 0
-        Random seed for drawing the folds.
-    n_alphas : int, default 40
-        Number of points of the paths.
-    alpha_min_ratio : float, default 0.01
-        Smallest strength of the paths, as a fraction of the largest.
     scaling : str, default 'within-query-std'
         As in `SparseRanker`; learned in every fold on its training queries.
     feature_transform : str
@@ -78,12 +60,30 @@ class SparseRankerCV(PenalizedRanker):
         Whether every pair or every query has the same weight.
     tol : float, default 1e-6
         kkt_violation at which the solver stops, relative to the alpha_max of l1.
-    max_iter : int, default 300
-        Maximum number of solver iterations at one strength.
+    n_alphas : int, default 40
+        Number of points of the paths.
+    metric : str or Metric, default 'ndcg@10'
+        Metric for choosing the model; higher values must be better.
     n_threads : int, optional
         Number of threads. Default: all cores. Results do not depend on it.
-    loss : str or PairwiseLoss, default 'squared_hinge'
-        As in `SparseRanker`.
+    rule : {'smallest', 'best'}, default 'smallest'
+        'smallest': the smallest model whose estimated loss compared with the best of all sizes is at most `margin`
+        times the best. 'best': the model with the highest mean.
+    margin : float, default 0.01
+        Largest acceptable estimated loss under rule 'smallest', relative to the best.
+    guarantee : float, optional
+        Largest acceptable upper bound on the loss, instead of the estimated loss.
+    confidence : float, default 0.95
+        Confidence level of bounds and intervals, > 0.5 and <= 0.99.
+    cv : int, splitter or list of (train rows, test rows), default 5
+        Folds of queries, used when `fit` gets no eval_set. A scikit-learn splitter splits the queries; lists must
+        contain whole queries.
+    random_state : int, default 0
+        Random seed for drawing the folds.
+    alpha_min_ratio : float, default 0.01
+        Smallest strength of the paths, as a fraction of the largest.
+    max_iter : int, default 300
+        Maximum number of solver iterations at one strength.
 
     Attributes
     ----------

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from sparserank.errors import ConvergenceWarning
+from sparserank.metrics import Metric
 from sparserank.options import Choice, Count, Number
 from sparserank.papers.solvers.fenchel_rank import EXACT_GOAL, STEPS, FrankWolfe, frank_wolfe, solve_ball
 from sparserank.rankers.base import ThreadedRanker, TrainingSet
@@ -88,6 +89,8 @@ class FenchelRank(ThreadedRanker):
     max_iter: int = 1000
     step: str = "exact"
     solver: str = "frank_wolfe"
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def _learn(self, training: TrainingSet) -> None:
         objective = self._objective(training)

@@ -10,6 +10,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError, ParameterError
+from sparserank.metrics import Metric
 from sparserank.number_checks import as_floats, usable_weights
 from sparserank.options import Choice, Count, Flag, Number
 from sparserank.papers.measures import (
@@ -110,6 +111,8 @@ class FSMRank(ThreadedRanker):
     positive_semidefinite: bool = False
     max_iter: int = 400
     tol: float = 1e-4
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def _check_parameters(self) -> None:
         if isinstance(self.importance, str) and self.importance not in ("ones", *CORRELATIONS):

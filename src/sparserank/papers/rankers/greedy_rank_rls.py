@@ -9,6 +9,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
+from sparserank.metrics import Metric
 from sparserank.options import Choice, Count, Number
 from sparserank.options.kinds import COUNT_OR_NONE
 from sparserank.papers.rls.backfitting import backfitting_search
@@ -108,6 +109,8 @@ class GreedyRankRLS(ThreadedRanker):
     size_penalty: float = 1e-3
     k_max: int = 100
     random_state: Any = None
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def _learn(self, training: TrainingSet) -> None:
         k = self.k if self.k is not None else self.k_max

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.options import Choice, Flag, Number
 from sparserank.options.kinds import COUNT_OR_NONE
@@ -182,6 +183,8 @@ class Laporte2014(ThreadedRanker):
     published: bool = False
     tol: float = 1e-6
     max_iter: int | None = None
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def _learn(self, training: TrainingSet) -> None:
         penalty = laporte2014_penalty(self.penalty)

@@ -10,6 +10,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
+from sparserank.metrics import Metric
 from sparserank.options import Count, Number
 from sparserank.papers.solvers.importance import ImportanceWeighted
 from sparserank.penalties import L1
@@ -124,6 +125,8 @@ class TGRank(ThreadedRanker):
     window: int = 10
     max_iter: int = 1000
     step: float = 1.0
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def _learn(self, training: TrainingSet) -> None:
         objective = self._objective(training)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.metrics import parse_convention
+from sparserank.metrics import Metric, parse_convention
 from sparserank.options import Choice, Count, Number, parse_option
 from sparserank.papers.measures import (
     CORRELATIONS,
@@ -88,6 +88,8 @@ class FSRank(TwoStageRanker):
 
     importance: str = "ndcg@10"
     convention: str = "default"
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def _check_parameters(self) -> None:
         checked_metric(self._name, "importance", self.importance)
@@ -144,6 +146,8 @@ class GasRanker(TwoStageRanker):
     importance: str = "map"
     similarity: str = "concordance"
     convention: str = "default"
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def _check_parameters(self) -> None:
         if not isinstance(self.importance, str) or self.importance not in CORRELATIONS:
@@ -193,6 +197,8 @@ class FSMSVM(TwoStageRanker):
 
     lambda1: float = 0.1
     lambda2: float = 0.01
+    metric: str | Metric = "ndcg@10"
+    n_threads: int | None = None
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         ranker = FSMRank(lambda1=self.lambda1, lambda2=self.lambda2, n_threads=self.n_threads)
