@@ -256,7 +256,7 @@ def test_bad_files_are_refused_in_one_sentence(case: str, tmp_path: Path, cli: C
 
 
 def test_an_empty_parquet_file_is_refused_at_every_door(tmp_path: Path, cli: Cli) -> None:
-    empty, run, qrels = tmp_path / "a.parquet", tmp_path / "a.run", tmp_path / "a.qrels"
+    empty, run, qrels = tmp_path / "a.parquet", tmp_path / "b.run", tmp_path / "b.qrels"
     empty.touch()
     run.write_text("q Q0 d1 1 2.0 x\nq Q0 d2 2 1.0 x\n")
     qrels.write_text("q 0 d1 1\nq 0 d2 0\n")
