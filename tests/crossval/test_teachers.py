@@ -46,7 +46,7 @@ small_ensembles = during(partial(shortcuts.trees, FEW), autouse=True, scope="mod
 
 @pytest.fixture(scope="module")
 def data() -> sr.RankingDataset:
-    return sr.datasets.make_ranking(60, 40, 8, n_informative=3, random_state=2).data
+    return sr.datasets.make_ranking(60, 20, 8, n_informative=3, random_state=2).data
 
 
 @pytest.fixture
