@@ -53,7 +53,7 @@ NODES = {
     "requests": 8_403,
     "workdir": 6_244,
     "transforms": 817,
-    "losses": 6_817,
+    "losses": 7_065,
     "penalties": 12_322,
     "metrics": 5_447,
     "options": 7_203,

@@ -68,6 +68,12 @@ def test_sorts_are_by_descending_score_and_row() -> None:
         order = start.astype(np.int32)
         sorting._merge_sort(SCORES, order)
         assert order.tolist() == BY_ROW.tolist()
+    assert sorting._precedes(np.array([1.0, 1.0, 2.0]), 0, 1)
+    assert not sorting._precedes(np.array([1.0, 1.0, 2.0]), 0, 2)
+    runs = np.array([2, 0, 1, 3], dtype=np.int32)  # two sorted runs of two
+    merged = np.empty(4, dtype=np.int32)
+    sorting._merge_runs(np.array([1.0, 3.0, 4.0, 2.0]), runs, merged, 2)
+    assert merged.tolist() == [2, 1, 3, 0]
     # Equal scores keep the order of the rows, whatever the sort begins with.
     for start in (np.arange(40), np.arange(40)[::-1]):
         order, ranked = start.astype(np.int32), np.empty(40)

@@ -370,7 +370,7 @@ def test_pieces_depend_on_the_teacher(data, trained, monkeypatch, tmp_path: Path
     assert len(trained) == 6  # another version teaches anew
     new = {p.name for p in (tmp_path / "run").rglob("*.npz")} - pieces
     assert new
-    assert all("distilled" in name or "teacher" in name for name in new)
+    assert not [name for name in new if not any(kind in name for kind in ("distilled", "teacher", "rival"))]
 
 
 def test_screen_model_and_result_name_the_teacher(data: sr.RankingDataset) -> None:

@@ -50,13 +50,42 @@ def sort_descending(scores, order, ranked):
 
 @kernel
 def _merge_sort(scores, order):
-    """Sort from the beginning: by descending score, ties by row."""
-    falling = np.empty(len(order))
-    for i in range(len(order)):
-        falling[i] = -scores[i]
-    place = np.argsort(falling, kind="mergesort")
-    for a in range(len(order)):
-        order[a] = place[a]
+    """Bottom-up merge sort by descending score, ties by row."""
+    m = len(order)
+    source, target = np.empty(m, dtype=np.int32), np.empty(m, dtype=np.int32)
+    for k in range(m):
+        source[k] = order[k]
+    width = 1
+    while width < m:
+        _merge_runs(scores, source, target, width)
+        source, target = target, source
+        width *= 2
+    for k in range(m):
+        order[k] = source[k]
+
+
+@kernel
+def _precedes(scores, i, j):
+    return scores[i] > scores[j] or (scores[i] == scores[j] and i < j)
+
+
+@kernel
+def _merge_runs(scores, source, target, width):
+    m = len(source)
+    lo = 0
+    while lo < m:
+        mid = min(lo + width, m)
+        hi = min(lo + 2 * width, m)
+        a = lo
+        b = mid
+        for k in range(lo, hi):
+            if a < mid and (b >= hi or _precedes(scores, source[a], source[b])):
+                target[k] = source[a]
+                a += 1
+            else:
+                target[k] = source[b]
+                b += 1
+        lo = hi
 
 
 @kernel
