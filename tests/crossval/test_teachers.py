@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval import fitting, stability, teachers, tree_rivals, trees
+from sparserank.crossval import fitting, stability, tree_rivals, trees
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.feature_transforms import feature_transforms
 from sparserank.crossval.tasks import FINAL, PathTask
