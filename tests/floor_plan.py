@@ -35,7 +35,7 @@ ROOMS = {
 # Nodes of the syntax tree of each room, which `test_code_nodes.py` counts: a change may only lower them, unless its
 # issue grants more. Lines are free: one statement a line, a name for an intermediate value, a comment per step.
 NODES = {
-    "cli": 23_820,
+    "cli": 23_832,
     "report": 18_983,
     "papers": 17_448,
     "selection": 55_166,

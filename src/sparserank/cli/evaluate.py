@@ -63,16 +63,13 @@ def run(
     judges: list[Path] | None = None,
     judge_grades: str | None = None,
     strata: Path | None = None,
-    judge_next: int | None = None,
-    random_state: int = 0,
-    strata_out: Path | None = None,
     judge_only: bool = False,
     junit: Path | None = None,
     out: Path | None = None,
     baseline: Path | None = None,
     **options: Any,
 ) -> None:
-    """Options are those of `Reading`."""
+    """Options are those of `Reading`; judge_next, random_state and strata_out."""
     from sparserank.crossval.tree_rivals import columns_in, scores_of_saved
     from sparserank.data.missing import KEEP
     from sparserank.data.run_reader import Asked, judgments_of, read_run
@@ -83,6 +80,9 @@ def run(
     from sparserank.files import atomic_write
     from sparserank.metrics import parse_convention, parse_metric
 
+    judge_next = options.pop("judge_next", None)
+    strata_out = options.pop("strata_out", None)
+    seed = options.pop("random_state", 0)
     for target, begins in ((out, EVALUATION), (junit, JUNIT), (strata_out, STRATA_HEAD)):
         if target is not None:
             refuse_other(target, begins)
@@ -137,7 +137,7 @@ def run(
     verdicts: Rows = []
     if fail_if_worse is not None:
         verdicts = compared.gate(fail_if_worse, fail_if_shown=fail_if_shown, judge_only=judge_only)
-    to_judge = {} if judge_next is None else compared.judge_next(judge_next, random_state=random_state)
+    to_judge = {} if judge_next is None else compared.judge_next(judge_next, random_state=seed)
     if strata_out is not None:
         with atomic_write(strata_out) as file:
             file.writelines([STRATA_HEAD, *(f"{q} {stratum}\n" for q, stratum in to_judge["strata"].items())])
