@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Points = dict[int, tuple[PathResult, int]]  # {fold: (a path, index of its point)}
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CandidateSet:
     """The candidates of a cross-validation.
 

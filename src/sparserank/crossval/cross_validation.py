@@ -30,7 +30,7 @@ from sparserank.workdir.pieces import NOWHERE, Store
 from sparserank.workdir.work import Progress, quiet
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CrossValidation:
     """The cross-validation of `select`, SparseRankerCV and the experiments' own system.
 

@@ -52,7 +52,7 @@ def _one_path(work: FoldedPaths, wanted: PathTask) -> PathResult:
     return work([wanted])[0]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class FittedPaths:
     """The paths of every task on every fold, one transform after another (each has its own copy of the features).
 

@@ -33,7 +33,7 @@ DERIVED = ("prepared", "shards", "_judging", "_unseen")
 FOLD_TOL = 1e-4  # for paths that only estimate quality: down to the tolerance of the final path, rankings do not change
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class FoldedPaths(TrainingQueries):
     """Computes paths of makers for any number of folds at once. Each leaves out its fold by query weights of 0.
 

@@ -45,7 +45,7 @@ def labels_of(grades: Sequence[np.ndarray], used: np.ndarray, data: RankingDatas
     return out
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class TeachingTrees:
     """The trees of a teacher: one ensemble for each set of queries, on the columns that our models may use.
 
@@ -180,7 +180,7 @@ def _under_rules(rival: TreeRival, rules: FeatureRules, data: RankingDataset) ->
     return replace(rival, settings=settings, columns=np.array(columns, dtype=np.int64))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Teacher:
     """Teaches linear models an order of documents in place of the labels: that of boosted steps and, if there are
     any, of trees.

@@ -36,7 +36,7 @@ def collect(stream: Stream) -> RankingDataset:
     blocks: list[RowBlock] = []
     for piece in stream.weighted_pieces():
         features.add(piece.X)
-        blocks.append(piece._replace(X=None, where=piece.where[:, 0]))  # only the file of each row
+        blocks.append(piece._replace(X=None, where=piece.where[:, 0].copy()))  # only the file of each row
     rows = one_below_the_other(blocks, {})
     rows = judged(rows._replace(X=features.whole(stream), qid=_query_ids(rows, stream)), stream.unjudged)
     if len(rows.label) == 0:

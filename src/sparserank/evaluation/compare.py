@@ -217,7 +217,7 @@ def compare_systems(
     known = {str(name): _by_judge(str(name), source, compared, judge_grades) for name, source in (judges or {}).items()}
     for a, b in combinations(known, 2):
         if known[a].judgments == known[b].judgments:
-            _warn(f"{a} and {b} have the same grades: they are one judge, which is counted once for each.")
+            _warn(f"{a} and {b} have the same grades: they are one judge, which is counted once for each.", 3)
     of_queries = None if strata is None else read_strata(strata)
     compared = replace(compared, baseline=chosen, judges=known, strata=of_queries)
     compared.judge_rows()  # raises now, not at the first row
@@ -256,11 +256,12 @@ def _on_judged(systems: Systems, data: Any, metrics: Any, convention: Any, colum
             why = "judgments alone contain no features"
             raise DataError(f"{why}. Use them to evaluate runs, or evaluate models on judged documents.")
         judged = data.documents([*systems.values()])
+        unjudged = _only_unjudged(systems, data)
     else:
         judged = _judged(data, columns, [*systems.values()])
         data = judged.qid, judged.docid, judged.relevance
-    compared = _compared(systems, judged, named, data)
-    for sentence in compared.unjudged.values():
+        unjudged = {}
+    for sentence in unjudged.values():
         _warn(sentence)
     for name, m in named.items():
         if m.is_binary and not m.convention.relevant(judged.relevance).any():
@@ -268,7 +269,7 @@ def _on_judged(systems: Systems, data: Any, metrics: Any, convention: Any, colum
                 f"no judged document is relevant (grade >= {m.convention.relevant_from:g}): {name} is the same for "
                 "every ranking."
             )
-    return compared
+    return replace(_compared(systems, judged, named, data), unjudged=unjudged)
 
 
 def _compared(
@@ -279,7 +280,6 @@ def _compared(
     queries = dict.fromkeys(map(str, data.query_ids))
     values = {}
     lacking = {}
-    unjudged = {}
     for name, system in systems.items():
         with _naming(name):
             values[name] = values_of(system, data, metrics)
@@ -291,17 +291,24 @@ def _compared(
                 f"{name} has no documents for {len(absent):,} of the {which}, e.g. {brief(absent[0])}; these queries "
                 "count as 0 (as in trec_eval -c)."
             )
+    first = next(iter(values))
+    return Comparison(values, first, metrics, data.query_ids, data.n_docs, judgments, lacking, {}, runs)
+
+
+def _only_unjudged(runs: Mapping[str, Run], qrels: Qrels) -> dict[str, str]:
+    """{system: sentence} for runs of whose documents in judged queries none is judged."""
+    sentences = {}
+    queries = qrels.queries
     for name, run in runs.items():
         known = [key for key in run if key[0] in queries]
-        if known and judgments.keys().isdisjoint(known):
+        if known and qrels.keys().isdisjoint(known):
             qid, docno = map(brief, known[0])
             whose = f"{name}: " if name else ""
-            unjudged[name] = (
+            sentences[name] = (
                 f"{whose}none of its documents is judged, e.g. {docno} of query {qid}; do its document ids agree with "
                 "those of the judgments?"
             )
-    first = next(iter(values))
-    return Comparison(values, first, metrics, data.query_ids, data.n_docs, judgments, lacking, unjudged, runs)
+    return sentences
 
 
 @contextmanager
@@ -386,7 +393,7 @@ def _judged(data: Any, columns: Mapping[str, Any], systems: Sequence[Any]) -> Ra
         qid = columns["qid"]
         docid = columns["docid"]
         if qid is None and len(relevance) > MANY_ROWS:
-            _warn(f"evaluate: qid is missing, so all {len(relevance)} rows are one query; pass qid=.")
+            _warn(f"evaluate: qid is missing, so all {len(relevance)} rows are one query; pass qid=.", 5)
         ids = None if docid is None else document_texts(docid)
         return RankingDataset(np.zeros((len(relevance), 1)), relevance, qid, ids)
     reads_features = any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems)

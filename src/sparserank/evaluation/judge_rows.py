@@ -20,7 +20,15 @@ from sparserank.evaluation.judges import (
     p_of_selection,
 )
 from sparserank.evaluation.moves import rooms
-from sparserank.evaluation.statistics import Row, Rows, holm, mean_interval, most_apart, queries_needed
+from sparserank.evaluation.statistics import (
+    SAME_ABSOLUTE,
+    Row,
+    Rows,
+    holm,
+    mean_interval,
+    most_apart,
+    queries_needed,
+)
 from sparserank.metrics import Metric
 from sparserank.options import option
 from sparserank.text import brief, figure, many
@@ -118,9 +126,10 @@ class JudgedMetric:
         is_shown = row["estimate_low"] > 0 or row["estimate_high"] < 0
         text += f" A difference is {'shown' if is_shown else 'not shown: the interval contains 0'}."
         size = abs(row["estimate"])
-        if not is_shown and size:
-            needed = queries_needed(n, row["estimate_high"] - row["estimate"], size)
-            graded = f", {times_as_many(self.name, n, self.means.n_all)}" if row["worth"] else ""
+        half = row["estimate_high"] - row["estimate"]
+        if half > size > SAME_ABSOLUTE:  # not if the interval is unknown, NaN
+            needed = queries_needed(n, half, size)
+            graded = f", {times_as_many(self.name, n, self.means.n_all)}" if row["worth"] > 0 else ""
             text += f" One as large as the estimate needs {many(needed)} queries of people{graded}."
         bias = row["bias"]
         if not (row["bias_low"] > 0 or row["bias_high"] < 0):
@@ -178,7 +187,7 @@ def judged_metric(people: Comparison, judge: str, metric: str) -> JudgedMetric:
     queries = queries[graded]
     others = judged & ~np.isin(ids, queries)
     human = by_people[:, graded]
-    # The judge's columns: the queries of people, with a last one of NaN for those that it lacks, then its others.
+    # The judge's columns: the queries of people, a column of NaN for those that it lacks, then its others.
     _, at, known = np.intersect1d(queries, ids, return_indices=True)
     columns = np.full(len(queries), len(ids))
     columns[at] = known

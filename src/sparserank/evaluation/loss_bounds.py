@@ -3,7 +3,7 @@ the values: multiple comparisons with the best."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import gammaincinv, ndtr, stdtrit
@@ -130,11 +130,10 @@ def loss_bounds(
             quantile = student_of_normal(np.sum(normal, axis=0) / len(uppers), n)
             noise = np.std(uppers, axis=0, ddof=1) / np.sqrt(len(uppers))
             upper = _upper(means, quantile[:, None] * error)
-            n_rare = _n_rare(alone, means, upper)
-            bounds = LossBounds(means, upper, error, quantile, n, n_zero, confidence, noise, n_rare)
+            bounds = LossBounds(means, upper, error, quantile, n, n_zero, confidence, noise)
             # Stop when that error is small enough relative to the bounds, or after MAX_ROUNDS.
             if len(uppers) >= MAX_ROUNDS or (noise <= precise * np.maximum(upper, bounds.resolution)).all():
-                return bounds
+                return replace(bounds, n_rare=_n_rare(alone, means, upper))
 
 
 def _upper(means: np.ndarray, reach: np.ndarray) -> np.ndarray:

@@ -135,11 +135,13 @@ class _Search:
             for u in np.argsort(-promise, kind="stable")[:MAX_ALONE].tolist():
                 yield from self._solve((u,), zero)
             alone = min((c for c in self._solved if len(c) == 1), key=lambda c: self._solved[c].value)
-            best[1] = yield from self._near(alone, zero)
-        # Upwards from there: add the element that lowers the model most, then exchange.
+            best[1] = yield from self._exchanged((yield from self._near(alone, zero)))
+        # Upwards from there: add the element that lowers the model most, then exchange. A set that was solved before
+        # and is no better than the best of its size is left.
         for k in range(max(len(self._always), 1) + 1, most + 1):
             chosen = best[k - 1].grown()
-            if chosen not in self._solved:
+            known = self._solved.get(chosen)
+            if known is None or known.value < best[k].solution.value:
                 other = yield from self._exchanged((yield from self._near(chosen, best[k - 1].solution.w)))
                 best[k] = min(best[k], other, key=lambda model: model.solution.value)
         return [self._as_stationary(best[k].solution) for k in range(1, most + 1)]
@@ -167,13 +169,16 @@ class _Search:
         here = yield from self._solve(chosen, start)
         # Moves that a sign rule blocks promise nothing.
         g = np.where((here.w == 0) & (self._signs * here.gradient > 0), 0.0, here.gradient)
-        # Only some others enter the model, so that its matrix stays small: as many as fit, the larger of which are
-        # skipped in favour of smaller ones, and at least MIN_OTHERS.
+        # Only some others enter the model, so that its matrix stays small. Elements that do not fit are skipped, but at
+        # least MIN_OTHERS enter; one without promise enters only if there is no other.
         elements = list(chosen)
         room = MAX_COLUMNS - sum(len(self.members[u]) for u in chosen)
-        for u in np.argsort(-self._promise(g), kind="stable").tolist():
+        promise = self._promise(g)
+        for u in np.argsort(-promise, kind="stable").tolist():
             size = len(self.members[u])
-            if u not in chosen and (size <= room or len(elements) < len(chosen) + MIN_OTHERS):
+            n_others = len(elements) - len(chosen)
+            fits = size <= room or n_others < MIN_OTHERS
+            if u not in chosen and fits and (promise[u] > 0 or n_others == 0):
                 elements.append(u)
                 room -= size
         # Model u^T A u / 2 - b^T u with A = H + lambda I. Its gradient at w is that of the objective, A w - b =
