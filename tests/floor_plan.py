@@ -49,7 +49,7 @@ NODES = {
     "objective": 3_933,
     "bins": 1_564,
     "shards": 26_653,
-    "data": 73_565,
+    "data": 73_582,
     "requests": 8_403,
     "workdir": 6_244,
     "transforms": 817,

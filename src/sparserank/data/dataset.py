@@ -292,9 +292,11 @@ class RankingDataset:
 
     def rename_features(self, names: Sequence[str]) -> RankingDataset:
         """The same data set with new feature names."""
+        out = self._with(feature_names=names)  # refuses wrong names
         old = self.derived or {}
-        derived = {new: old[name] for name, new in zip(self.names, names, strict=True) if name in old}
-        return self._with(feature_names=names, derived=derived)
+        derived = {new: old[name] for name, new in zip(self.names, out.names, strict=True) if name in old}
+        out._set({"derived": derived or None})
+        return out
 
     def _present(self, names: Iterable[str]) -> list[tuple[str, Any]]:
         """(name, value) of those of the fields that are not None."""
