@@ -65,19 +65,21 @@ def test_moves_are_those_of_new_evaluations(metric: str, n_runs: int) -> None:
         assert not any(size for (q, _), size in expected.items() if q in ("q0", "q1"))  # alike: nothing can differ
 
 
-@pytest.mark.parametrize("metric", ["ndcg@4", "ndcg@20", "p@3", "map"])
-def test_the_room_for_favour_is_that_of_new_evaluations(metric: str) -> None:
+def test_the_room_for_favour_is_that_of_new_evaluations() -> None:
     grades, now, new = lists(3, n_docs=14, alike=2)
     other = {key: -score for key, score in new.items()}
     runs = {"new": Run(new), "now": Run(now), "other": Run(other)}
-    name, _, cutoff = metric.partition("@")
     ids = Qrels(grades).documents([*runs.values()]).query_ids.tolist()
-    found = rooms(runs, "now", Qrels(grades), parse_metric(metric, "trec"))
-    for room, run in zip(found, (new, other), strict=True):
-        expected = oracle.room_for_favour(grades, [now, run], name, int(cutoff or 10))
-        assert dict(zip(ids, room.tolist(), strict=True)) == pytest.approx(expected, abs=1e-12)
-    assert (found[0] == 0).sum() == 2  # alike
-    assert rooms({"now": Run(now)}, "now", Qrels(grades), parse_metric(metric, "trec")).shape == (0, len(ids))
+    metrics = {name: parse_metric(name, "trec") for name in ("ndcg@4", "ndcg@20", "p@3", "map")}
+    found = rooms(runs, "now", Qrels(grades), {**metrics, "by another convention": parse_metric("p@3", "lightgbm")})
+    for metric in metrics:
+        name, _, cutoff = metric.partition("@")
+        for room, run in zip(found[metric], (new, other), strict=True):
+            expected = oracle.room_for_favour(grades, [now, run], name, int(cutoff or 10))
+            assert dict(zip(ids, room.tolist(), strict=True)) == pytest.approx(expected, abs=1e-12)
+        assert (found[metric][0] == 0).sum() == 2  # alike
+    np.testing.assert_array_equal(found["by another convention"], found["p@3"])
+    assert rooms({"now": Run(now)}, "now", Qrels(grades), metrics)["map"].shape == (0, len(ids))
 
 
 def test_the_largest_of_several_differences_counts() -> None:

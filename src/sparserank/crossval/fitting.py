@@ -25,7 +25,7 @@ from sparserank.paths import PathResult, PathStarts
 from sparserank.penalties.rules import FeatureRules
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import parse_call
-from sparserank.workdir.pieces import NOWHERE, Arrays, Store, checked
+from sparserank.workdir.pieces import NOWHERE, Arrays, Expected, Store, checked
 from sparserank.workdir.processes import kept_workers, run_pieces
 from sparserank.workdir.time_left import TimeLeft
 from sparserank.workdir.work import Progress, Work
@@ -284,7 +284,7 @@ def unpacked(
         DataError, KeyError, ValueError   it has another number of columns, or is not such a path
     """
     n, d = len(arrays["alphas"]), len(names)
-    expected: dict[str, tuple[str, tuple[int | None, ...]]] = {name: (kinds, (n,)) for name, kinds in OF_POINTS.items()}
+    expected: dict[str, Expected] = {name: (kinds, (n,)) for name, kinds in OF_POINTS.items()}
     expected |= {"numbers": ("f", (len(NUMBERS),)), "penalty": ("U", ()), "center": ("f", (d,)), "scale": ("f", (d,))}
     expected |= {name: (kinds, (None,)) for name, kinds in CSR.items()}
     expected |= {"ridge": ("f", (n,))} if "ridge" in arrays else {}

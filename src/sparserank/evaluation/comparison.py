@@ -16,7 +16,7 @@ from sparserank.evaluation.gate import gate, limit_of
 from sparserank.evaluation.judge_next import draw
 from sparserank.evaluation.judge_rows import JudgedMetric, agreement, judged_metric
 from sparserank.evaluation.judges import LEAST_QUERIES
-from sparserank.evaluation.moves import moves
+from sparserank.evaluation.moves import moves, rooms
 from sparserank.evaluation.statistics import Row, Rows, holm, mean_interval, most_apart, paired_comparison
 from sparserank.files import StrPath, atomic_write
 from sparserank.lazy import cached_property
@@ -179,7 +179,11 @@ class Comparison:
     @cached_property
     def _judged(self) -> dict[tuple[str, str], JudgedMetric]:
         """{(judge, metric): values and estimates}"""
-        return {(name, metric): judged_metric(self, name, metric) for name in self.judges for metric in self.metrics}
+        return {
+            (name, metric): judged_metric(self, name, metric, room)
+            for name, judge in self.judges.items()
+            for metric, room in rooms(judge.runs, self.baseline, judge.judgments, self.metrics).items()
+        }
 
     def judge_next(self, n: int = 20, *, random_state: int = 0) -> Row:
         """Return what people should judge next: documents and, with a judge, queries.

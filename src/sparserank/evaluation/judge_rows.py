@@ -19,7 +19,6 @@ from sparserank.evaluation.judges import (
     judged_means,
     p_of_selection,
 )
-from sparserank.evaluation.moves import rooms
 from sparserank.evaluation.statistics import (
     SAME_ABSOLUTE,
     Row,
@@ -171,8 +170,9 @@ def _subject(system: str, against: str | None) -> str:
     return system if against is None else f"{system} against {against}"
 
 
-def judged_metric(people: Comparison, judge: str, metric: str) -> JudgedMetric:
-    """The values of a comparison and the values by one of its judges, on the queries where all systems have a value.
+def judged_metric(people: Comparison, judge: str, metric: str, room_of_judge: np.ndarray) -> JudgedMetric:
+    """The values of a comparison and the values by one of its judges, on the queries where all systems have a value;
+    room_of_judge: as in `rooms`.
 
     Raises
         DataError   a query has no stratum, or people graded fewer than two queries of one
@@ -193,7 +193,7 @@ def judged_metric(people: Comparison, judge: str, metric: str) -> JudgedMetric:
     columns[at] = known
     columns = np.concatenate([columns, np.flatnonzero(others)])
     room = np.zeros_like(by_judge)  # the mean of one system leaves none
-    room[len(systems) :] = rooms(by_both[1].runs, people.baseline, by_both[1].judgments, people.metrics[metric])
+    room[len(systems) :] = room_of_judge
     by_judge, room = (np.pad(of, ((0, 0), (0, 1)), constant_values=np.nan)[:, columns] for of in (by_judge, room))
     of_people, rest = np.split(by_judge, [len(queries)], axis=1)
     strata = people.strata

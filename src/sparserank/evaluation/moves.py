@@ -87,21 +87,26 @@ def moves(runs: Mapping[str, Run], baseline: str, judgments: Qrels, metric: Metr
     return Moves([names[row] for row in rows], queries, ranks[:, rows], sizes)
 
 
-def rooms(runs: Mapping[str, Run], baseline: str, judgments: Qrels, metric: Metric) -> np.ndarray:
-    """(m, n_queries) room of a judge for favour, for each difference of another system from the baseline: its absolute
-    value if the grades of each query, in the same numbers, followed the ranking of the one system, plus that if they
-    followed the ranking of the other (docs/theory.md, section 10, (8))."""
+def rooms(
+    runs: Mapping[str, Run], baseline: str, judgments: Qrels, metrics: Mapping[str, Metric]
+) -> dict[str, np.ndarray]:
+    """{metric: (m, n_queries)}, the room of a judge for favour: for each difference of another system from the
+    baseline, its absolute value if the grades of each query, in the same numbers, followed the ranking of the one
+    system, plus that if they followed the ranking of the other (docs/theory.md, section 10, (8))."""
     data = judgments.documents([*runs.values()])
     query = np.repeat(np.arange(data.n_queries), data.sizes)
     best_first = data.relevance[np.lexsort((-data.relevance, query))]
-    lists = {name: lists_of(run, data, metric.convention) for name, run in runs.items()}
-    base = lists.pop(baseline)
-    found = np.zeros((len(lists), data.n_queries))
-    for room, other in zip(found, lists.values(), strict=True):
-        for ranking in (other, base):
-            following = np.empty_like(best_first)
-            following[ranking.order] = best_first
-            room += np.abs(_values(other, following, metric) - _values(base, following, metric))
+    conventions = {metric.convention for metric in metrics.values()}
+    ordered = {c: {name: lists_of(run, data, c) for name, run in runs.items()} for c in conventions}
+    found = {}
+    for name, metric in metrics.items():
+        lists = {**ordered[metric.convention]}
+        base = lists.pop(baseline)
+        found[name] = np.zeros((len(lists), data.n_queries))
+        for room, other in zip(found[name], lists.values(), strict=True):
+            for ranking in (other, base):
+                following = best_first[np.argsort(ranking.order)]
+                room += np.abs(_values(other, following, metric) - _values(base, following, metric))
     return found
 
 

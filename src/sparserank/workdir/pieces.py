@@ -35,6 +35,7 @@ RULES = {"drop": "drop", "keep": "keep", "monotone": "monotone", "feature_groups
 _MAKER = re.compile(r"(\w+)\(")
 _PART = re.compile(r"'?(\w+)'?(?:=|: )((?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\]|[^,()\[\]{}])+)")
 Arrays = dict[str, np.ndarray]
+Expected = tuple[str, tuple[int | None, ...]]  # kinds of dtype, and a shape; None in a shape: any number
 
 
 # -- names: the inputs that results depend on -------------------------------------------------------------------------
@@ -117,8 +118,9 @@ class PieceStore:
         except (OSError, ValueError, TypeError, AttributeError, LookupError, RecursionError, DataError) as error:
             if record.exists():  # else the piece was never finished
                 why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-                text = f"{record}: a damaged piece ({why}); it will be computed again."
-                warnings.warn(text, DataWarning, stacklevel=3)
+                warnings.warn(
+                    f"{record}: a damaged piece ({why}); it will be computed again.", DataWarning, stacklevel=3
+                )
                 record.unlink(missing_ok=True)
             return None
 
@@ -232,9 +234,7 @@ def work_store_in(out: StrPath | None, identity: dict[str, Any], **options: Any)
     return WorkStore(out, identity, **options) if out is not None else nullcontext(NOWHERE)
 
 
-def load_or_make(
-    store: Store, name: str, make: Callable[[], Arrays], **expected: tuple[str, tuple[int | None, ...]]
-) -> Arrays:
+def load_or_make(store: Store, name: str, make: Callable[[], Arrays], **expected: Expected) -> Arrays:
     """The arrays of a finished piece in the store, or else those that `make` computes, which are saved; expected: as in
     `checked`."""
     arrays: Arrays | None = store.load(name, lambda loaded: checked(loaded, **expected))
@@ -262,7 +262,7 @@ def _file(name: str) -> str:
 # -- arrays in archives ------------------------------------------------------------------------------------------------
 
 
-def arrays_of_npz(content: bytes) -> dict[str, np.ndarray]:
+def arrays_of_npz(content: bytes) -> Arrays:
     """The arrays of `np.savez`; nothing is decompressed or unpickled.
 
     Raises
@@ -277,8 +277,8 @@ def arrays_of_npz(content: bytes) -> dict[str, np.ndarray]:
         raise ValueError(f"it is not an archive of arrays: {error}") from error
 
 
-def checked(arrays: dict[str, np.ndarray], **expected: tuple[str, tuple[int | None, ...]]) -> dict[str, np.ndarray]:
-    """The arrays, which must include these: {name: (kinds of dtype, shape)}; None in a shape: any number.
+def checked(arrays: Arrays, **expected: Expected) -> Arrays:
+    """The arrays, which must include these.
 
     Raises
         ValueError   one is missing, or has another type or shape

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, Generic, Protocol, TypeVar
 
+from sparserank.workdir.pieces import NOWHERE
 from sparserank.workdir.processes import run_pieces
 from sparserank.workdir.time_left import TimeLeft
 
@@ -14,7 +15,7 @@ T = TypeVar("T")
 Progress = Callable[[int, int, str, float | None], None]  # pieces done, in all, the last one, seconds left or None
 
 
-def quiet(done: int, n: int, what: str, left: float | None) -> None:
+def quiet(*_: object) -> None:
     """Report no progress."""
 
 
@@ -23,7 +24,6 @@ class Keeper(Protocol[T]):
 
     def load(self, name: str, /) -> T | None:
         """The result of a finished piece; None if it has to be computed."""
-        ...
 
     def save(self, name: str, result: T, /) -> None: ...
 
@@ -33,7 +33,7 @@ class Work(Generic[T]):
 
     Parameters
         kinds      {name: kind}, where pieces of one kind take about equally long
-        keeper     storage of the results, or None
+        keeper     storage of the results; NOWHERE keeps none
         n_workers  pieces of `run` that are computed at a time
         in_memory  False: results are in the keeper only
         progress   called with (pieces done, pieces in all, the last one, seconds left or None)
@@ -43,7 +43,7 @@ class Work(Generic[T]):
         self,
         kinds: Mapping[str, str],
         *,
-        keeper: Keeper[T] | None = None,
+        keeper: Keeper[Any] = NOWHERE,
         n_workers: int = 1,
         in_memory: bool = True,
         progress: Progress = quiet,
@@ -52,10 +52,9 @@ class Work(Generic[T]):
         self._progress = progress
         self.done: set[str] = set()
         self.results: dict[str, T] = {}
-        if keeper is not None:
-            for name in self._kinds:
-                if (result := keeper.load(name)) is not None:
-                    self._note(name, result)
+        for name in self._kinds:
+            if (result := keeper.load(name)) is not None:
+                self._note(name, result)
         self._n_failed = 0
         self._left = TimeLeft([kind for n, kind in self._kinds.items() if n not in self.done], n_workers)
 
@@ -70,8 +69,7 @@ class Work(Generic[T]):
     def keep(self, name: str, result: T) -> None:
         """Keep the result of a finished piece."""
         self._note(name, result)
-        if self._keeper is not None:
-            self._keeper.save(name, result)
+        self._keeper.save(name, result)
 
     def finish(self, name: str, label: str, result: T, seconds: float) -> None:
         """Keep the result of a piece that took so many seconds, and report it."""
