@@ -83,7 +83,7 @@ def parquet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def store(parquet: Path) -> Path:
     """Converted in a process of its own, which says how much memory that took.
 
-    VmHWM is the peak since the process began to run Python; ru_maxrss would include that of the process which started it.
+    VmHWM is the peak of this process; ru_maxrss would include that of the process which started it.
     """
     out = parquet.parent / "store"
     code = (
