@@ -102,7 +102,9 @@ class ResultsStore(WorkDirectory):
 
     def load(self, name: str) -> dict[str, bytes] | None:
         """The Parquet files of a piece, by table; None unless all are present and undamaged."""
-        return self._files(name)
+        files = {f"{table}/{name}.parquet": table for table in TABLES}
+        found: dict[str, bytes] | None = self.pieces.load(name, files, lambda given: self._checked(files, given))
+        return found
 
     def save(self, name: str, tables: Any) -> None:
         """tables: (candidates, per_query)"""
@@ -115,15 +117,10 @@ class ResultsStore(WorkDirectory):
 
     def table(self, tasks: Sequence[Task], which: str) -> pa.Table:
         """All finished pieces among `tasks` as one table; which is 'candidates' or 'per_query'."""
-        found = [_read(files[which]) for u in tasks if (files := self._files(self.name_of(u))) is not None]
+        found = [_read(files[which]) for u in tasks if (files := self.load(self.name_of(u))) is not None]
         if not found:
             raise RunDirectoryError(f"{self.path}: contains no results of this plan.")
         return pa.concat_tables(found, promote_options="permissive")
-
-    def _files(self, name: str) -> dict[str, bytes] | None:
-        files = {f"{table}/{name}.parquet": table for table in TABLES}
-        found: dict[str, bytes] | None = self.pieces.load(name, files, lambda given: self._checked(files, given))
-        return found
 
     def _checked(self, files: Mapping[str, str], given: Mapping[str, bytes]) -> dict[str, bytes]:
         """{table: its file}; raise ValueError for tables that no task writes."""
