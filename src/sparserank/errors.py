@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from types import FrameType
 from typing import Any
+
+PACKAGE = __name__.partition(".")[0]
 
 
 class SparserankError(Exception):
@@ -65,3 +70,15 @@ class ConvergenceWarning(UserWarning):
 
 class DataWarning(UserWarning):
     """Data that were accepted but should be checked."""
+
+
+def warn_caller(sentence: str, category: type[Warning] = DataWarning) -> None:
+    """Warn at the line that called this package, however many of its functions, or of other packages', are between."""
+    frame: FrameType | None = sys._getframe()
+    depth = 0
+    while frame is not None:
+        depth += 1
+        if frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+            outermost = depth
+        frame = frame.f_back
+    warnings.warn(sentence, category, stacklevel=outermost + 1)

@@ -77,8 +77,8 @@ def run(
         options |= columns_of_run([model], data, options)
         column = options.get("label") or LABEL
         kind = kind_of(data[0])
-        labelled = kind not in TABLES or column in open_table(data[0], kind).schema.names
-        labelled = labelled and REQUEST not in loaded.parameters  # search responses have no labels
+        has_labels = kind not in TABLES or column in open_table(data[0], kind).schema.names
+        labelled = has_labels and REQUEST not in loaded.parameters  # search responses have no labels
         options = {"unjudged": "zero", **options}
         documents_of = documents_for([loaded], [model], data, options, missing=missing, labelled=labelled)
         explanation = explain_query(loaded, documents_of, query)

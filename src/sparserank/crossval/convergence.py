@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.crossval.tasks import FINAL
-from sparserank.errors import ConvergenceWarning
+from sparserank.errors import ConvergenceWarning, warn_caller
 from sparserank.paths import PathResult
 from sparserank.solvers import Status
 
@@ -49,7 +48,7 @@ def warn_unsolved(paths: Mapping[tuple[str, int], PathResult], tol: float) -> No
     """Issue a ConvergenceWarning with that sentence, if there is one."""
     sentence = unsolved_paths(paths, tol)
     if sentence is not None:
-        warnings.warn(sentence, ConvergenceWarning, stacklevel=4)
+        warn_caller(sentence, ConvergenceWarning)
 
 
 _REMEDIES = {  # by the status of a solve that missed its tolerance

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparserank.errors import DataWarning
+from sparserank.errors import warn_caller
 from sparserank.number_checks import is_written_number
 from sparserank.text import brief, listed
 
@@ -72,7 +71,7 @@ class KnownLevels:
                     f"{place}: no row of column {brief(source)} has a level that is known from training ({shown}); the "
                     f"first has {brief(self._first[source] or MISSING)}; all count as others."
                 )
-                warnings.warn(message, DataWarning, stacklevel=3)
+                warn_caller(message)
 
 
 def texts_in(column: Any) -> pa.DictionaryArray:

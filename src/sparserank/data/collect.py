@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from sparserank.data.missing_flags import flagged
 from sparserank.data.query_ids import plain_ids, query_codes, run_starts
 from sparserank.data.reading import nothing_left
 from sparserank.data.streams import RowBlock, Stream, judged, one_below_the_other
-from sparserank.errors import DataWarning
+from sparserank.errors import warn_caller
 from sparserank.text import brief
 
 
@@ -113,10 +112,8 @@ def _query_ids(rows: RowBlock, stream: Stream) -> np.ndarray:
     if rows.line is not None and len(scattered):
         k = scattered[0]
         here, before = (f"{stream.places[rows.where[i]]}:{rows.line[i]}" for i in starts[[k, first_run[k]]])
-        warnings.warn(
+        warn_caller(
             f"{here}: query {brief(ids[k].item())} continues here after other queries (first seen at {before}); its "
             "rows were grouped together.",
-            DataWarning,
-            stacklevel=4,
         )
     return np.repeat(ids, np.diff(np.append(starts, len(rows.qid))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sparserank.data.dataset import checked_names
 from sparserank.data.filling import Filling
 from sparserank.data.missing import ZERO
 from sparserank.data.streams import Stream
-from sparserank.errors import DataError, DataWarning
+from sparserank.errors import DataError, warn_caller
 from sparserank.options import option
 from sparserank.text import listed
 
@@ -43,11 +42,9 @@ def flagged(
         f"; features say where {listed([f.source for f in flags])} {'is' if len(flags) == 1 else 'are'} missing"
     )
     if share.any():
-        warnings.warn(
+        warn_caller(
             f"{stream.places[0]}: missing values of {some} become {values}{where_flagged if flags else ''} "
             f"({option('missing')} overrides).",
-            DataWarning,
-            stacklevel=6,
         )
     flag = filled[:, often]
     return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from sparserank.data.tables.batches import document_texts, is_frame, table_of
 from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.tables.reader import TableRows
 from sparserank.data.text_lines import read_numbers
-from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.errors import DataError, ParameterError, warn_caller
 from sparserank.files import StrPath
 from sparserank.options.arguments import check_arguments
 from sparserank.options.kinds import CheckedLater
@@ -241,7 +240,7 @@ def read_sources(
         files = weight_files(source)
         part = parts[name]
         if files and part is not None and options.get("doc_weight") is None:
-            warnings.warn(f"{', '.join(map(str, files))}: weights are not used here.", DataWarning, stacklevel=4)
+            warn_caller(f"{', '.join(map(str, files))}: weights are not used here.")
             parts[name] = replace(part, doc_weight=None)
     return parts
 

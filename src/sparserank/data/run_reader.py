@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import math
 import re
-import warnings
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ from sparserank.data.tables.roles import may_be_category
 from sparserank.data.text_lines import number_in, unzipped
 from sparserank.data.trec import QRELS, RUN, finite_number, judgment_entries, kind_of_line, run_entries
 from sparserank.data.usual_names import DOCUMENTS, JUDGED, OF_JUDGMENTS, QUERIES, SCORES, called, plain
-from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
+from sparserank.errors import DataError, DataFormatError, ParameterError, warn_caller
 from sparserank.files import StrPath, read_bounded
 from sparserank.number_checks import as_real
 from sparserank.options import option
@@ -266,7 +265,7 @@ def judgments_of(source: Any, asked: Asked, name: str = "the judgments") -> Qrel
     judgments = Qrels(entries.values())
     if entries.n_ungraded and judgments:
         message = f"{entries.place}: left out, because they have no grade: {entries.n_ungraded:,} documents."
-        warnings.warn(message, DataWarning, stacklevel=3)
+        warn_caller(message)
     if not judgments:
         if entries.unit == "line":
             raise DataFormatError(f"{entries.place}: contains no judgments; expected lines '{QRELS}'.")
@@ -279,7 +278,7 @@ def judgments_of(source: Any, asked: Asked, name: str = "the judgments") -> Qrel
             f"2^grade - 1, such as default, is up to {2.0 ** min(high, 1000.0) - 1:.4g}{worst}; map them to 0 to "
             f"{MAX_USUAL_GRADE}, the worst to 0."
         )
-        warnings.warn(message, DataWarning, stacklevel=3)
+        warn_caller(message)
     return judgments
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -15,7 +14,7 @@ import scipy.sparse as sp
 from sparserank.data.categories import Derived
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import column, n_stored
-from sparserank.errors import DataWarning
+from sparserank.errors import warn_caller
 from sparserank.options import option
 from sparserank.text import brief
 
@@ -51,11 +50,11 @@ LIKE_A_POSITION = f"is named like a position in a list that was shown{UNKNOWN}"
 LIKE_AN_OUTCOME = f"is named like something that users do after documents are ranked{UNKNOWN}"
 
 
-def warn_of_suspects(data: RankingDataset, excused: Iterable[str] = (), *, stacklevel: int = 4) -> dict[str, str]:
-    """Issue a DataWarning for each message of `suspected`, which points to the caller of a job; return the messages."""
+def warn_of_suspects(data: RankingDataset, excused: Iterable[str] = ()) -> dict[str, str]:
+    """Issue a DataWarning for each message of `suspected`, and return the messages."""
     messages = suspected(data, excused)
     for sentence in messages.values():
-        warnings.warn(sentence, DataWarning, stacklevel=stacklevel)
+        warn_caller(sentence)
     return messages
 
 
@@ -151,7 +150,7 @@ def _warn_of_repeats(sample: RankingDataset) -> None:
         pair, n = Counter(zip(sample.qid, sample.docid, strict=True)).most_common(1)[0]
         if n > 1 and pair[1]:
             sentence = "query {} has document {} in {} rows; drop rows that are repeated.".format(*map(brief, pair), n)
-            warnings.warn(sentence, DataWarning, stacklevel=6)
+            warn_caller(sentence)
 
 
 def _where(X: Any, accepts: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -18,7 +17,7 @@ from sparserank.data.read_files import PARQUET, open_stream
 from sparserank.data.reading import Reading
 from sparserank.data.store.opening import is_store
 from sparserank.data.streams import RowBlock, Stream
-from sparserank.errors import DataError, DataWarning, RunDirectoryError
+from sparserank.errors import DataError, RunDirectoryError, warn_caller
 from sparserank.files import StrPath, atomic_write, refuse_inputs
 from sparserank.options import option
 
@@ -91,7 +90,7 @@ def write_file(
     else:
         _write_parquet(out, blocks(), stream)
     if weighted and is_text:
-        warnings.warn(f"{out}: ranking text contains no weights, so they were left out.", DataWarning, stacklevel=2)
+        warn_caller(f"{out}: ranking text contains no weights, so they were left out.")
     return n
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,7 +31,7 @@ from sparserank.data.runs import Qrels, Run
 from sparserank.data.tables.batches import document_texts, is_frame
 from sparserank.data.tables.frames import collected, column_names, is_lazy
 from sparserank.data.trec import read_strata
-from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.errors import DataError, ParameterError, warn_caller
 from sparserank.evaluation.comparison import Comparison
 from sparserank.evaluation.judge_rows import judgments_on_scale
 from sparserank.evaluation.moves import lists_of
@@ -217,7 +216,7 @@ def compare_systems(
     known = {str(name): _by_judge(str(name), source, compared, judge_grades) for name, source in (judges or {}).items()}
     for a, b in combinations(known, 2):
         if known[a].judgments == known[b].judgments:
-            _warn(f"{a} and {b} have the same grades: they are one judge, which is counted once for each.", 3)
+            warn_caller(f"{a} and {b} have the same grades: they are one judge, which is counted once for each.")
     of_queries = None if strata is None else read_strata(strata)
     compared = replace(compared, baseline=chosen, judges=known, strata=of_queries)
     compared.judge_rows()  # raises now, not at the first row
@@ -235,7 +234,7 @@ def _by_judge(name: str, source: Any, people: Comparison, meant: str | None) -> 
     answered = set().union(*(pairs.queries for pairs in (people.judgments, *people.runs.values())))
     left_out = grades.queries - answered
     if left_out:
-        _warn(f"{name}: left out, because no system has documents for them: {len(left_out):,} of its queries.")
+        warn_caller(f"{name}: left out, because no system has documents for them: {len(left_out):,} of its queries.")
     graded = grades.only(answered)
     return _compared(people.runs, graded.documents([*people.runs.values()]), people.metrics, graded, name)
 
@@ -262,10 +261,10 @@ def _on_judged(systems: Systems, data: Any, metrics: Any, convention: Any, colum
         data = judged.qid, judged.docid, judged.relevance
         unjudged = {}
     for sentence in unjudged.values():
-        _warn(sentence)
+        warn_caller(sentence)
     for name, m in named.items():
         if m.is_binary and not m.convention.relevant(judged.relevance).any():
-            _warn(
+            warn_caller(
                 f"no judged document is relevant (grade >= {m.convention.relevant_from:g}): {name} is the same for "
                 "every ranking."
             )
@@ -354,11 +353,6 @@ def _as_judgments(data: Any, for_run: bool, asked: Asked) -> Any:
     return judgments_of(data, asked) if kind in (JUDGMENTS, EITHER) or is_mapping(data) else data
 
 
-def _warn(sentence: str, stacklevel: int = 4) -> None:
-    """Warn at the caller of `evaluate` or `compare_systems`."""
-    warnings.warn(sentence, DataWarning, stacklevel=stacklevel)
-
-
 def mean_of(values: np.ndarray) -> float:
     """Mean over the queries that have a value."""
     return mean_interval(values)[0]
@@ -393,7 +387,7 @@ def _judged(data: Any, columns: Mapping[str, Any], systems: Sequence[Any]) -> Ra
         qid = columns["qid"]
         docid = columns["docid"]
         if qid is None and len(relevance) > MANY_ROWS:
-            _warn(f"evaluate: qid is missing, so all {len(relevance)} rows are one query; pass qid=.", 5)
+            warn_caller(f"evaluate: qid is missing, so all {len(relevance)} rows are one query; pass qid=.")
         ids = None if docid is None else document_texts(docid)
         return RankingDataset(np.zeros((len(relevance), 1)), relevance, qid, ids)
     reads_features = any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems)
@@ -429,10 +423,9 @@ def _warn_of_equal_scores(scores: np.ndarray, data: RankingDataset, metrics: Map
     equal = np.minimum.reduceat(scores, starts) == np.maximum.reduceat(scores, starts)
     n_equal = int((equal & (data.sizes > 1)).sum())
     if metric is not None and 2 * n_equal > data.n_queries:
-        _warn(
+        warn_caller(
             f"all scores are equal in {n_equal} of {data.n_queries} queries, where {metric} is the value of the "
             "order of the rows; by the convention 'default', equal scores gain nothing.",
-            stacklevel=7,
         )
 
 

@@ -239,7 +239,7 @@ def fit_path_on(
     else:
         path = run(following(objective, penalty, plan, alphas=alphas, early_stop=early_stop))
     if warn:
-        warn_of_missed(path, float(plan.tol), stacklevel=3)
+        warn_of_missed(path, float(plan.tol))
     return path
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,7 +9,7 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.errors import ConvergenceWarning, DataError, ParameterError
+from sparserank.errors import ConvergenceWarning, DataError, ParameterError, warn_caller
 from sparserank.losses import PairwiseLoss, SquaredHinge
 from sparserank.number_checks import finite_numbers, rounded
 from sparserank.objective import PairwiseObjective
@@ -182,16 +181,15 @@ def _enough(points: Sequence[Point], objective: PairwiseObjective, k: int | None
     return before < (1.0 - 1e-3) * objective.loss.value_at_zero and before - now < early_stop * before
 
 
-def warn_of_missed(path: PathResult, tol: float, stacklevel: int) -> None:
+def warn_of_missed(path: PathResult, tol: float) -> None:
     """Issue ConvergenceWarning, once per reason, if points of the path did not reach the tolerance."""
     for status in (Status.STALLED, Status.ITERATION_LIMIT):
         missed = path.statuses.count(status.value)
         if missed:
-            warnings.warn(
+            warn_caller(
                 f"{missed} of {len(path.alphas)} points of the {path.penalty.label} path did not reach kkt_violation "
                 f"{tol * path.l1_alpha_max:.3g} ({status.value}): {status.remedy}.",
                 ConvergenceWarning,
-                stacklevel=stacklevel + 1,
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +17,7 @@ from sparserank.data.query_ids import MANY_GRADED_ROWS, MANY_ROWS, as_query_ids,
 from sparserank.data.read_files import is_dask
 from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.varying import nothing_varies
-from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.errors import DataError, ParameterError, warn_caller
 from sparserank.metrics import Metric, parse_metric
 from sparserank.number_checks import usable_weights
 from sparserank.objective import PairwiseObjective
@@ -96,11 +95,9 @@ def training_data(
     is_long = data.n_docs > MANY_ROWS
     is_long |= data.n_docs > MANY_GRADED_ROWS and len(np.unique(data.relevance)) <= data.n_docs // 2
     if data.n_queries == 1 and qid is None and group is None and is_long:
-        warnings.warn(
+        warn_caller(
             f"{owner}.fit: qid is missing, so all {data.n_docs} rows are ranked as one query; pass qid=, or a data "
             f"frame with a column qid. In cross_val_score and searches, groups= only splits the rows. {ROUTING}",
-            DataWarning,
-            stacklevel=4,
         )
     return data
 

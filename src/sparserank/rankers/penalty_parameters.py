@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
@@ -11,7 +10,7 @@ from typing import Any, ClassVar, Self
 from sparserank.crossval.feature_rules import complete_penalties
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.errors import DataError, ParameterError, warn_caller
 from sparserank.losses import PairwiseLoss
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
@@ -149,7 +148,7 @@ class PenalizedRanker(ThreadedRanker):
         if learned.transform is not None:
             self.transform_ = learned.transform
         if learned.note:
-            warnings.warn(f"{self._name}: {learned.note}", DataWarning, stacklevel=6)
+            warn_caller(f"{self._name}: {learned.note}")
         return learned
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 from sparserank.bins import Bins
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import transformed
-from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.errors import DataError, ParameterError, warn_caller
 from sparserank.metrics import Metric
 from sparserank.model.ranking_model import step_model
 from sparserank.number_checks import kept_in_vain
@@ -202,7 +201,7 @@ class SparseRanker(PenalizedRanker):
             penalty = usable_penalty(self._name, penalty, objective)
         varying = np.atleast_1d(objective.varying.reshape(-1, objective.width).any(axis=1))
         if warning := kept_in_vain(penalty.keep, data.sources, varying):
-            warnings.warn(f"{self._name}: {warning}", DataWarning, stacklevel=4)
+            warn_caller(f"{self._name}: {warning}")
         of_feature = np.abs(objective.gradient_at_zero).reshape(-1, objective.width).max(axis=1)
         self.alpha_max_ = penalty.largest(of_feature)
         if isinstance(penalty, Penalty) and isinstance(grouped := on_groups(penalty, objective), Grouped):
@@ -272,7 +271,7 @@ class SparseRanker(PenalizedRanker):
                 path = finer
             elif largest(path) > 0:
                 break
-        warn_of_missed(path, self.tol, stacklevel=5)
+        warn_of_missed(path, self.tol)
         within = np.flatnonzero((sizes(path) <= k) & (sizes(path) > 0))
         if len(within) == 0:
             raise DataError(

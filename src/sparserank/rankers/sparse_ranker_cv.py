@@ -15,7 +15,7 @@ from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
-from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.errors import DataError, ParameterError, warn_caller
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.losses import parse_loss
 from sparserank.options import CheckedLater, Choice, Count, parse_option
@@ -153,11 +153,9 @@ class SparseRankerCV(PenalizedRanker):
         unseen = training.evaluation[0] if training.evaluation else None
         if unseen is None and len(counted) == 1:
             if not training.one_list:
-                warnings.warn(
+                warn_caller(
                     "a single query cannot be cross-validated, so the model is scored on its training query; "
                     "pass eval_set.",
-                    DataWarning,
-                    stacklevel=4,
                 )
             unseen = data
         of_query = np.full(data.n_queries, NO_FOLD)

@@ -8,14 +8,13 @@ boost (Solr Reference Guide: Extended DisMax Query Parser; function `query`).
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sparserank.errors import DataFormatError, DataWarning
+from sparserank.errors import DataFormatError, warn_caller
 from sparserank.requests.query_types import BOOST, NAME, SCORED, Body, entries_of
 from sparserank.strict_json import Json
 from sparserank.text import brief, listed
@@ -190,11 +189,9 @@ def with_boosts(body: Body, boosts: Mapping[str, float], place: str) -> Json | N
     several = params.get("mm") not in ONE_WORD or str(params.get("q.op")).upper() == "AND"
     deleted = [e.text for e in fields if not e.boost]
     if several and finds and deleted:
-        warnings.warn(
+        warn_caller(
             f"{place}: documents must have several words (mm, q.op), so without {listed(deleted)} in qf, some "
             "that have them in different fields are not found any more; no note counts these.",
-            DataWarning,
-            stacklevel=2,
         )
     left = [e for e in changed if e.boost or e.name not in names or (e.part == QF and not finds)]
     return with_entries(body, left, names)

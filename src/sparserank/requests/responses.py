@@ -12,14 +12,13 @@ other than id and score.
 from __future__ import annotations
 
 import statistics
-import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sparserank.errors import DataFormatError, DataWarning
+from sparserank.errors import DataFormatError, warn_caller
 from sparserank.lazy import cached_property
 from sparserank.number_checks import as_real
 from sparserank.options import option
@@ -102,7 +101,7 @@ def tell(
     silent = [name for name, of in (scored.clauses or {}).items() if of and (of[1] == 0 or name not in names)]
     if silent:
         notes.append(f"clauses that never match, or whose boost is 0, so that nothing can be learned: {listed(silent)}")
-    warnings.warn(f"{'; '.join(notes)}.", DataWarning, stacklevel=2)
+    warn_caller(f"{'; '.join(notes)}.")
 
 
 def other_ids(noun: str, ours: str, theirs: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from sparserank.data.read_files import kind_of
 from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.data.runs import Qrels, Run, graded, pairs_of
 from sparserank.data.suspects import names_in
-from sparserank.errors import DataFormatError, DataWarning, ParameterError
+from sparserank.errors import DataFormatError, ParameterError, warn_caller
 from sparserank.metrics import Metric
 from sparserank.metrics.ordering import rank_lists
 from sparserank.model import RankingModel
@@ -321,7 +320,7 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
     if _same_for_all_queries(data, model.support):
         notes.insert(0, NO_QUERY)
     for sentence in notes:
-        warnings.warn(sentence, DataWarning, stacklevel=4)
+        warn_caller(sentence)
     if request is None or not used.keys() & request.clauses.keys():
         return [*notes, *([] if request is None else [NO_CLAUSE])]
     after = SearchQuery(request.with_boosts(used))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from sparserank.crossval.choice import Candidate
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataWarning
+from sparserank.errors import warn_caller
 from sparserank.export import ENGINES, Engine
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
@@ -81,14 +80,12 @@ def warn_of_engine(engine: Engine, data: RankingDataset, never: Collection[int])
     usable, columns = np.setdiff1d(np.arange(data.n_features), list(never)), data.sources
     fills = {} if data.fill_values is None else {columns[j]: float(data.fill_values[j]) for j in usable}
     if warning := _other_fills(engine, fills):
-        warnings.warn(warning, DataWarning, stacklevel=4)
+        warn_caller(warning)
     odd = dict.fromkeys(brief(columns[j]) for j in usable if not engine.takes(columns[j]))
     if odd:
-        warnings.warn(
+        warn_caller(
             f"for {engine.name}: {engine.title} does not allow the name of {listed([*odd])}. The export writes _ for "
             "what is not allowed, and columns.json with the column of each name.",
-            DataWarning,
-            stacklevel=4,
         )
 
 

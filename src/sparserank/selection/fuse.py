@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack, cast
@@ -19,7 +18,7 @@ from sparserank.data.missing import KEEP
 from sparserank.data.read import read_sources
 from sparserank.data.run_reader import asked_in, judgments_of
 from sparserank.data.runs import Qrels
-from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.errors import DataError, ParameterError, warn_caller
 from sparserank.execution import return_freed_memory
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.metrics import Metric, parse_metric
@@ -297,7 +296,7 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         if len(answered) < len(others):
             why = "left out, because no retriever returned a document for them"
             sentence = f"{grades.name}: {why}: {len(others) - len(answered):,} of its queries."
-            warnings.warn(sentence, DataWarning, stacklevel=4)
+            warn_caller(sentence)
         return both.only([*learned, *answered]), both.only(tested) if tested else None, grades
     columns = option("rank_columns" if of_ranks else "score_columns", True)
     for name, value in (("qrels", qrels), ("test_qrels", tests), ("judge", chosen["judge"])):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -15,7 +14,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import weight_files
 from sparserank.data.runs import Qrels, pairs_of
 from sparserank.data.text_lines import read_entries
-from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
+from sparserank.errors import DataError, DataFormatError, ParameterError, warn_caller
 from sparserank.evaluation.judge_rows import judgments_on_scale, on_scale
 from sparserank.files import StrPath
 from sparserank.metrics import Metric
@@ -144,7 +143,7 @@ def notes_of_side_weights(
                 f"{files}: these {'query' if name in side_weights else 'document'} weights are used in the loss."
             )
     for sentence in notes:
-        warnings.warn(sentence, DataWarning, stacklevel=4)
+        warn_caller(sentence)
     return notes
 
 

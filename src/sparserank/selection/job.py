@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,7 +30,7 @@ from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
 from sparserank.data.folds import query_folds
-from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.errors import ConvergenceWarning, DataError, warn_caller
 from sparserank.execution import available_cores, one_blas_thread, return_freed_memory
 from sparserank.export import ENGINES
 from sparserank.losses import loss_name
@@ -438,7 +437,7 @@ class SelectionJob(Job):
         short = unsolved(arrays["statuses"].tolist(), "on half-samples", f"{FOLD_TOL:g}")
         if short is not None:
             notes.append(Caution(short))
-            warnings.warn(short, ConvergenceWarning, stacklevel=2)
+            warn_caller(short, ConvergenceWarning)
         n_varying = len(self.names) - int(self.cv.data.constant_features().sum())
         one_column = np.array([columns[0] for columns in model.columns.values()], dtype=np.int64)  # of each feature
         return Stability(arrays["kept"], one_column, n_varying)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-
 from sparserank.crossval.choice import Choice
 from sparserank.crossval.judged_queries import JudgeWorth
 from sparserank.crossval.teachers import Teacher
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.fusion_table import FusionTable
 from sparserank.data.fusion.judged_runs import JudgedRuns
-from sparserank.errors import DataWarning
+from sparserank.errors import warn_caller
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
@@ -105,7 +103,7 @@ def notes_of_rules(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     sentence = kept_in_vain(sorted(to_keep), data.sources, ~data.constant_features())
     if not sentence:
         return []
-    warnings.warn(sentence, DataWarning, stacklevel=2)
+    warn_caller(sentence)
     return [Caution(sentence)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack, cast, overload
@@ -19,7 +18,7 @@ from sparserank.data.runs import Qrels
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.data.tables.roles import LABEL
-from sparserank.errors import DataWarning, ParameterError
+from sparserank.errors import ParameterError, warn_caller
 from sparserank.export import ENGINES
 from sparserank.losses import parse_loss
 from sparserank.metrics import Metric
@@ -29,7 +28,7 @@ from sparserank.model.table_columns import REQUEST
 from sparserank.options import asked, option, values_of
 from sparserank.options.arguments import check_arguments
 from sparserank.options.paths import LINEAR_SCALINGS
-from sparserank.options.selection import SELECT, AllSelectOptions, FeatureOptions, SelectOptions
+from sparserank.options.selection import SELECT, AllSelectOptions, FeatureOptions
 from sparserank.paths import PathPlan, SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.requests.search_query import SearchQuery
@@ -59,7 +58,7 @@ from sparserank.selection.job import SelectionJob, SelectionProblem
 from sparserank.selection.lists import ListsJob, TreesSelection, refuse_others
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of, started
-from sparserank.selection.plan import Earlier, make_plan, planned
+from sparserank.selection.plan import Earlier, SelectionPlan, make_plan, planned
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import notes_of_files
 from sparserank.shards.dask import usable_client
@@ -72,29 +71,12 @@ from sparserank.workdir.work import Progress, quiet
 
 @overload
 def select(
-    train: Any,
-    valid: Any = None,
-    test: Any = None,
-    *,
-    label: Any = None,
-    qid: Any = None,
-    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] | None = None,
-    metric: str | Metric = SELECT["metric"].default,
-    margin: float = SELECT["margin"].default,
-    k: int | None = None,
-    budget: float | None = None,
-    out: str | os.PathLike | None = None,
-    n_threads: int | None = None,
-    progress: Progress | None = None,
-    for_model: None = None,
-    **options: Unpack[SelectOptions],
-) -> SelectionResult: ...
+    train: Any, valid: Any = None, test: Any = None, *, for_model: str | os.PathLike, **options: Any
+) -> TreesSelection: ...
 
 
 @overload
-def select(
-    train: Any, valid: Any = None, test: Any = None, *, for_model: str | os.PathLike, **options: Any
-) -> TreesSelection: ...
+def select(train: Any, valid: Any = None, test: Any = None, **options: Unpack[AllSelectOptions]) -> SelectionResult: ...
 
 
 def select(
@@ -224,8 +206,8 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     """Check the options, read the data, and resolve the rules that name features."""
     # The plan, as far as it needs no data.
     of_trees = chosen["for_model"] is not None
-    grades = GradesOfJudge()
     check_judge(sources, chosen)
+    grades = GradesOfJudge()
     if chosen["judge"] is not None:
         people = judgments_of(chosen["qrels"], asked_in(chosen))
         grades = grades_of_judge(people, chosen["judge"], chosen["judge_grades"], ())
@@ -233,55 +215,16 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     request, responses, seen = for_request(sources, chosen)
     engine = None if chosen["engine"] is None else ENGINES[chosen["engine"]]
     boosts = engine is not None and engine.boosts
-    digits = DIGITS if boosts and chosen["round"] is None else chosen["round"]
-    paths = PathPlan(
-        chosen["n_alphas"],
-        chosen["alpha_min_ratio"],
-        chosen["tol"],
-        scaling=chosen["scaling"],
-        pair_weights=chosen["pair_weights"],
-        loss=parse_loss(chosen["loss"]),
-        round=digits,
-    )
-    earlier = None
-    if (preferred := chosen["prefer"]) is not None:
-        side = side_of(preferred)
-        run = "the given model" if isinstance(preferred, RankingModel) else brief(os.fspath(preferred))
-        earlier = Earlier(run, tuple(side.model.columns), side.trained)
-    plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"], prefer=earlier)
-    client = chosen["client"]
-    if plan.fast and chosen["rival"] not in (AUTO, NO, None):
-        raise ParameterError("rival", f"cannot be combined with {option('fast', True)}.")
-    if plan.protocol == "holdout" and sources["validation"] is None:
-        raise ParameterError("protocol", "holdout needs validation data.")
-    if client is not None:
-        usable_client(client)
-    column = chosen["judge_column"]
-    refuse_unusable(chosen["out"], (ListsJob if of_trees else SelectionJob).kind)
+    plan = _plan(chosen, boosts, sources["validation"] is not None)
     # The data.
-    clustered = client is not None and paths.scaling in LINEAR_SCALINGS
-    to_store = ("train", "validation") if clustered else ()
-    side_weights: dict[str, np.ndarray] = {}
-    with warming_up():
-        known: dict[str, Any] = {
-            "takes_zero": engine is not None and engine.takes_zero,
-            "also": made_for(chosen["current"] if seen is None else seen),
-            "clauses": None if request is None else request.listed,
-            "kept": columns_in(chosen["for_model"] or chosen["rival"]),
-            "judge_column": column,
-        }
-        if of_trees:
-            parts = read_sources(sources, chosen, **known)
-        else:
-            parts, side_weights = read_weighted_sources(sources, chosen, to_store=to_store, **known)
-    if not chosen["allow_overlap"]:
-        query_ids = {name: data.query_ids.tolist() for name, data in parts.items() if data is not None}
-        check_queries(query_ids, may_be_allowed=True)
+    parts, side_weights = _read(sources, chosen, request, seen)
     train, valid, test = parts.values()
     assert train is not None
     judge = None
-    if column is not None:
-        train, judge = with_judge_column(train, chosen["label"] or LABEL, column, chosen["judge_grades"])
+    if chosen["judge_column"] is not None:
+        train, judge = with_judge_column(
+            train, chosen["label"] or LABEL, chosen["judge_column"], chosen["judge_grades"]
+        )
     names = train.names
     # The rules that name features, with those of clauses, and without the score of the ranker in use.
     plan, rules = for_clauses(chosen, plan, train, responses) if boosts else (plan, ClauseRules())
@@ -294,16 +237,20 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
         *(() if ranker_in_use is None else ranker_in_use.features),
     ]
     suspects = warn_of_suspects(train, excused)
-    of_weights = [] if of_trees else notes_of_side_weights(sources, side_weights, chosen)
-    gone = [] if earlier is None else _gone(earlier, train)
+    notes = [
+        *([] if plan.prefer is None else _gone(plan.prefer, train)),
+        *([] if of_trees else notes_of_side_weights(sources, side_weights, chosen)),
+    ]
     keep, drop = _with(chosen["keep"], rules.keep), _with(chosen["drop"], rules.drop)
     score = left_out(current, names, keep, drop, plan.penalties)
+    if score is not None:
+        drop = _with(drop, (score,))
+        notes.append(
+            f"{brief(score)}, today's score, is left out of the features; {option('keep', score)} puts it into every "
+            "model."
+        )
     rules_of_features = values_of(FeatureOptions.__annotations__, chosen)
-    drop = _with(drop, () if score is None else (score,))
-    kept = (
-        f"{brief(score)}, today's score, is left out of the features; {option('keep', score)} puts it into every model."
-    )
-    plan = plan.for_features(names, train.derived, **{**rules_of_features, "keep": keep, "drop": drop})
+    plan = plan.for_features(names, derived, **{**rules_of_features, "keep": keep, "drop": drop})
     if boosts:
         # All features get weights >= 0, also those that are made from columns.
         up = (1.0,) * len(names)
@@ -314,7 +261,8 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     if engine is not None:
         warn_of_engine(engine, train, plan.never)
     asked_for = chosen["for_model"] or (NO if plan.fast else chosen["rival"])
-    trees = tree_rivals(asked_for, train, () if of_trees else plan.never, here=client is None, required=of_trees)
+    never = () if of_trees else plan.never
+    trees = tree_rivals(asked_for, train, never, here=chosen["client"] is None, required=of_trees)
     if trees.rival is not None and train.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
     facts: dict[str, Any] = {} if request is None else {REQUEST: request.listed}
@@ -341,17 +289,78 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
     if of_trees:
         job = ListsJob(plan, problem, chosen)
     else:
-        job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
+        job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=chosen["client"])
     return ReadySelection(
         job=job,
         identity=plan.identity(train, valid, None if weight is None else weight.tolist(), judged, judge),
         used=used,
         excused=excused,
         suspects=suspects,
-        notes=[*map(Caution, gone), *of_weights, *([] if score is None else [kept]), *trees.notes],
+        notes=[*notes, *trees.notes],
         request=request,
         responses=responses,
     )
+
+
+def _plan(chosen: AllSelectOptions, boosts: bool, has_validation: bool) -> SelectionPlan:
+    """The plan, without the rules that name features; boosts: whether they are selected, which are rounded.
+
+    Raises
+        ParameterError      options exclude each other, or the cluster cannot be used
+        RunDirectoryError   the directory cannot be used
+    """
+    paths = PathPlan(
+        chosen["n_alphas"],
+        chosen["alpha_min_ratio"],
+        chosen["tol"],
+        scaling=chosen["scaling"],
+        pair_weights=chosen["pair_weights"],
+        loss=parse_loss(chosen["loss"]),
+        round=DIGITS if boosts and chosen["round"] is None else chosen["round"],
+    )
+    earlier = None
+    if (preferred := chosen["prefer"]) is not None:
+        side = side_of(preferred)
+        run = "the given model" if isinstance(preferred, RankingModel) else brief(os.fspath(preferred))
+        earlier = Earlier(run, tuple(side.model.columns), side.trained)
+    plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"], prefer=earlier)
+    if plan.fast and chosen["rival"] not in (AUTO, NO, None):
+        raise ParameterError("rival", f"cannot be combined with {option('fast', True)}.")
+    if plan.protocol == "holdout" and not has_validation:
+        raise ParameterError("protocol", "holdout needs validation data.")
+    if chosen["client"] is not None:
+        usable_client(chosen["client"])
+    refuse_unusable(chosen["out"], (SelectionJob if chosen["for_model"] is None else ListsJob).kind)
+    return plan
+
+
+def _read(
+    sources: Mapping[str, Any], chosen: AllSelectOptions, request: SearchQuery | None, seen: Any
+) -> tuple[dict[str, RankingDataset | None], dict[str, np.ndarray]]:
+    """{part: data}, and the weights of their queries from side files; seen: the ranker in use as responses show it.
+
+    Raises
+        DataError   a query is in two parts
+    """
+    clustered = chosen["client"] is not None and chosen["scaling"] in LINEAR_SCALINGS
+    known: dict[str, Any] = {
+        "takes_zero": chosen["engine"] is not None and ENGINES[chosen["engine"]].takes_zero,
+        "also": made_for(chosen["current"] if seen is None else seen),
+        "clauses": None if request is None else request.listed,
+        "kept": columns_in(chosen["for_model"] or chosen["rival"]),
+        "judge_column": chosen["judge_column"],
+    }
+    side_weights: dict[str, np.ndarray] = {}
+    with warming_up():
+        if chosen["for_model"] is not None:
+            parts = read_sources(sources, chosen, **known)
+        else:
+            to_store = ("train", "validation") if clustered else ()
+            parts, side_weights = read_weighted_sources(sources, chosen, to_store=to_store, **known)
+    if not chosen["allow_overlap"]:
+        query_ids = {name: data.query_ids.tolist() for name, data in parts.items() if data is not None}
+        check_queries(query_ids, may_be_allowed=True)
+    return parts, side_weights
 
 
 def _with(names: Any, added: tuple[str, ...]) -> Any:
@@ -397,7 +406,7 @@ def _remarked(
     excused = [*ready.excused, *ready.suspects]
     alone = nearly_best_alone(job.evaluated, selection.best.shown, metric, support, excused)
     for sentence in alone.values():
-        warnings.warn(sentence, DataWarning, stacklevel=4)
+        warn_caller(sentence)
     if job.engine is None or not job.engine.boosts:
         return selection, alone
     change = selection.change
@@ -419,4 +428,4 @@ def _gone(earlier: Earlier, data: RankingDataset) -> list[str]:
     gone = [name for name in earlier.names if name not in known]
     if len(gone) == len(earlier.names):
         raise ParameterError("prefer", f"names {earlier.run}, but the data have none of its features.")
-    return [f"features of {earlier.run} that the data do not have: {listed(gone)}."] if gone else []
+    return [Caution(f"features of {earlier.run} that the data do not have: {listed(gone)}.")] if gone else []

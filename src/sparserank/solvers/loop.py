@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Protocol
 
 import numpy as np
 
-from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.errors import ConvergenceWarning, DataError, warn_caller
 from sparserank.objective import PairwiseObjective
 from sparserank.options.arguments import Numbers, check_arguments
 from sparserank.penalties.base import Penalty
@@ -89,11 +88,10 @@ def solve(
     stop = stop or _default_stop(objective, penalty)
     solution = run(solving(solver, objective, penalty, w0, stop, start=start))
     if warn and not solution.status.converged:
-        warnings.warn(
+        warn_caller(
             f"did not converge: kkt_violation {solution.kkt_violation:.3g} > {stop.threshold:.3g} "
             f"after {solution.n_iter} iterations; {solution.status.remedy}.",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return solution
 

@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import re
-import warnings
 import zipfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.errors import DataError, DataWarning, RunDirectoryError
+from sparserank.errors import DataError, RunDirectoryError, warn_caller
 from sparserank.files import StrPath, atomic_write, read_regular
 from sparserank.options import option
 from sparserank.text import source_of
@@ -118,9 +117,7 @@ class PieceStore:
         except (OSError, ValueError, TypeError, AttributeError, LookupError, RecursionError, DataError) as error:
             if record.exists():  # else the piece was never finished
                 why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-                warnings.warn(
-                    f"{record}: a damaged piece ({why}); it will be computed again.", DataWarning, stacklevel=3
-                )
+                warn_caller(f"{record}: a damaged piece ({why}); it will be computed again.")
                 record.unlink(missing_ok=True)
             return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from sparserank.data.letor.side_files import side_files
 from sparserank.data.matrices import float_type
 from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, policy_of, too_large, unjudged_label
 from sparserank.data.streams import BEGIN, RowBlock, Stream, StreamPosition, positions
-from sparserank.errors import DataError, DataFormatError, DataWarning, TooManyFeaturesError
+from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError, warn_caller
 from sparserank.execution import available_cores
 from sparserank.files import StrPath
 from sparserank.options import option
@@ -122,10 +121,8 @@ class TextRows(Stream):
             self._full_width = width, place
         elif self._full_width[0] != width:
             others, where = self._full_width
-            warnings.warn(
+            warn_caller(
                 f"{place}: every line has {width} features, but {others} in {where}; are they of the same data?",
-                DataWarning,
-                stacklevel=6,
             )
 
     def _chunks(self, f: int, skip: int) -> Iterator[Chunk]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +13,7 @@ import numpy as np
 
 from sparserank.data.query_ids import concatenated_ids, query_codes
 from sparserank.data.text_lines import read_numbers
-from sparserank.errors import DataFormatError, DataWarning
+from sparserank.errors import DataFormatError, warn_caller
 from sparserank.files import StrPath
 
 SIZES = (".query", ".group")
@@ -161,12 +160,12 @@ def warn_of_others(path: StrPath) -> None:
     """Warn of each side file that is not used."""
     for suffix, why in UNUSED.items():
         for file in side_paths(path, (suffix,)):
-            warnings.warn(f"{file}: is not used; {why}.", DataWarning, stacklevel=2)
+            warn_caller(f"{file}: is not used; {why}.")
 
 
 def warn_of_unused(queries: SideQueries, data: str) -> None:
     """Warn that a file of query sizes is not used."""
-    warnings.warn(f"{queries.path}: is not used, because {data} contains query ids.", DataWarning, stacklevel=2)
+    warn_caller(f"{queries.path}: is not used, because {data} contains query ids.")
 
 
 def with_query_ids(blocks: Iterable[bytes], queries: SideQueries, data: str) -> Iterator[bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,7 +19,7 @@ from sparserank.data.streams import BEGIN, RowBlock, Stream, StreamPosition, pos
 from sparserank.data.tables.batches import BATCH_ROWS, InputTable
 from sparserank.data.tables.roles import Roles, is_number, may_be_category, may_be_kept, roles_of
 from sparserank.data.tables.survey import ROWS
-from sparserank.errors import DataError, DataWarning
+from sparserank.errors import DataError, warn_caller
 from sparserank.options import option
 from sparserank.text import brief, listed, no_such
 
@@ -177,7 +176,7 @@ class TableRows(Stream):
         reasons = {"more than half of its values differ": titles, "no frequent value differs within a query": rare}
         for why, names in reasons.items():
             if names:
-                warnings.warn(f"{self.places[0]}: left out, because {why}: {listed(names)}.", DataWarning, stacklevel=8)
+                warn_caller(f"{self.places[0]}: left out, because {why}: {listed(names)}.")
         return {name: [] for name in titles} | levels_of
 
     def _is_number(self, name: str) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from sparserank.errors import ConvergenceWarning
+from sparserank.errors import ConvergenceWarning, warn_caller
 from sparserank.metrics import Metric
 from sparserank.options import Choice, Count, Number
 from sparserank.papers.solvers.fenchel_rank import EXACT_GOAL, STEPS, FrankWolfe, frank_wolfe, solve_ball
@@ -118,8 +117,7 @@ class FenchelRank(ThreadedRanker):
             "loss": np.array([loss for _, loss, _ in result.history]),
         }
         if not result.status.converged:
-            warnings.warn(
+            warn_caller(
                 f"{self._name}: gap {self.gap_:.3g} > {goal:.3g} after {result.n_iter} iterations; {remedy}",
                 ConvergenceWarning,
-                stacklevel=3,
             )

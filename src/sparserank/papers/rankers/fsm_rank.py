@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import ConvergenceWarning, DataError, ParameterError
+from sparserank.errors import ConvergenceWarning, DataError, ParameterError, warn_caller
 from sparserank.metrics import Metric
 from sparserank.number_checks import as_floats, usable_weights
 from sparserank.options import Choice, Count, Flag, Number
@@ -146,11 +145,10 @@ class FSMRank(ThreadedRanker):
         objectives = np.array([value for _, value, _ in result.history])
         self.history_ = {"objective": objectives, "lipschitz": np.array(steps.lipschitz)}
         if result.status is Status.ITERATION_LIMIT:
-            warnings.warn(
+            warn_caller(
                 f"{self._name}: the objective still changes by a relative amount of more than {self.tol:.3g} after "
                 f"{result.n_iter} iterations; raise max_iter.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _importance(self, data: RankingDataset) -> np.ndarray:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.errors import ConvergenceWarning, DataError, warn_caller
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.options import Choice, Flag, Number
@@ -207,9 +206,8 @@ class Laporte2014(ThreadedRanker):
         self._keep_end_of(s)
         self.history_ = np.array([value for _, value, _ in s.history])
         if self.status_ not in ("optimal", "stationary"):
-            warnings.warn(
+            warn_caller(
                 f"{self._name}: kkt_violation {s.kkt_violation:.3g} > {stop.threshold:.3g} after {s.n_iter} "
                 "iterations; raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
