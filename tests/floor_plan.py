@@ -35,10 +35,10 @@ ROOMS = {
 # Nodes of the syntax tree of each room, which `test_code_nodes.py` counts: a change may only lower them, unless its
 # issue grants more. Lines are free: one statement a line, a name for an intermediate value, a comment per step.
 NODES = {
-    "cli": 23_475,
+    "cli": 23_478,
     "report": 18_606,
     "papers": 16_680,
-    "selection": 53_729,
+    "selection": 53_733,
     "rankers": 13_755,
     "crossval": 35_802,
     "evaluation": 18_038,
@@ -51,18 +51,18 @@ NODES = {
     "shards": 26_653,
     "data": 73_479,
     "requests": 8_387,
-    "workdir": 6_157,
+    "workdir": 6_183,
     "transforms": 817,
     "losses": 7_065,
     "penalties": 12_322,
     "metrics": 5_447,
-    "options": 7_203,
-    "ground": 7_278,
+    "options": 7_219,
+    "ground": 7_290,
 }
 CHARACTERS = {
     "report": 14_462,
 }  # templates, style sheets and scripts
-REPRODUCTION = 30_038  # nodes of `reproduction/`, beside the package
+REPRODUCTION = 30_032  # nodes of `reproduction/`, beside the package
 
 # Upward imports, from module to module.
 VIOLATIONS: set[tuple[str, str]] = set()

@@ -67,7 +67,7 @@ class Experiment:
         self.store.record(self.tasks, environment())
         of_name = {self.store.name_of(u): u for u in self.tasks}
         kinds = {name: u.system for name, u in of_name.items()}
-        work: Work[Any] = Work(kinds, keeper=self.store, n_workers=self.n_workers, in_memory=False, progress=progress)
+        work = Work(kinds, keeper=self.store, n_workers=self.n_workers, in_memory=False, progress=progress)
         work.begin()
 
         def failed(name: str, error: Exception) -> None:

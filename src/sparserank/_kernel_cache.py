@@ -64,7 +64,7 @@ def _listen() -> None:
 
 @cache
 def _warn_of_no_cache() -> None:
-    warnings.warn(
+    warnings.warn(  # not `warn_caller`: this file imports nothing of the package
         "no folder is writable for compiled functions, so that every process compiles them again; set NUMBA_CACHE_DIR "
         "to a writable folder.",
         stacklevel=4,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import warnings
-from types import FrameType
 from typing import Any
 
-PACKAGE = __name__.partition(".")[0]
+# This package, and those whose functions call it on behalf of somebody else: decorators, lazy imports, estimators.
+BETWEEN = {__name__.partition(".")[0], "contextlib", "functools", "importlib", "sklearn"}
 
 
 class SparserankError(Exception):
@@ -73,12 +73,9 @@ class DataWarning(UserWarning):
 
 
 def warn_caller(sentence: str, category: type[Warning] = DataWarning) -> None:
-    """Warn at the line that called this package, however many of its functions, or of other packages', are between."""
-    frame: FrameType | None = sys._getframe()
-    depth = 0
-    while frame is not None:
-        depth += 1
-        if frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
-            outermost = depth
+    """Warn at the innermost line that is in none of the packages BETWEEN."""
+    frame = sys._getframe()
+    while (module := str(frame.f_globals.get("__name__"))).partition(".")[0] in BETWEEN and frame.f_back is not None:
         frame = frame.f_back
-    warnings.warn(sentence, category, stacklevel=outermost + 1)
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(sentence, category, frame.f_code.co_filename, frame.f_lineno, module, registry)

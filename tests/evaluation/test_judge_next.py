@@ -71,15 +71,24 @@ def test_the_room_for_favour_is_that_of_new_evaluations() -> None:
     runs = {"new": Run(new), "now": Run(now), "other": Run(other)}
     ids = Qrels(grades).documents([*runs.values()]).query_ids.tolist()
     metrics = {name: parse_metric(name, "trec") for name in ("ndcg@4", "ndcg@20", "p@3", "map")}
-    found = rooms(runs, "now", Qrels(grades), {**metrics, "by another convention": parse_metric("p@3", "lightgbm")})
+    found = rooms(runs, "now", Qrels(grades), metrics)
     for metric in metrics:
         name, _, cutoff = metric.partition("@")
         for room, run in zip(found[metric], (new, other), strict=True):
             expected = oracle.room_for_favour(grades, [now, run], name, int(cutoff or 10))
             assert dict(zip(ids, room.tolist(), strict=True)) == pytest.approx(expected, abs=1e-12)
         assert (found[metric][0] == 0).sum() == 2  # alike
-    np.testing.assert_array_equal(found["by another convention"], found["p@3"])
     assert rooms({"now": Run(now)}, "now", Qrels(grades), metrics)["map"].shape == (0, len(ids))
+
+
+def test_each_metric_has_its_own_order_of_equal_scores() -> None:
+    grades, *pairs = lists(3, n_docs=14)
+    runs = {name: Run({key: round(score) for key, score in of.items()}) for name, of in zip("ab", pairs, strict=True)}
+    metrics = {convention: parse_metric("p@3", convention) for convention in ("trec", "xgboost")}
+    both = rooms(runs, "a", Qrels(grades), metrics)
+    assert not np.array_equal(both["trec"], both["xgboost"])
+    for name, metric in metrics.items():
+        np.testing.assert_array_equal(both[name], rooms(runs, "a", Qrels(grades), {name: metric})[name])
 
 
 def test_the_largest_of_several_differences_counts() -> None:

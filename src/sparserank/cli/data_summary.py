@@ -29,6 +29,7 @@ def summary_of(
     sizes = data.sizes
     pairs = SquaredHinge().n_pairs(data.relevance, data.query_ptr)
     labels, counts = np.unique(data.relevance, return_counts=True)
+    shown = ", ".join(f"{v:g}: {c}" for v, c in zip(labels[:10], counts[:10], strict=True))
     summary: dict[str, Any] = {
         "files": [str(f) for f in files],
         "n_docs": data.n_docs,
@@ -39,7 +40,6 @@ def summary_of(
         "n_pairs": float(pairs.sum()),
         "labels": {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)},
     }
-    shown = ", ".join(f"{v}: {c}" for v, c in [*summary["labels"].items()][:10])
     rows = [
         ["documents", str(data.n_docs)],
         ["queries", f"{data.n_queries} ({sizes.min()} to {sizes.max()} documents, median {np.median(sizes):g})"],

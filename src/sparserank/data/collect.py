@@ -114,6 +114,6 @@ def _query_ids(rows: RowBlock, stream: Stream) -> np.ndarray:
         here, before = (f"{stream.places[rows.where[i]]}:{rows.line[i]}" for i in starts[[k, first_run[k]]])
         warn_caller(
             f"{here}: query {brief(ids[k].item())} continues here after other queries (first seen at {before}); its "
-            "rows were grouped together.",
+            "rows were grouped together."
         )
     return np.repeat(ids, np.diff(np.append(starts, len(rows.qid))))

@@ -44,7 +44,7 @@ def flagged(
     if share.any():
         warn_caller(
             f"{stream.places[0]}: missing values of {some} become {values}{where_flagged if flags else ''} "
-            f"({option('missing')} overrides).",
+            f"({option('missing')} overrides)."
         )
     flag = filled[:, often]
     return {

@@ -425,7 +425,7 @@ def _warn_of_equal_scores(scores: np.ndarray, data: RankingDataset, metrics: Map
     if metric is not None and 2 * n_equal > data.n_queries:
         warn_caller(
             f"all scores are equal in {n_equal} of {data.n_queries} queries, where {metric} is the value of the "
-            "order of the rows; by the convention 'default', equal scores gain nothing.",
+            "order of the rows; by the convention 'default', equal scores gain nothing."
         )
 
 

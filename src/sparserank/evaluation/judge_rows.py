@@ -172,7 +172,7 @@ def _subject(system: str, against: str | None) -> str:
 
 def judged_metric(people: Comparison, judge: str, metric: str, room_of_judge: np.ndarray) -> JudgedMetric:
     """The values of a comparison and the values by one of its judges, on the queries where all systems have a value;
-    room_of_judge: as in `rooms`.
+    room_of_judge: what `rooms` returns for the metric.
 
     Raises
         DataError   a query has no stratum, or people graded fewer than two queries of one

@@ -261,12 +261,17 @@ class Written(TypedDict, total=False):
     ]
 
 
-class WrittenForFeatures(Written, total=False):
-    """Options that are written out in the signature of `select`."""
+class WrittenForModel(Written, total=False):
+    """Options that are written out in the signature of `select`, if it makes a model."""
 
     label: of_data.Label
     qid: of_data.Qid
     penalties: Penalties
+
+
+class WrittenForFeatures(WrittenForModel, total=False):
+    """All options that are written out in the signature of `select`."""
+
     for_model: Annotated[
         "str | os.PathLike | None",
         Option(
@@ -459,6 +464,10 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
         ),
     ]
     client: Client
+
+
+class ModelOptions(SelectOptions, WrittenForModel, total=False):
+    """Options of `select` that makes a model."""
 
 
 class AllSelectOptions(SelectOptions, WrittenForFeatures, total=False):

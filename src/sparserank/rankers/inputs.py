@@ -97,7 +97,7 @@ def training_data(
     if data.n_queries == 1 and qid is None and group is None and is_long:
         warn_caller(
             f"{owner}.fit: qid is missing, so all {data.n_docs} rows are ranked as one query; pass qid=, or a data "
-            f"frame with a column qid. In cross_val_score and searches, groups= only splits the rows. {ROUTING}",
+            f"frame with a column qid. In cross_val_score and searches, groups= only splits the rows. {ROUTING}"
         )
     return data
 

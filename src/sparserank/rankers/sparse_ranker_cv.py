@@ -155,7 +155,7 @@ class SparseRankerCV(PenalizedRanker):
             if not training.one_list:
                 warn_caller(
                     "a single query cannot be cross-validated, so the model is scored on its training query; "
-                    "pass eval_set.",
+                    "pass eval_set."
                 )
             unseen = data
         of_query = np.full(data.n_queries, NO_FOLD)

@@ -191,7 +191,7 @@ def with_boosts(body: Body, boosts: Mapping[str, float], place: str) -> Json | N
     if several and finds and deleted:
         warn_caller(
             f"{place}: documents must have several words (mm, q.op), so without {listed(deleted)} in qf, some "
-            "that have them in different fields are not found any more; no note counts these.",
+            "that have them in different fields are not found any more; no note counts these."
         )
     left = [e for e in changed if e.boost or e.name not in names or (e.part == QF and not finds)]
     return with_entries(body, left, names)

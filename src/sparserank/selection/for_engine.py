@@ -85,7 +85,7 @@ def warn_of_engine(engine: Engine, data: RankingDataset, never: Collection[int])
     if odd:
         warn_caller(
             f"for {engine.name}: {engine.title} does not allow the name of {listed([*odd])}. The export writes _ for "
-            "what is not allowed, and columns.json with the column of each name.",
+            "what is not allowed, and columns.json with the column of each name."
         )
 
 

@@ -28,7 +28,7 @@ from sparserank.model.table_columns import REQUEST
 from sparserank.options import asked, option, values_of
 from sparserank.options.arguments import check_arguments
 from sparserank.options.paths import LINEAR_SCALINGS
-from sparserank.options.selection import SELECT, AllSelectOptions, FeatureOptions
+from sparserank.options.selection import SELECT, AllSelectOptions, FeatureOptions, ModelOptions
 from sparserank.paths import PathPlan, SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.requests.search_query import SearchQuery
@@ -76,7 +76,9 @@ def select(
 
 
 @overload
-def select(train: Any, valid: Any = None, test: Any = None, **options: Unpack[AllSelectOptions]) -> SelectionResult: ...
+def select(
+    train: Any, valid: Any = None, test: Any = None, *, for_model: None = None, **options: Unpack[ModelOptions]
+) -> SelectionResult: ...
 
 
 def select(
@@ -303,11 +305,12 @@ def prepare(sources: Mapping[str, Any], chosen: AllSelectOptions) -> ReadySelect
 
 
 def _plan(chosen: AllSelectOptions, boosts: bool, has_validation: bool) -> SelectionPlan:
-    """The plan, without the rules that name features; boosts: whether they are selected, which are rounded.
+    """The plan, without the rules that name features; boosts: whether boosts are selected, whose weights are rounded.
 
     Raises
         ParameterError      options exclude each other, or the cluster cannot be used
         RunDirectoryError   the directory cannot be used
+        ModelFormatError    `prefer` names no model
     """
     paths = PathPlan(
         chosen["n_alphas"],
@@ -340,7 +343,7 @@ def _read(
     """{part: data}, and the weights of their queries from side files; seen: the ranker in use as responses show it.
 
     Raises
-        DataError   a query is in two parts
+        DataError   the data cannot be read, or a query is in two parts
     """
     clustered = chosen["client"] is not None and chosen["scaling"] in LINEAR_SCALINGS
     known: dict[str, Any] = {

@@ -29,7 +29,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import IO, Any
 
-from sparserank.errors import RunDirectoryError, SparserankError, warn_caller
+from sparserank.errors import ConvergenceWarning, DataWarning, RunDirectoryError, SparserankError, warn_caller
 from sparserank.options import option
 from sparserank.options.spelling import spelled_as_here
 
@@ -113,7 +113,10 @@ def run_pieces(
             if isinstance(outcome, BaseException):
                 raise outcome
             for category, message in outcome.warnings:
-                warn_caller(message, category)
+                if issubclass(category, ConvergenceWarning | DataWarning):
+                    warn_caller(message, category)
+                else:  # of another package, which users see only if they ask for it
+                    warnings.warn(message, category, stacklevel=2)
             yield outcome
         # All pieces are done. A job keeps the workers that can be told to forget the task.
         if idle is not None:

@@ -43,7 +43,7 @@ class Work(Generic[T]):
         self,
         kinds: Mapping[str, str],
         *,
-        keeper: Keeper[Any] = NOWHERE,
+        keeper: Keeper[T] = NOWHERE,  # type: ignore[assignment]
         n_workers: int = 1,
         in_memory: bool = True,
         progress: Progress = quiet,

@@ -122,7 +122,7 @@ class TextRows(Stream):
         elif self._full_width[0] != width:
             others, where = self._full_width
             warn_caller(
-                f"{place}: every line has {width} features, but {others} in {where}; are they of the same data?",
+                f"{place}: every line has {width} features, but {others} in {where}; are they of the same data?"
             )
 
     def _chunks(self, f: int, skip: int) -> Iterator[Chunk]:
