@@ -102,6 +102,18 @@ def test_the_interval_around_the_corrected_mean_contains_the_true_one(margin: fl
     assert np.mean(bias) > 2 * np.std(bias) / 150**0.5  # being chosen made the mean too high, never too low
 
 
+@pytest.mark.parametrize(("n_other", "is_known"), [(9, False), (10, True)])
+@pytest.mark.usefixtures("no_bounds")
+def test_an_interval_needs_ten_queries_whose_value_is_not_that_of_most(n_other: int, is_known: bool) -> None:
+    """The t interval of values that are nearly all 1 ends at the values that happen to be there (the wrong variant)."""
+    values = np.ones((2, 60))
+    values[:, :n_other] -= np.linspace(0.1, 0.5, n_other)
+    values[1] -= 0.1
+    choice = chosen_from(values, np.array([1, 2]), margin=0.0)
+    assert np.isfinite(choice.corrected_interval(0.95)).all() == is_known
+    assert np.isfinite(choice.corrected_chosen)
+
+
 def test_what_is_always_picked_keeps_its_mean() -> None:
     values, _ = world(np.random.default_rng(1))
     values[7] += 1.0

@@ -258,6 +258,8 @@ def test_messages_of_runs_have_the_right_cause(folder: Path, tmp_path: Path, cli
     assert "Invalid value for RUNS: must be at least 2, one of each retriever; got 1." in alone.err
     twice = cli("fuse", strong, strong, "--qrels", qrels, "--out", tmp_path / "c")
     assert f"{strong}: is given twice; leave one out." in twice.err
+    named = cli("fuse", strong, f"other={strong}", "--qrels", qrels, "--out", tmp_path / "c")
+    assert f"{strong}: is given twice; leave one out." in named.err
     flat_run = tmp_path / "flat.run"
     flat_run.write_text("".join(f"{q} Q0 {d} 0 0 x\n" for q, d in sr.read_run(weak)))
     notes = sr.fuse([strong, flat_run], qrels, **QUICK).selection.notes

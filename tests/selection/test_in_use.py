@@ -10,6 +10,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.crossval.current_model import Change
+from sparserank.crossval.rivals import Rival, Rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, DataWarning, ParameterError
@@ -161,6 +162,43 @@ def test_what_is_no_model_is_refused(data, model, tmp_path: Path):
     (tmp_path / "other.json").write_text(json.dumps(content | {"feature_names_in": names}))
     with pytest.raises(DataError, match="have no feature 'other"):
         sr.select(train, current=tmp_path / "other.json", **OPTIONS)
+
+
+def test_a_run_that_lacks_queries_is_said_and_a_model_of_fuse_is_refused(data) -> None:
+    train, _ = data
+    docs = [[f"d{i}" for i in range(size)] for size in train.sizes]
+    named = replace(train, docid=np.concatenate(docs))
+    queries = [str(q) for q in train.query_ids]
+    run = {q: {d: float(i) for i, d in enumerate(of)} for q, of in zip(queries, docs, strict=True)}
+    some = {q: run[q] for q in queries[:60]}
+    sentence = "model in use has no documents for 20 of the judged queries, e.g. '61'; these queries count as 0"
+    with pytest.warns(DataWarning, match=sentence[:40]):
+        result = sr.select(named, current=some, fast=True, **OPTIONS)
+    assert any(note.startswith(sentence) for note in result.notes), result.notes
+    assert not any("no documents" in note for note in sr.select(named, current=run, fast=True, **OPTIONS).notes)
+    qrels = {q: {"d0": 1} for q in queries}
+    back = {q: {d: -s for d, s in of.items()} for q, of in run.items()}
+    fused = sr.fuse({"a": run, "b": back}, qrels, penalties="l1", half_samples=0, norm="minmax").selection.model
+    same_width = train.take_features(list(range(fused.n_features)))
+    for call in (
+        lambda: sr.select(same_width, current=fused, fast=True, **OPTIONS),
+        lambda: sr.evaluate(fused, same_width, "map"),
+        lambda: sr.compare_systems({"now": fused}, same_width, "map"),
+    ):
+        with pytest.raises(DataError, match="made by 'sparserank fuse' and ranks runs"):
+            call()
+
+
+def test_equal_rankers_on_too_few_queries_have_no_interval(data) -> None:
+    """Equal values on many queries are a difference of exactly 0; on two, they show nothing."""
+    train, _ = data
+    for n, low in ((2, -np.inf), (80, 0.0)):
+        part = train.take_queries(np.arange(n))
+        result = sr.select(part, penalties="l1", k=12, half_samples=0, rival="none", feature_transform="none", cv=2)
+        dense = result.choice.candidates.index(result.dense)
+        compared = Rivals(result.choice, [Rival("same", 1, result.dense.values)])
+        found = compared.compare(result.choice.candidates[dense], compared.rivals[0])
+        assert (found.difference, found.low) == (0.0, low)
 
 
 def test_named_features_are_kept_and_dropped(data):

@@ -382,6 +382,36 @@ def test_an_earlier_run_gives_its_options(tmp_path):
             sr.select(data, start=wrong)
 
 
+def test_a_first_look_takes_over_only_what_it_can_do(tmp_path: Path) -> None:
+    data = make_ranking(40, 8, 6, n_informative=3, n_redundant=0, noise=0.5, random_state=1).data
+    options: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "feature_transform": "none", "k": 2}
+    sr.select(data, **options, half_samples=2, rival="none", out=tmp_path / "a")
+    look = sr.select(data, start=tmp_path / "a", fast=True)
+    assert (look.plan.fast, look.plan.half_samples, look.plan.k, look.plan.cv) == (True, 0, 2, 3)
+    with pytest.raises(ParameterError, match="half_samples cannot be combined with fast"):  # if somebody asks for both
+        sr.select(data, start=tmp_path / "a", fast=True, half_samples=2)
+
+
+def test_options_of_another_job_are_not_taken_over(tmp_path: Path) -> None:
+    data = make_ranking(20, 6, 4, n_informative=2, n_redundant=0, random_state=1).data
+    sr.select(data, for_model="lightgbm", k=2, sizes=[2], cv=2, out=tmp_path / "lists")
+    run = {f"q{q}": {f"d{d}": float(-d) for d in range(5)} for q in range(8)}
+    qrels = {q: {"d0": 1} for q in run}
+    back = {q: {d: -s for d, s in of.items()} for q, of in run.items()}
+    sr.fuse({"a": run, "b": back}, qrels, penalties="l1", half_samples=0, out=tmp_path / "fused")
+    for kind in ("lists", "fused"):
+        with pytest.raises(ParameterError, match=r"start must be .*it is of another command, or of for_model"):
+            sr.select(data, start=tmp_path / kind)
+
+
+def test_more_folds_than_queries_are_said() -> None:
+    data = make_ranking(20, 6, 4, n_informative=2, n_redundant=0, random_state=1).data
+    note = "each of the 20 queries is a fold, because there are fewer than 30."
+    options: dict[str, Any] = {"penalties": "l1", "n_alphas": 5, "feature_transform": "none", "fast": True}
+    assert note in sr.select(data, cv=30, **options).notes
+    assert not any("is a fold" in line for line in sr.select(data, cv=20, **options).notes)
+
+
 def test_model_files_hold_the_penalty_as_it_was_named(tmp_path: Path, cli_here) -> None:
     table = frame(TRAIN).assign(shop=np.where(np.arange(TRAIN.n_docs) % 3, "acme", "zeta"))
     quick = {"half_samples": 0, "cv": 2, "n_alphas": 10, "rival": "none", "feature_transform": "none"}

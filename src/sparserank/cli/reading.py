@@ -166,14 +166,10 @@ def for_models(
     them. If the user sets no policy for missing values, leave them to models that can replace them."""
     from sparserank.data.missing import KEEP, MissingPolicy
     from sparserank.data.read_files import kind_of
-    from sparserank.model.fusion import is_fusion
+    from sparserank.model.fusion import refuse_fusion
     from sparserank.model.table_columns import with_columns_of
 
-    if any(is_fusion(model) for model in models):
-        raise DataError(
-            "this model was made by 'sparserank fuse' and ranks runs, not documents with features. Use evaluate with "
-            "--qrels and --runs, or fuse the runs first: sparserank predict MODEL RUNS... --run fused.run"
-        )
+    refuse_fusion(models)
     policy = MissingPolicy.parse(reading.missing)
     require(
         policy is None or not policy.learns,

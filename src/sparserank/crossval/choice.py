@@ -13,7 +13,7 @@ from sparserank.crossval.feature_groups import within_budget
 from sparserank.crossval.resampling import TIE, Resamples, tied
 from sparserank.errors import DataError
 from sparserank.evaluation import mean_of
-from sparserank.evaluation.loss_bounds import LossBounds, loss_bounds
+from sparserank.evaluation.loss_bounds import MIN_DIFFERENT, LossBounds, loss_bounds
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.lazy import cached_property
 from sparserank.options import option
@@ -291,8 +291,13 @@ class Choice:
         return self.resamples.corrected(self._take(self.means), self._picks)
 
     def corrected_interval(self, confidence: float) -> tuple[float, float]:
-        """The t interval of the mean of the chosen candidate over queries, moved to its corrected mean."""
-        mean, low, high = mean_interval(self.chosen.values, confidence)
+        """The t interval of the mean of the chosen candidate over queries, moved to its corrected mean; NaN if fewer
+        than MIN_DIFFERENT queries have another value than most: rarer values may be missing by chance."""
+        values = self.chosen.values[np.isfinite(self.chosen.values)]
+        of_most = np.unique(values, return_counts=True)[1].max(initial=0)
+        if len(values) - of_most < MIN_DIFFERENT:
+            return np.nan, np.nan
+        mean, low, high = mean_interval(values, confidence)
         bias = mean - self.corrected_chosen
         return low - bias, high - bias
 

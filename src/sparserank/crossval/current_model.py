@@ -25,6 +25,7 @@ from sparserank.evaluation.compare import values_of
 from sparserank.evaluation.statistics import SAME_ABSOLUTE
 from sparserank.files import StrPath
 from sparserank.metrics import Metric
+from sparserank.model.fusion import refuse_fusion
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model
 from sparserank.penalties import FeatureRules
@@ -130,6 +131,7 @@ def in_use(current: Any, names: Sequence[str]) -> InUse:
         return run
     model = _model_in(current)
     if model is not None:
+        refuse_fusion([model])
         name = LABEL if model is current else f"{LABEL} ({Path(current).name})"
         return InUse(name, tuple(model.columns), model)
     raise ParameterError(

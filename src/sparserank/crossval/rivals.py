@@ -67,12 +67,13 @@ class Rivals:
         )
 
     def compare(self, c: Candidate, rival: Rival) -> RivalDifference:
-        """Compare a candidate with one of the rivals. The difference is exactly 0 if both have the same value on every
-        query."""
-        if np.array_equal(c.values, rival.values, equal_nan=True):
-            return RivalDifference(0.0, 0.0, 0.0)
+        """Compare a candidate with one of the rivals. If both have the same value on every query, the difference is
+        exactly 0, and so is its interval, unless there are too few queries for one."""
         row = self._choice.candidates.index(c)
-        return RivalDifference(c.mean - rival.mean, *self.intervals.interval(row, self.rivals.index(rival)))
+        low, high = self.intervals.interval(row, self.rivals.index(rival))
+        if np.isfinite(low) and np.array_equal(c.values, rival.values, equal_nan=True):
+            return RivalDifference(0.0, 0.0, 0.0)
+        return RivalDifference(c.mean - rival.mean, low, high)
 
 
 def formulas_as_rivals(

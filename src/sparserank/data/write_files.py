@@ -22,6 +22,7 @@ from sparserank.files import StrPath, atomic_write, refuse_inputs
 from sparserank.options import option
 
 TEXT = (".txt", ".letor", ".svm", ".dat")
+OTHERS = (".csv", ".tsv", ".gz", ".json", ".jsonl", ".arrow", ".feather")  # endings of files that are only read
 # columns of a Parquet file besides the features
 QID = "qid"
 LABEL = "label"
@@ -31,8 +32,15 @@ Progress = Callable[[int, str], None]
 
 
 def is_file_name(out: StrPath) -> bool:
-    """Whether `write_file` writes a file of this name; other names are for stores."""
-    return Path(out).suffix.lower() in TEXT + PARQUET
+    """Whether `write_file` writes a file of this name; other names are for stores.
+
+    Raises
+        DataError   the name is that of a file in a format that is only read
+    """
+    ending = Path(out).suffix.lower()
+    if ending in OTHERS:
+        raise DataError(f"{out}: files ending in {ending} are only read; write .txt or .parquet, or name a store.")
+    return ending in TEXT + PARQUET
 
 
 def write_file(

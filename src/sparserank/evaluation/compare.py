@@ -38,6 +38,7 @@ from sparserank.evaluation.moves import lists_of
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.files import StrPath
 from sparserank.metrics import Convention, Metric, parse_metrics
+from sparserank.model.fusion import refuse_fusion
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import with_columns_of
 from sparserank.number_checks import as_floats
@@ -263,6 +264,8 @@ def _on_judged(systems: Systems, data: Any, metrics: Any, convention: Any, colum
     for sentence in unjudged.values():
         warn_caller(sentence)
     for name, m in named.items():
+        if m.uses_gain:  # may refuse a grade
+            m.convention.gains(judged.relevance)
         if m.is_binary and not m.convention.relevant(judged.relevance).any():
             warn_caller(
                 f"no judged document is relevant (grade >= {m.convention.relevant_from:g}): {name} is the same for "
@@ -276,22 +279,25 @@ def _compared(
 ) -> Comparison:
     """The systems on the documents of `judgments`; judge: whose they are, if not those of people."""
     runs = systems if isinstance(judgments, Qrels) else {}
-    queries = dict.fromkeys(map(str, data.query_ids))
     values = {}
-    lacking = {}
+    lacking: dict[str, str] = {}
     for name, system in systems.items():
         with _naming(name):
             values[name] = values_of(system, data, metrics)
-        answered = system.queries if isinstance(system, Run) else queries
-        absent = [q for q in queries if q not in answered]
-        if absent:
-            which = f"queries of {judge}" if judge else "judged queries"
-            lacking[name] = (
-                f"{name} has no documents for {len(absent):,} of the {which}, e.g. {brief(absent[0])}; these queries "
-                "count as 0 (as in trec_eval -c)."
-            )
+        lacking |= lacking_queries(name, system, data, f"queries of {judge}" if judge else "judged queries")
     first = next(iter(values))
     return Comparison(values, first, metrics, data.query_ids, data.n_docs, judgments, lacking, {}, runs)
+
+
+def lacking_queries(name: str, system: Any, data: RankingDataset, which: str = "judged queries") -> dict[str, str]:
+    """{name: sentence} for a run without documents for some queries of the data; {} for other systems."""
+    queries = [*map(str, data.query_ids)]
+    answered = system.queries if isinstance(system, Run) else {*queries}
+    absent = [q for q in queries if q not in answered]
+    if not absent:
+        return {}
+    lacks = f"{name} has no documents for {len(absent):,} of the {which}, e.g. {brief(absent[0])}"
+    return {name: f"{lacks}; these queries count as 0 (as in trec_eval -c)."}
 
 
 def _only_unjudged(runs: Mapping[str, Run], qrels: Qrels) -> dict[str, str]:
@@ -332,6 +338,7 @@ def _is_one_run(scores: Mapping[Any, Any]) -> bool:
 
 def _as_run(system: Any, name: str, asked: Asked) -> Any:
     """A run in any of its forms as Run; other systems unchanged."""
+    refuse_fusion([system])
     if isinstance(system, Run) or hasattr(system, "predict"):
         return system
     system = tabled(system)

@@ -22,7 +22,7 @@ def exponential_gain(relevance: np.ndarray) -> np.ndarray:
     if np.max(relevance, initial=0.0) > MAX_EXPONENTIAL_GRADE:
         raise DataError(
             f"relevance {np.max(relevance):g} is too large for a gain of 2^relevance - 1 (at most "
-            f"{MAX_EXPONENTIAL_GRADE}). Use the trec convention (linear gain), or map the labels to grades."
+            f"{MAX_EXPONENTIAL_GRADE}). Use NDCG by the trec convention (linear gain), or map the labels to grades."
         )
     return np.maximum(np.exp2(relevance) - 1.0, 0.0)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -215,6 +215,15 @@ def formula_of(model: RankingModel) -> FusionFormula:
 def is_fusion(model: RankingModel) -> bool:
     """Whether `fuse` made the model."""
     return isinstance(model.parameters.get(KEY), Mapping)
+
+
+def refuse_fusion(models: Iterable[Any]) -> None:
+    """Raise DataError if `fuse` made one of these models, where documents with features are ranked."""
+    if any(isinstance(model, RankingModel) and is_fusion(model) for model in models):
+        raise DataError(
+            "this model was made by 'sparserank fuse' and ranks runs, not documents with features. Evaluate it with "
+            "--qrels and --runs, or fuse the runs first: sparserank predict MODEL RUNS... --run fused.run"
+        )
 
 
 def fusion_parameters(

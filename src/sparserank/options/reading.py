@@ -53,9 +53,9 @@ DocWeight = Annotated[
     Option(
         TEXT,
         None,
-        "Weights >= 0 of the training documents: an array, a file with one weight per line of the training files, or "
-        "a column of a table. Each weight (for example 1 / the propensity of the click) applies to every pair in "
-        "which the document is the preferred one. Metrics ignore the weights.",
+        "Weights >= 0 of the training documents: an array (with arrays), a file with one weight per line of the "
+        "training files, or a column of a table. Each weight (for example 1 / the propensity of the click) applies to "
+        "every pair in which the document is the preferred one. Metrics ignore the weights.",
         "Models",
         says="File with one weight (>= 0) for each line of the training files, or the name of a table column. The "
         "weight (for example 1 / the propensity of the click) applies to every pair in which the document is the "

@@ -426,8 +426,10 @@ def _of_means(result: ChoiceResult) -> Iterator[Claim]:
         expected = f"{choice.corrected_chosen:.4f}"
         low, high = choice.corrected_interval(result.plan.confidence)
         leads = ", ".join(f"{percent(lead)} against {name}" for name, lead in result.leads.items())
-        why = f"{as_percent(result.plan.confidence)}: {low:.4f} to {high:.4f}; "
-        why += "; ".join(filter(None, [leads, f"these {queries(n)} also chose the model"]))
+        interval = f"{as_percent(result.plan.confidence)}: {low:.4f} to {high:.4f}"
+        if not math.isfinite(low):
+            interval = f"no interval: on fewer than {MIN_DIFFERENT} queries, its value differs from that on most"
+        why = "; ".join(filter(None, [interval, leads, f"these {queries(n)} also chose the model"]))
         yield Claim(EXPECTED, expected, why, BELOW, f"Expected on new queries: {expected} ({why}).")
     if result.change is not None or c is not result.dense:
         valid = f"{as_percent(result.plan.confidence)} interval, valid for all sizes at once"

@@ -18,12 +18,15 @@ from sparserank.crossval.rivals import Rival, Rivals
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.tree_rivals_on_folds import TreesOnFolds
 from sparserank.data.dataset import RankingDataset
+from sparserank.errors import warn_caller
 from sparserank.evaluation import Comparison, compare_systems, mean_of
+from sparserank.evaluation.compare import lacking_queries
 from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, Ranker, compare_queries
 from sparserank.selection.rivals import ComparedRival, RivalReport, compared
+from sparserank.text import Caution
 from sparserank.workdir.pieces import Store
 
 MAX_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
@@ -113,6 +116,14 @@ class Comparisons:
             return report
         on_chosen = replace(better, on_chosen=mean_of(self.candidate_set.with_judge(values)), chosen_mean=chosen.mean)
         return replace(report, compared=tuple(on_chosen if r is better else r for r in compared_rivals))
+
+    def notes_of_today(self) -> list[str]:
+        """A note on queries for which the run of the ranker in use has no documents; also issued as a warning."""
+        run = self.current and self.current.run
+        notes: list[str] = [Caution(sentence) for sentence in lacking_queries(LABEL, run, self.judged).values()]
+        for note in notes:
+            warn_caller(note)
+        return notes
 
     def with_today(self, model: RankingModel) -> Change | None:
         """Compare with the ranker in use. Its interval is computed separately, so trees do not change it."""

@@ -247,6 +247,7 @@ class SelectionJob(Job):
             *notes_of_steps(plan, cv.data),
             *([Caution(short)] if short else []),
             *note_of_judge(of_judge),
+            *comparisons.notes_of_today(),
             *notes_of_choice(plan, choice),
             *([self._only_a_look()] if plan.fast else []),
         ]

@@ -28,6 +28,7 @@ from sparserank.workdir.pieces import COMPUTING_LIBRARIES
 
 PROGRAM = "sparserank"
 OF_ONE_RUN = ("out", "restart", "n_threads", "progress", "allow_overlap", "client", "start", "prefer")
+OF_THE_REST = ("rival", "half_samples")  # options that --fast excludes
 PARSED = (Penalty, SizedMaker, Metric)  # what `select` parses from their names
 
 
@@ -115,7 +116,10 @@ def started(options: Mapping[str, Any], sources: Mapping[str, Any]) -> tuple[dic
     """
     start = options["start"]
     try:
-        origin = read_own_json(Path(start) / "result.json")["origin"]
+        content = read_own_json(Path(start) / "result.json")
+        if "origin" not in content or content.get("fusion"):
+            raise ValueError(f"it is of another command, or of {option('for_model')}")
+        origin = content["origin"]
         old = origin["options"]
         taken = asked("select", SELECT, old)
     except (OSError, ValueError, LookupError, TypeError) as error:
@@ -124,8 +128,9 @@ def started(options: Mapping[str, Any], sources: Mapping[str, Any]) -> tuple[dic
             f"must be the directory of a selection of this version; got {brief(str(start))} ({brief(str(error))}).",
         ) from error
     set_here = given_options(options)
-    # A run that starts from a first look does the rest.
-    both = {**options, **{name: taken[name] for name in old if name not in (*set_here, "fast")}}
+    # A run that starts from a first look does the rest; a first look does without the rest.
+    not_taken = (*set_here, "fast", *(OF_THE_REST if options["fast"] else ()))
+    both = {**options, **{name: taken[name] for name in old if name not in not_taken}}
     new = [option(name, value) for name, value in set_here.items() if old.get(name) != value]
     gone = [part["part"] for part in origin["data"] if sources[part["part"]] is None]
     without = f" Its {' and '.join(gone)} data are not taken over: name them again, or new ones." if gone else ""

@@ -80,11 +80,14 @@ def _stem(path: Path) -> str:
 
 
 def _distinct(names: list[str], files: Sequence[StrPath]) -> list[str]:
-    """The names of files; raises DataError if two are equal."""
-    twice = next((n for n in names if names.count(n) > 1), None)
-    if twice is not None:
-        first, second, *_ = (str(file) for name, file in zip(names, files, strict=True) if name == twice)
-        if os.path.realpath(first) == os.path.realpath(second):
+    """The names of files; raises DataError if two names or two files are equal."""
+    places = [os.path.realpath(file) for file in files]
+    for given in (places, names):
+        twice = next((one for one in given if given.count(one) > 1), None)
+        if twice is None:
+            continue
+        first, second, *_ = (str(file) for one, file in zip(given, files, strict=True) if one == twice)
+        if given is places:
             problem = f"{first}: is given twice" if first == second else f"{first} and {second}: are the same run"
             raise DataError(f"{problem}; leave one out.")
         raise DataError(

@@ -144,10 +144,10 @@ def roles_of(
     if odd:
         further = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
         kind = schema.field(odd[0]).type
-        raise table.unusable(
-            f"column {brief(odd[0])} is not numeric ({kind}{of_spark(kind)}){further}; leave out with "
-            f"{option('ignore_columns', odd[:SHOWN_NAMES])}, or convert to numbers"
-        )
+        remedy = f"leave out with {option('ignore_columns', odd[:SHOWN_NAMES])}, or convert to numbers"
+        if odd[0] in features:  # somebody named it
+            remedy = "convert to numbers"
+        raise table.unusable(f"column {brief(odd[0])} is not numeric ({kind}{of_spark(kind)}){further}; {remedy}")
     if wanted is not None:
         _check_match(table, reading, chosen, wanted, others=others)
         chosen = list(wanted)
