@@ -57,7 +57,7 @@ NODES = {
     "penalties": 12_322,
     "metrics": 5_447,
     "options": 7_219,
-    "ground": 7_290,
+    "ground": 7_212,
 }
 CHARACTERS = {
     "report": 14_462,
