@@ -13,7 +13,7 @@ from sparserank.paths.sizes import SizeOf
 from sparserank.penalties.rules import SIZE
 
 # Roughly measured time of a path, relative to an l1 path; DISTILLED: relative to the same path without a teacher.
-OF_STEPS, OF_SIZES, OF_CONCAVE, OF_REFITS, OF_RIDGE, DISTILLED = 5.0, 3.0, 1.5, 0.5, 0.3, 1.5
+OF_STEPS, OF_SIZES, OF_CONCAVE, OF_REFITS, OF_RIDGE, DISTILLED = 5.0, 6.0, 1.5, 0.5, 0.3, 1.5
 FINAL = -1  # fold number of the final path, which is fitted to all training queries
 
 
