@@ -38,7 +38,7 @@ NODES = {
     "cli": 23_464,
     "report": 18_606,
     "papers": 16_680,
-    "selection": 53_937,
+    "selection": 53_950,
     "rankers": 13_755,
     "crossval": 35_894,
     "evaluation": 18_122,

@@ -119,7 +119,8 @@ class Comparisons:
 
     def notes_of_today(self) -> list[str]:
         """A note on queries for which the run of the ranker in use has no documents; also issued as a warning."""
-        run = self.current and self.current.run
+        # Responses, whose features are known, contain all queries: those without hits too.
+        run = self.current.run if self.current is not None and not self.current.features else None
         notes: list[str] = [Caution(sentence) for sentence in lacking_queries(LABEL, run, self.judged).values()]
         for note in notes:
             warn_caller(note)
