@@ -1,5 +1,6 @@
 """What a choice owes to having been made: the chosen mean corrected by resampled queries."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -112,6 +113,11 @@ def test_an_interval_needs_ten_queries_whose_value_is_not_that_of_most(n_other: 
     choice = chosen_from(values, np.array([1, 2]), margin=0.0)
     assert np.isfinite(choice.corrected_interval(0.95)).all() == is_known
     assert np.isfinite(choice.corrected_chosen)
+    # A judge makes the values of queries differ; what people graded is counted (the wrong variant: the values).
+    by_judge = values + np.linspace(0.0, 1e-3, 60)
+    candidates = [replace(c, values=v, per_query=c.values) for c, v in zip(choice.candidates, by_judge, strict=True)]
+    judged = choose(candidates, rule=choice.rule)
+    assert np.isfinite(judged.corrected_interval(0.95)).all() == is_known
 
 
 def test_what_is_always_picked_keeps_its_mean() -> None:

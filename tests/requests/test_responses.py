@@ -301,7 +301,8 @@ def test_what_test_data_lack_is_said(world: World, tmp_path: Path) -> None:
     with pytest.raises(DataFormatError, match=r"t\.jsonl: no query of the responses is judged: they have ids such as"):
         sr.select(file, test=later, qrels=own, query=SEARCH, **ENGINE, **QUICK)
     before = {(q, d): s for q, of in run_of(engine.collect(SEARCH, train)).items() for d, s in of.items()}
-    with pytest.raises(ParameterError, match="needs the queries of training, validation and test"):
+    why = "needs the queries of training, validation and test"
+    with pytest.warns(DataWarning, match="no documents for 30 of the test"), pytest.raises(ParameterError, match=why):
         sr.select(file, test=later, qrels=grades, query=SEARCH, current=before, **ENGINE, **QUICK)
 
 

@@ -171,10 +171,15 @@ def test_a_run_that_lacks_queries_is_said_and_a_model_of_fuse_is_refused(data) -
     queries = [str(q) for q in train.query_ids]
     run = {q: {d: float(i) for i, d in enumerate(of)} for q, of in zip(queries, docs, strict=True)}
     some = {q: run[q] for q in queries[:60]}
-    sentence = "model in use has no documents for 20 of the judged queries, e.g. '61'; these queries count as 0"
-    with pytest.warns(DataWarning, match=sentence[:40]):
-        result = sr.select(named, current=some, fast=True, **OPTIONS)
-    assert any(note.startswith(sentence) for note in result.notes), result.notes
+    learned, held = named.take_queries(np.arange(30, 80)), named.take_queries(np.arange(30))
+    for part, n, first, test in ((named, 20, "61", None), (learned, 20, "61", held)):
+        sentence = f"model in use (a run) has no documents for {n} of the judged queries, e.g. '{first}'; these queries"
+        with pytest.warns(DataWarning, match="has no documents"):
+            result = sr.select(part, None, test, current=some, fast=True, **OPTIONS)
+        assert [note.startswith(sentence) for note in result.notes if "no documents" in note] == [True]
+    with pytest.warns(DataWarning, match="of the test queries"):
+        result = sr.select(held, None, learned, current=some, fast=True, **OPTIONS)
+    assert sum("has no documents for 20 of the test queries, e.g. '61'" in note for note in result.notes) == 1
     assert not any("no documents" in note for note in sr.select(named, current=run, fast=True, **OPTIONS).notes)
     qrels = {q: {"d0": 1} for q in queries}
     back = {q: {d: -s for d, s in of.items()} for q, of in run.items()}
@@ -196,9 +201,11 @@ def test_equal_rankers_on_too_few_queries_have_no_interval(data) -> None:
         part = train.take_queries(np.arange(n))
         result = sr.select(part, penalties="l1", k=12, half_samples=0, rival="none", feature_transform="none", cv=2)
         dense = result.choice.candidates.index(result.dense)
-        compared = Rivals(result.choice, [Rival("same", 1, result.dense.values)])
+        compared = Rivals(result.choice, [Rival("same", 1, result.dense.values.copy())])
         found = compared.compare(result.choice.candidates[dense], compared.rivals[0])
         assert (found.difference, found.low) == (0.0, low)
+        itself = Rivals(result.choice, [Rival("itself", 1, result.choice.candidates[dense].values)])
+        assert itself.compare(result.choice.candidates[dense], itself.rivals[0]).low == 0.0
 
 
 def test_named_features_are_kept_and_dropped(data):

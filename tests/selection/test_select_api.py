@@ -388,6 +388,7 @@ def test_a_first_look_takes_over_only_what_it_can_do(tmp_path: Path) -> None:
     sr.select(data, **options, half_samples=2, rival="none", out=tmp_path / "a")
     look = sr.select(data, start=tmp_path / "a", fast=True)
     assert (look.plan.fast, look.plan.half_samples, look.plan.k, look.plan.cv) == (True, 0, 2, 3)
+    assert look.origin.start.endswith("', but fast=True, not half_samples=2, not rival='none'.")
     with pytest.raises(ParameterError, match="half_samples cannot be combined with fast"):  # if somebody asks for both
         sr.select(data, start=tmp_path / "a", fast=True, half_samples=2)
 
@@ -406,10 +407,10 @@ def test_options_of_another_job_are_not_taken_over(tmp_path: Path) -> None:
 
 def test_more_folds_than_queries_are_said() -> None:
     data = make_ranking(20, 6, 4, n_informative=2, n_redundant=0, random_state=1).data
-    note = "each of the 20 queries is a fold, because there are fewer than 30."
+    note = "the queries make 20 folds, because there are fewer queries than 30."
     options: dict[str, Any] = {"penalties": "l1", "n_alphas": 5, "feature_transform": "none", "fast": True}
     assert note in sr.select(data, cv=30, **options).notes
-    assert not any("is a fold" in line for line in sr.select(data, cv=20, **options).notes)
+    assert not any("folds, because" in line for line in sr.select(data, cv=20, **options).notes)
 
 
 def test_model_files_hold_the_penalty_as_it_was_named(tmp_path: Path, cli_here) -> None:

@@ -15,7 +15,7 @@ HELP = """Write an on-disk store. Every command accepts a store in place of file
 The input is LETOR text, gzip, Parquet, CSV, Arrow, folders of Parquet files, Solr and Elasticsearch feature logs (one \
 JSON object per line) or other stores. It is read in bounded memory, and the rows of each query are brought together. \
 If the command is killed, run it again to resume. If OUT ends in .txt or .parquet, the command writes that \
-file instead.
+file instead; files in other formats are only read.
 
 Use only your own stores: later, only damage is looked for. Of others, ask for the files and convert those.
 

@@ -292,12 +292,13 @@ class Choice:
 
     def corrected_interval(self, confidence: float) -> tuple[float, float]:
         """The t interval of the mean of the chosen candidate over queries, moved to its corrected mean; NaN if fewer
-        than MIN_DIFFERENT queries have another value than most: rarer values may be missing by chance."""
-        values = self.chosen.values[np.isfinite(self.chosen.values)]
-        of_most = np.unique(values, return_counts=True)[1].max(initial=0)
-        if len(values) - of_most < MIN_DIFFERENT:
+        than MIN_DIFFERENT queries have another value than the most frequent one: rarer values may be missing by
+        chance."""
+        shown = self.chosen.shown[np.isfinite(self.chosen.shown)]
+        most_frequent = np.unique(shown, return_counts=True)[1].max(initial=0)
+        if len(shown) - most_frequent < MIN_DIFFERENT:
             return np.nan, np.nan
-        mean, low, high = mean_interval(values, confidence)
+        mean, low, high = mean_interval(self.chosen.values, confidence)
         bias = mean - self.corrected_chosen
         return low - bias, high - bias
 

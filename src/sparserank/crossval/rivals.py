@@ -68,10 +68,11 @@ class Rivals:
 
     def compare(self, c: Candidate, rival: Rival) -> RivalDifference:
         """Compare a candidate with one of the rivals. If both have the same value on every query, the difference is
-        exactly 0, and so is its interval, unless there are too few queries for one."""
+        exactly 0, and so is its interval, unless they are two and there are too few queries for one."""
         row = self._choice.candidates.index(c)
         low, high = self.intervals.interval(row, self.rivals.index(rival))
-        if np.isfinite(low) and np.array_equal(c.values, rival.values, equal_nan=True):
+        are_equal = np.isfinite(low) and np.array_equal(c.values, rival.values, equal_nan=True)
+        if are_equal or c.values is rival.values:
             return RivalDifference(0.0, 0.0, 0.0)
         return RivalDifference(c.mean - rival.mean, low, high)
 

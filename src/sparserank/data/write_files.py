@@ -38,7 +38,7 @@ def is_file_name(out: StrPath) -> bool:
         DataError   the name is that of a file in a format that is only read
     """
     ending = Path(out).suffix.lower()
-    if ending in OTHERS:
+    if ending in OTHERS and not Path(out).is_dir():
         raise DataError(f"{out}: files ending in {ending} are only read; write .txt or .parquet, or name a store.")
     return ending in TEXT + PARQUET
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import combinations
@@ -280,24 +280,27 @@ def _compared(
     """The systems on the documents of `judgments`; judge: whose they are, if not those of people."""
     runs = systems if isinstance(judgments, Qrels) else {}
     values = {}
-    lacking: dict[str, str] = {}
+    lacking = {}
     for name, system in systems.items():
         with _naming(name):
             values[name] = values_of(system, data, metrics)
-        lacking |= lacking_queries(name, system, data, f"queries of {judge}" if judge else "judged queries")
+        which = f"queries of {judge}" if judge else "judged queries"
+        sentence = lacking_queries(name, system, data.query_ids, which)
+        if sentence:
+            lacking[name] = sentence
     first = next(iter(values))
     return Comparison(values, first, metrics, data.query_ids, data.n_docs, judgments, lacking, {}, runs)
 
 
-def lacking_queries(name: str, system: Any, data: RankingDataset, which: str = "judged queries") -> dict[str, str]:
-    """{name: sentence} for a run without documents for some queries of the data; {} for other systems."""
-    queries = [*map(str, data.query_ids)]
+def lacking_queries(name: str, system: Any, query_ids: Iterable[Any], which: str) -> str:
+    """A sentence on a run that has no documents for some of these queries; "" for other systems."""
+    queries = [*map(str, query_ids)]
     answered = system.queries if isinstance(system, Run) else {*queries}
     absent = [q for q in queries if q not in answered]
     if not absent:
-        return {}
+        return ""
     lacks = f"{name} has no documents for {len(absent):,} of the {which}, e.g. {brief(absent[0])}"
-    return {name: f"{lacks}; these queries count as 0 (as in trec_eval -c)."}
+    return f"{lacks}; these queries count as 0 (as in trec_eval -c)."
 
 
 def _only_unjudged(runs: Mapping[str, Run], qrels: Qrels) -> dict[str, str]:

@@ -221,8 +221,8 @@ def refuse_fusion(models: Iterable[Any]) -> None:
     """Raise DataError if `fuse` made one of these models, where documents with features are ranked."""
     if any(isinstance(model, RankingModel) and is_fusion(model) for model in models):
         raise DataError(
-            "this model was made by 'sparserank fuse' and ranks runs, not documents with features. Evaluate it with "
-            "--qrels and --runs, or fuse the runs first: sparserank predict MODEL RUNS... --run fused.run"
+            "this model was made by 'sparserank fuse' and ranks runs, not documents with features. Evaluate it on runs "
+            "(--qrels, --runs), or use the run that it makes: sparserank predict MODEL RUNS... --run fused.run"
         )
 
 

@@ -428,7 +428,7 @@ def _of_means(result: ChoiceResult) -> Iterator[Claim]:
         leads = ", ".join(f"{percent(lead)} against {name}" for name, lead in result.leads.items())
         interval = f"{as_percent(result.plan.confidence)}: {low:.4f} to {high:.4f}"
         if not math.isfinite(low):
-            interval = f"no interval: on fewer than {MIN_DIFFERENT} queries, its value differs from that on most"
+            interval = f"no interval: fewer than {MIN_DIFFERENT} queries have another value than the most frequent one"
         why = "; ".join(filter(None, [interval, leads, f"these {queries(n)} also chose the model"]))
         yield Claim(EXPECTED, expected, why, BELOW, f"Expected on new queries: {expected} ({why}).")
     if result.change is not None or c is not result.dense:

@@ -119,11 +119,16 @@ class Comparisons:
 
     def notes_of_today(self) -> list[str]:
         """A note on queries for which the run of the ranker in use has no documents; also issued as a warning."""
-        # Responses, whose features are known, contain all queries: those without hits too.
-        run = self.current.run if self.current is not None and not self.current.features else None
-        notes: list[str] = [Caution(sentence) for sentence in lacking_queries(LABEL, run, self.judged).values()]
-        for note in notes:
-            warn_caller(note)
+        current = self.current
+        if current is None or current.features:  # responses, whose features are known, contain all queries
+            return []
+        tested = () if self.test is None else self.test.query_ids
+        notes: list[str] = []
+        for ids, which in ((self.query_ids, "judged queries"), (tested, "test queries")):
+            sentence = lacking_queries(current.name, current.run, ids, which)
+            if sentence:
+                warn_caller(sentence)
+                notes.append(Caution(sentence))
         return notes
 
     def with_today(self, model: RankingModel) -> Change | None:

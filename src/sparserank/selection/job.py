@@ -48,6 +48,7 @@ from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
 from sparserank.selection.menu import first_look, notes_of_steps, of_earlier, of_people, tasks_of
 from sparserank.selection.notes import (
+    note_of_folds,
     note_of_judge,
     note_of_teacher,
     notes_of_choice,
@@ -247,6 +248,7 @@ class SelectionJob(Job):
             *notes_of_steps(plan, cv.data),
             *([Caution(short)] if short else []),
             *note_of_judge(of_judge),
+            *note_of_folds(plan, len(cv.folds)),
             *comparisons.notes_of_today(),
             *notes_of_choice(plan, choice),
             *([self._only_a_look()] if plan.fast else []),

@@ -98,17 +98,19 @@ def notes_of_round(plan: SelectionPlan) -> list[str]:
 
 
 def notes_of_rules(plan: SelectionPlan, data: RankingDataset) -> list[str]:
-    """Notes on more folds than queries, and on features to be kept although no weight of theirs changes a ranking; the
-    latter is also issued as a warning."""
-    notes = []
-    if plan.protocol == "cv" and plan.cv > data.n_queries:
-        notes.append(f"each of the {data.n_queries} queries is a fold, because there are fewer than {plan.cv}.")
+    """Notes on features to be kept although no weight of theirs changes a ranking; also issued as a warning."""
     to_keep = {int(j) for p in plan.penalties for j in p.keep}
     sentence = kept_in_vain(sorted(to_keep), data.sources, ~data.constant_features())
-    if sentence:
-        warn_caller(sentence)
-        notes.append(Caution(sentence))
-    return notes
+    if not sentence:
+        return []
+    warn_caller(sentence)
+    return [Caution(sentence)]
+
+
+def note_of_folds(plan: SelectionPlan, n_folds: int) -> list[str]:
+    """A note if there are fewer folds than the plan names; n_folds: 0 for another protocol."""
+    why = f"because there are fewer queries than {plan.cv}"
+    return [f"the queries make {n_folds} folds, {why}."] if 0 < n_folds < plan.cv else []
 
 
 def note_of_judge(judge: JudgeWorth | None) -> list[str]:

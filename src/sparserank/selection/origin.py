@@ -122,16 +122,17 @@ def started(options: Mapping[str, Any], sources: Mapping[str, Any]) -> tuple[dic
         origin = content["origin"]
         old = origin["options"]
         taken = asked("select", SELECT, old)
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise ParameterError(
             "start",
             f"must be the directory of a selection of this version; got {brief(str(start))} ({brief(str(error))}).",
         ) from error
     set_here = given_options(options)
     # A run that starts from a first look does the rest; a first look does without the rest.
-    not_taken = (*set_here, "fast", *(OF_THE_REST if options["fast"] else ()))
-    both = {**options, **{name: taken[name] for name in old if name not in not_taken}}
+    not_taken = [name for name in old if name in OF_THE_REST and options["fast"]]
+    both = {**options, **{name: taken[name] for name in old if name not in (*set_here, "fast", *not_taken)}}
     new = [option(name, value) for name, value in set_here.items() if old.get(name) != value]
+    new += [f"not {option(name, old[name])}" for name in not_taken]
     gone = [part["part"] for part in origin["data"] if sources[part["part"]] is None]
     without = f" Its {' and '.join(gone)} data are not taken over: name them again, or new ones." if gone else ""
     return both, f"Options of {brief(str(start))}{', but ' if new else ''}{', '.join(new)}.{without}"
