@@ -290,13 +290,16 @@ class Choice:
         query, which cannot be resampled."""
         return self.resamples.corrected(self._take(self.means), self._picks)
 
+    @property
+    def n_unequal(self) -> int:
+        """Number of queries on which the chosen candidate has another value than its most frequent one."""
+        known = self.chosen.shown[np.isfinite(self.chosen.shown)]
+        return len(known) - int(np.unique(known, return_counts=True)[1].max(initial=0))
+
     def corrected_interval(self, confidence: float) -> tuple[float, float]:
-        """The t interval of the mean of the chosen candidate over queries, moved to its corrected mean; NaN if fewer
-        than MIN_DIFFERENT queries have another value than the most frequent one: rarer values may be missing by
-        chance."""
-        shown = self.chosen.shown[np.isfinite(self.chosen.shown)]
-        most_frequent = np.unique(shown, return_counts=True)[1].max(initial=0)
-        if len(shown) - most_frequent < MIN_DIFFERENT:
+        """The t interval of the mean of the chosen candidate over queries, moved to its corrected mean; NaN if all but
+        fewer than MIN_DIFFERENT values are equal: rarer values may be missing by chance."""
+        if self.n_unequal < MIN_DIFFERENT:
             return np.nan, np.nan
         mean, low, high = mean_interval(self.chosen.values, confidence)
         bias = mean - self.corrected_chosen

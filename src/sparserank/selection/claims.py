@@ -427,9 +427,11 @@ def _of_means(result: ChoiceResult) -> Iterator[Claim]:
         low, high = choice.corrected_interval(result.plan.confidence)
         leads = ", ".join(f"{percent(lead)} against {name}" for name, lead in result.leads.items())
         interval = f"{as_percent(result.plan.confidence)}: {low:.4f} to {high:.4f}"
+        same = f"these {queries(n)} also chose the model"
         if not math.isfinite(low):
-            interval = f"no interval: fewer than {MIN_DIFFERENT} queries have another value than the most frequent one"
-        why = "; ".join(filter(None, [interval, leads, f"these {queries(n)} also chose the model"]))
+            interval = f"no interval: all but {choice.n_unequal} values are equal"
+            same = ""
+        why = "; ".join(filter(None, [interval, leads, same]))
         yield Claim(EXPECTED, expected, why, BELOW, f"Expected on new queries: {expected} ({why}).")
     if result.change is not None or c is not result.dense:
         valid = f"{as_percent(result.plan.confidence)} interval, valid for all sizes at once"
