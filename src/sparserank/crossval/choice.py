@@ -297,8 +297,9 @@ class Choice:
         return len(known) - int(np.unique(known, return_counts=True)[1].max(initial=0))
 
     def corrected_interval(self, confidence: float) -> tuple[float, float]:
-        """The t interval of the mean of the chosen candidate over queries, moved to its corrected mean; NaN if all but
-        fewer than MIN_DIFFERENT values are equal: rarer values may be missing by chance."""
+        """The t interval of the mean of the chosen candidate over queries, moved to its corrected mean; NaN if fewer
+        than MIN_DIFFERENT queries have another value than the most frequent one: rarer values may be missing by
+        chance."""
         if self.n_unequal < MIN_DIFFERENT:
             return np.nan, np.nan
         mean, low, high = mean_interval(self.chosen.values, confidence)

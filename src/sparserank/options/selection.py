@@ -449,7 +449,8 @@ class SelectOptions(of_paths.JobPaths, FeatureOptions, Stable, Lists, total=Fals
         Option(
             FILE,
             None,
-            "Directory of an earlier selection, whose options are used except for those that you give and {fast=True}.",
+            "Directory of an earlier selection, whose options are used except for those that you give and {fast=True}. "
+            "A first look uses no {rival} and no {half_samples}.",
             CHOICE,
         ),
     ]
